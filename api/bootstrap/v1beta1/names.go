@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Names on objects that users and operators see. Their meaning never changes within an API version.
+const (
+	// ConfigFinalizer keeps an OpenshiftAssistedConfig until its Agent is gone and it has left its InfraEnv.
+	ConfigFinalizer = "openshiftassistedconfig.bootstrap.cluster.x-k8s.io"
+
+	// InfraEnvAnnotation, on a config, records the InfraEnv chosen at first use. It wins over recomputation (DESIGN D5).
+	InfraEnvAnnotation = "bootstrap.cluster.x-k8s.io/infra-env"
+
+	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6).
+	AgentAnnotation = "bootstrap.cluster.x-k8s.io/agent"
+
+	// ClaimAnnotation, on an Agent, records the Machine that the Agent was claimed for, as <machine name>/<machine UID> (DESIGN D6).
+	ClaimAnnotation = "bootstrap.cluster.x-k8s.io/claimed-by"
+
+	// BindNudgeAnnotation, on an Agent, holds <UID of the AgentClusterInstall>/<its phase>, while it takes hosts. Changing it makes
+	// assisted-service try again a bind that it refused while an installation was starting (ASSISTED 8.4).
+	BindNudgeAnnotation = "bootstrap.cluster.x-k8s.io/bind-nudge"
+
+	// RecognitionAnnotation, on an unclaimed Agent of an InfraEnv made by this provider, says why no host is recognised in it.
+	RecognitionAnnotation = "bootstrap.cluster.x-k8s.io/not-recognized"
+
+	// AgentDeletionHook is the pre-terminate hook on a Machine that keeps its host from being freed while its Agent exists (DESIGN D19).
+	AgentDeletionHook = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/openshift-assisted-agent"
+
+	// AgentDeletionHookOwner is the value of AgentDeletionHook.
+	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
+
+	// InfraEnvClusterLabel, on an InfraEnv made by this provider, holds the name of the Cluster whose hosts use it. InfraEnvs without
+	// the label are never changed nor deleted (DESIGN D13).
+	InfraEnvClusterLabel = "bootstrap.cluster.x-k8s.io/infra-env-of"
+)
+
+// DataSecretAvailableCondition is True when the bootstrap data Secret exists and its name is published (CONTRACT BOOT-25, BOOT-32).
+const (
+	DataSecretAvailableCondition = "DataSecretAvailable"
+
+	// DataSecretAvailableReason: the Secret exists and its name is in status.dataSecretName.
+	DataSecretAvailableReason = "Available"
+
+	// WaitingForClusterInfrastructureReason: Cluster.status.initialization.infrastructureProvisioned is not true yet.
+	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructureReady"
+
+	// WaitingForDiscoveryImageReason: the InfraEnv has no image yet; see DiscoveryImageReady.
+	WaitingForDiscoveryImageReason = "WaitingForDiscoveryImage"
+
+	// WaitingForInfraMachineReason: the Machine's infrastructure machine does not exist yet, so the image cannot be handed to it.
+	WaitingForInfraMachineReason = "WaitingForInfrastructureMachine"
+
+	// WaitingForDeletionHookReason: the Machine does not carry the pre-terminate hook yet (DESIGN D19).
+	WaitingForDeletionHookReason = "WaitingForDeletionHook"
+
+	// InfraMachineNotSupportedReason: the infrastructure machine has no spec.image to hand the live ISO to.
+	InfraMachineNotSupportedReason = "InfrastructureMachineNotSupported"
+
+	// ImageURLTooLongReason: no served version of the infrastructure machine takes an image URL of this length (DESIGN D4).
+	ImageURLTooLongReason = "ImageURLTooLong"
+
+	// DataSecretConflictReason: a Secret of the config's name exists and belongs to something else.
+	DataSecretConflictReason = "SecretConflict"
+)
+
+// DiscoveryImageReadyCondition is True when the config's InfraEnv has an image to boot from (ASSISTED 1.1).
+const (
+	DiscoveryImageReadyCondition = "DiscoveryImageReady"
+
+	// DiscoveryImageReadyReason: the InfraEnv has an image.
+	DiscoveryImageReadyReason = "Ready"
+
+	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server yet; the message names them.
+	WaitingForCRDsReason = "WaitingForCRDs"
+
+	// WaitingForPullSecretReason: neither the config nor the cluster's ClusterDeployment names a pull secret.
+	WaitingForPullSecretReason = "WaitingForPullSecret"
+
+	// InfraEnvPendingReason: assisted-service has not made the image yet.
+	InfraEnvPendingReason = "InfraEnvPending"
+
+	// InfraEnvFailedReason: assisted-service refused the InfraEnv; the message is its own.
+	InfraEnvFailedReason = "InfraEnvFailed"
+
+	// InfraEnvConflictReason: an InfraEnv of the computed name exists and was not made by this provider for this Cluster.
+	InfraEnvConflictReason = "InfraEnvConflict"
+
+	// InfraEnvDeletingReason: the recorded InfraEnv is being deleted; it is made anew when it is gone.
+	InfraEnvDeletingReason = "InfraEnvDeleting"
+)
+
+// HostHealthyCondition is False while the BareMetalHost of the Machine reports an error (DESIGN D21, METAL3 M3-61).
+const (
+	HostHealthyCondition = "HostHealthy"
+
+	// HostHealthyReason: the BareMetalHost reports no error.
+	HostHealthyReason = "Healthy"
+
+	// HostNotAssociatedReason: no BareMetalHost was chosen for the Machine yet.
+	HostNotAssociatedReason = "NotAssociated"
+
+	// HostErrorReason: the BareMetalHost reports an error; the message names the host, the kind of error and its text.
+	HostErrorReason = "HostError"
+
+	// HostMissingReason: the BareMetalHost that the Machine consumed does not exist any more.
+	HostMissingReason = "HostMissing"
+)
+
+// HostRecognizedCondition is True when exactly one Agent was recognised as the Machine's host and claimed for it (DESIGN D6).
+const (
+	HostRecognizedCondition = "HostRecognized"
+
+	// HostRecognizedReason: the Agent is claimed.
+	HostRecognizedReason = "Recognized"
+
+	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
+	WaitingForHostReason = "WaitingForHost"
+
+	// WaitingForAgentReason: the host was booted and its Agent has not registered yet.
+	WaitingForAgentReason = "WaitingForAgent"
+
+	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.
+	AgentNotRecognizedReason = "AgentNotRecognized"
+
+	// SeveralAgentsReason: more than one Agent matches the BareMetalHost; none is approved.
+	SeveralAgentsReason = "SeveralAgentsMatch"
+
+	// SeveralHostsReason: the Agent's inventory matches more than one BareMetalHost; it is not approved.
+	SeveralHostsReason = "SeveralHostsMatch"
+
+	// DuplicateSerialNumberReason: two hosts report one serial number, so both register as one Agent (ASSISTED fact 9).
+	DuplicateSerialNumberReason = "DuplicateSerialNumber"
+
+	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
+	AgentClaimedByOtherReason = "AgentClaimedByOther"
+
+	// AgentLostReason: the claimed Agent does not exist any more; the host registers again when it is rebooted.
+	AgentLostReason = "AgentLost"
+)
+
+// AgentInstalledCondition is True when the Machine's host runs the installed system.
+const (
+	AgentInstalledCondition = "AgentInstalled"
+
+	// AgentInstalledReason: the installation of the host is complete.
+	AgentInstalledReason = "Installed"
+
+	// WaitingForRecognitionReason: there is no claimed Agent yet; see HostRecognized.
+	WaitingForRecognitionReason = "WaitingForRecognition"
+
+	// AgentDiscoveringReason: the Agent is collecting its inventory and is not ready to be bound.
+	AgentDiscoveringReason = "Discovering"
+
+	// WaitingForClusterReason: the cluster does not take hosts now: the host joins when it does (DESIGN D8).
+	WaitingForClusterReason = "WaitingForCluster"
+
+	// AgentBindingReason: the Agent is being bound to the cluster.
+	AgentBindingReason = "Binding"
+
+	// AgentValidationsFailingReason: checks of assisted-service fail; the message names them.
+	AgentValidationsFailingReason = "ValidationsFailing"
+
+	// AgentDisconnectedReason: assisted-service has not heard from the host for some time.
+	AgentDisconnectedReason = "Disconnected"
+
+	// AgentReadyReason: the host is ready and waits for the installation to begin.
+	AgentReadyReason = "ReadyToInstall"
+
+	// AgentInstallingReason: the installation runs; the message has the stage and the percentage.
+	AgentInstallingReason = "Installing"
+
+	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host.
+	AgentNeedsAttentionReason = "NeedsAttention"
+
+	// AgentInstallationFailedReason: the installation of the host failed.
+	AgentInstallationFailedReason = "InstallationFailed"
+)
+
+// DeletingCondition is True while the config is being deleted.
+const (
+	DeletingCondition = "Deleting"
+
+	// NotDeletingReason: the config is not being deleted.
+	NotDeletingReason = "NotDeleting"
+
+	// WaitingForMachineReason: the Machine lives and needs the InfraEnv; the config goes with it.
+	WaitingForMachineReason = "WaitingForMachineDeletion"
+
+	// WaitingForAgentDeletionReason: an Agent that was claimed for the Machine still exists.
+	WaitingForAgentDeletionReason = "WaitingForAgentDeletion"
+
+	// WaitingForInfraEnvDeletionReason: the InfraEnv had no other user and is being deleted.
+	WaitingForInfraEnvDeletionReason = "WaitingForInfraEnvDeletion"
+
+	// DeletionCompletedReason: nothing is left.
+	DeletionCompletedReason = "DeletionCompleted"
+)
+
+// Reasons of the events that the bootstrap manager records.
+const (
+	// EventInfraEnvCreated: an InfraEnv was made for the config.
+	EventInfraEnvCreated = "InfraEnvCreated"
+
+	// EventBootMediaPublished: the live ISO's URL was written to the infrastructure machine.
+	EventBootMediaPublished = "BootMediaPublished"
+
+	// EventDataSecretCreated: the bootstrap data Secret was created.
+	EventDataSecretCreated = "DataSecretCreated"
+
+	// EventAgentClaimed: an Agent was recognised and claimed for the Machine.
+	EventAgentClaimed = "AgentClaimed"
+
+	// EventAgentBound: the Agent was given its role, hostname, labels and cluster, and was approved.
+	EventAgentBound = "AgentBound"
+
+	// EventAgentNotRecognized: an Agent registered that matches no host.
+	EventAgentNotRecognized = "AgentNotRecognized"
+
+	// EventAgentDeleted: an Agent was deleted, because its Machine goes or has gone.
+	EventAgentDeleted = "AgentDeleted"
+
+	// EventHostRebooted: the host was power-cycled, because its Agent was lost before it was installed.
+	EventHostRebooted = "HostRebooted"
+
+	// EventHostError: the BareMetalHost began to report an error.
+	EventHostError = "HostError"
+)

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// BootMode is the way in which the discovery image reaches a host.
+// +kubebuilder:validation:Enum=LiveISO
+type BootMode string
+
+// BootModeLiveISO boots the host from the InfraEnv's live ISO through the BMC's virtual media (DESIGN D3).
+const BootModeLiveISO BootMode = "LiveISO"
+
+// HostIdentity is the rule by which an Agent is recognised as the host of a Machine.
+// +kubebuilder:validation:Enum=BareMetalHost;InfraEnv
+type HostIdentity string
+
+const (
+	// HostIdentityBareMetalHost recognises an Agent by the inventory of the BareMetalHost that the Machine consumes (DESIGN D6).
+	HostIdentityBareMetalHost HostIdentity = "BareMetalHost"
+
+	// HostIdentityInfraEnv gives the Machine an InfraEnv of its own, whose only Agent is its host (DESIGN D6).
+	HostIdentityInfraEnv HostIdentity = "InfraEnv"
+)
+
+// NodeName is the rule by which a Node gets its name.
+// +kubebuilder:validation:Enum=MachineName;BareMetalHost
+type NodeName string
+
+const (
+	// NodeNameMachine names the Node after its Machine (DESIGN D7).
+	NodeNameMachine NodeName = "MachineName"
+
+	// NodeNameBareMetalHost names the Node after the BareMetalHost that it runs on (DESIGN D7).
+	NodeNameBareMetalHost NodeName = "BareMetalHost"
+)
+
+// CPUArchitecture is a processor architecture in the spelling of the Assisted Installer.
+// +kubebuilder:validation:Enum=x86_64;aarch64;ppc64le;s390x
+type CPUArchitecture string
+
+// CPUArchitectureX86 is the architecture that is assumed when none is given.
+const CPUArchitectureX86 CPUArchitecture = "x86_64"
+
+// OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
+// The discovery-relevant part (all but nodeRegistration) decides which InfraEnv the host uses (DESIGN D5).
+type OpenshiftAssistedConfigSpec struct {
+	// boot says how the host boots the discovery image.
+	// +optional
+	Boot BootSpec `json:"boot,omitempty,omitzero"`
+
+	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret used during discovery.
+	// When it is not set, the pull secret of the cluster's ClusterDeployment is used.
+	// +optional
+	PullSecretRef LocalSecretReference `json:"pullSecretRef,omitempty,omitzero"`
+
+	// sshAuthorizedKey is a public key, in authorized_keys form, that may log in as core on the host while it runs the discovery image.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8192
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh.com|sk-ecdsa-sha2-nistp256@openssh.com) [A-Za-z0-9+/=]+( [^\\\\n]*)?\\\\n?$')",message="must be one public key in authorized_keys form, for example \"ssh-ed25519 AAAA... user@host\""
+	SSHAuthorizedKey string `json:"sshAuthorizedKey,omitempty"`
+
+	// proxy is the proxy that the host uses during discovery.
+	// +optional
+	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
+
+	// additionalNTPSources are NTP servers (host names or IP addresses) that the host uses besides those of its network.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9:])?$')",message="must be a host name or an IP address"
+	AdditionalNTPSources []string `json:"additionalNTPSources,omitempty"`
+
+	// additionalTrustBundle is a bundle of PEM certificates that the host trusts during discovery and the installed cluster trusts afterwards.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=262144
+	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN CERTIFICATE-----') && self.contains('-----END CERTIFICATE-----')",message="must hold PEM blocks of type CERTIFICATE"
+	AdditionalTrustBundle string `json:"additionalTrustBundle,omitempty"`
+
+	// cpuArchitecture is the architecture of the host. Defaults to x86_64.
+	// +optional
+	CPUArchitecture CPUArchitecture `json:"cpuArchitecture,omitempty"`
+
+	// nmStateConfigSelector selects the NMStateConfigs of this namespace that give static network configuration to hosts by MAC address.
+	// +optional
+	NMStateConfigSelector *metav1.LabelSelector `json:"nmStateConfigSelector,omitempty"`
+
+	// nodeRegistration says how the host registers as a Node.
+	// +optional
+	NodeRegistration NodeRegistrationSpec `json:"nodeRegistration,omitempty,omitzero"`
+
+	// hostIdentity is the rule by which the host is recognised. Defaults to BareMetalHost.
+	// +optional
+	HostIdentity HostIdentity `json:"hostIdentity,omitempty"`
+}
+
+// BootSpec says how the host boots the discovery image.
+// +kubebuilder:validation:MinProperties=1
+type BootSpec struct {
+	// mode is the way in which the discovery image reaches the host. Defaults to LiveISO.
+	// +optional
+	Mode BootMode `json:"mode,omitempty"`
+}
+
+// LocalSecretReference names a Secret in the namespace of the object that refers to it.
+type LocalSecretReference struct {
+	// name is the name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a Secret: lower-case letters, digits, '-' and '.'"
+	Name string `json:"name,omitempty"`
+}
+
+// ProxySpec is the proxy of a host.
+// +kubebuilder:validation:MinProperties=1
+type ProxySpec struct {
+	// httpProxy is the URL of the proxy for HTTP requests, for example http://proxy.example.com:3128.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'http'",message="must be a URL with the scheme http"
+	HTTPProxy string `json:"httpProxy,omitempty"`
+
+	// httpsProxy is the URL of the proxy for HTTPS requests.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https']",message="must be a URL with the scheme http or https"
+	HTTPSProxy string `json:"httpsProxy,omitempty"`
+
+	// noProxy are host names, domains (with a leading dot), IP addresses and CIDRs that are reached without the proxy; "*" for all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9.:*/_-]+$')",message="must be a host name, a domain, an IP address, a CIDR or \"*\""
+	NoProxy []string `json:"noProxy,omitempty"`
+}
+
+// NodeRegistrationSpec says how the host registers as a Node.
+// +kubebuilder:validation:MinProperties=1
+type NodeRegistrationSpec struct {
+	// name is the rule by which the Node gets its name. Defaults to MachineName.
+	// +optional
+	Name NodeName `json:"name,omitempty"`
+
+	// labels are put on the Node besides those that the providers need.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Labels []NodeLabel `json:"labels,omitempty"`
+}
+
+// NodeLabel is one label of a Node.
+type NodeLabel struct {
+	// key is the label's key.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' and '.'"
+	// +kubebuilder:validation:XValidation:rule="self != 'metal3.io/uuid'",message="metal3.io/uuid is set by the provider: remove it"
+	Key string `json:"key,omitempty"`
+
+	// value is the label's value; it may be empty.
+	// +required
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.labelValue().validate(self).hasValue()",message="must be a label value: up to 63 letters, digits, '-', '_' and '.'"
+	Value *string `json:"value,omitempty"`
+}
+
+// OpenshiftAssistedConfigStatus is what became of the config (CONTRACT BOOT-9, BOOT-10, BOOT-50).
+// +kubebuilder:validation:MinProperties=1
+type OpenshiftAssistedConfigStatus struct {
+	// conditions are the observations of the config's state. Ready is the summary of all that concerns the host until its Node runs.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is what Cluster API reads to go on with the Machine.
+	// +optional
+	Initialization OpenshiftAssistedConfigInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// dataSecretName is the name of the Secret that holds the bootstrap data.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	DataSecretName string `json:"dataSecretName,omitempty"`
+
+	// observedGeneration is the generation of the spec that the status was computed from.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// OpenshiftAssistedConfigInitializationStatus is what Cluster API reads to go on with the Machine (CONTRACT BOOT-10).
+// +kubebuilder:validation:MinProperties=1
+type OpenshiftAssistedConfigInitializationStatus struct {
+	// dataSecretCreated is true when the bootstrap data is final; it never turns false again.
+	// +optional
+	DataSecretCreated *bool `json:"dataSecretCreated,omitempty"`
+}
+
+// OpenshiftAssistedConfig turns a Machine's host into a discovered, recognised and approved Agent.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=openshiftassistedconfigs,scope=Namespaced,categories=cluster-api,shortName=oac
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.metadata.labels['cluster\.x-k8s\.io/cluster-name']`,description="Cluster that the config belongs to"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether nothing stands in the host's way"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why the config is or is not ready"
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.metadata.annotations['bootstrap\.cluster\.x-k8s\.io/agent']`,description="Agent that was recognised as the Machine's host"
+// +kubebuilder:printcolumn:name="InfraEnv",type=string,JSONPath=`.metadata.annotations['bootstrap\.cluster\.x-k8s\.io/infra-env']`,description="InfraEnv whose image the host boots",priority=10
+// +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the config was created"
+type OpenshiftAssistedConfig struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state.
+	// +optional
+	Spec OpenshiftAssistedConfigSpec `json:"spec,omitempty,omitzero"`
+
+	// status is the observed state.
+	// +optional
+	Status OpenshiftAssistedConfigStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions, for Cluster API's condition helpers.
+func (c *OpenshiftAssistedConfig) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions, for Cluster API's condition helpers.
+func (c *OpenshiftAssistedConfig) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// OpenshiftAssistedConfigList is a list of OpenshiftAssistedConfig.
+// +kubebuilder:object:root=true
+type OpenshiftAssistedConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the configs.
+	// +required
+	Items []OpenshiftAssistedConfig `json:"items"`
+}
+
+// OpenshiftAssistedConfigTemplateSpec is the desired state of an OpenshiftAssistedConfigTemplate.
+type OpenshiftAssistedConfigTemplateSpec struct {
+	// template is what every config made from this template looks like.
+	// +required
+	Template OpenshiftAssistedConfigTemplateResource `json:"template,omitempty,omitzero"`
+}
+
+// OpenshiftAssistedConfigTemplateResource is the metadata and spec of the configs made from a template (CONTRACT BOOT-11).
+// +kubebuilder:validation:MinProperties=1
+type OpenshiftAssistedConfigTemplateResource struct {
+	// metadata is put on every config made from the template.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec is the spec of every config made from the template.
+	// +required
+	Spec OpenshiftAssistedConfigSpec `json:"spec,omitempty"`
+}
+
+// OpenshiftAssistedConfigTemplate is what MachineDeployments make OpenshiftAssistedConfigs from.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=openshiftassistedconfigtemplates,scope=Namespaced,categories=cluster-api,shortName=oact
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the template was created"
+type OpenshiftAssistedConfigTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state.
+	// +required
+	Spec OpenshiftAssistedConfigTemplateSpec `json:"spec,omitempty,omitzero"`
+}
+
+// OpenshiftAssistedConfigTemplateList is a list of OpenshiftAssistedConfigTemplate.
+// +kubebuilder:object:root=true
+type OpenshiftAssistedConfigTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the templates.
+	// +required
+	Items []OpenshiftAssistedConfigTemplate `json:"items"`
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Names on objects that users and operators see. Their meaning never changes within an API version.
+const (
+	// ControlPlaneFinalizer keeps an OpenshiftAssistedControlPlane until all that it made is gone (DESIGN D12).
+	ControlPlaneFinalizer = "openshiftassistedcontrolplane.controlplane.cluster.x-k8s.io"
+
+	// RetryInstallationAnnotation, set by the user on a control plane whose installation failed, starts the installation anew (DESIGN D18).
+	// Its value does not matter; it is removed when the retry begins.
+	RetryInstallationAnnotation = "controlplane.cluster.x-k8s.io/retry-installation"
+
+	// InstallAttemptAnnotation counts the installations of a control plane, from 1. On the control plane it is the wanted attempt; on
+	// Machines, the ClusterDeployment and the AgentClusterInstall it is the attempt that they were made for.
+	InstallAttemptAnnotation = "controlplane.cluster.x-k8s.io/install-attempt"
+
+	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
+	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
+	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"
+
+	// OwnerNamespaceLabel, on cluster-scoped objects, holds the namespace of the control plane that they were made for (DESIGN D13).
+	OwnerNamespaceLabel = "controlplane.cluster.x-k8s.io/owner-namespace"
+
+	// OwnerNameLabel, on cluster-scoped objects, holds the name of the control plane that they were made for, hashed past 63 characters.
+	OwnerNameLabel = "controlplane.cluster.x-k8s.io/owner-name"
+
+	// OwnerUIDLabel, on cluster-scoped objects, holds the UID of the control plane that they were made for.
+	OwnerUIDLabel = "controlplane.cluster.x-k8s.io/owner-uid"
+)
+
+// AvailableCondition is True when the API answers and a quorum of control-plane Nodes is ready (CONTRACT CP-80).
+const (
+	AvailableCondition = "Available"
+
+	// AvailableReason: the API answers and a quorum of control-plane Nodes is ready.
+	AvailableReason = "Available"
+
+	// NotAvailableReason: the cluster is not installed, its API does not answer, or the quorum is lost; the message says which.
+	NotAvailableReason = "NotAvailable"
+
+	// ConnectionDownReason: the API has not answered for longer than the grace period.
+	ConnectionDownReason = "ConnectionDown"
+)
+
+// InitializedCondition is True once the installation was complete and the API answered (CONTRACT CP-50, DESIGN D11).
+const (
+	InitializedCondition = "Initialized"
+
+	// InitializedReason: the cluster was installed.
+	InitializedReason = "Initialized"
+
+	// NotInitializedReason: the cluster was not installed yet.
+	NotInitializedReason = "NotInitialized"
+)
+
+// InstalledCondition tells the progress of the installation.
+const (
+	InstalledCondition = "Installed"
+
+	// InstalledReason: the installation is complete.
+	InstalledReason = "Installed"
+
+	// WaitingForClusterInfrastructureReason: the Cluster's infrastructure or its control-plane endpoint is not there yet.
+	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructureReady"
+
+	// WaitingForCRDsReason: kinds of assisted-service or hive are not served by the API server yet; the message names them.
+	WaitingForCRDsReason = "WaitingForCRDs"
+
+	// WaitingForHostsReason: day 1 is open; the message counts the hosts that are ready (DESIGN D8).
+	WaitingForHostsReason = "WaitingForHosts"
+
+	// ValidationsFailingReason: checks of assisted-service on the cluster fail; the message names them.
+	ValidationsFailingReason = "ValidationsFailing"
+
+	// SpecNotSyncedReason: assisted-service cannot use what the control plane asks for; the message says why.
+	SpecNotSyncedReason = "SpecNotSynced"
+
+	// PreparingReason: assisted-service prepares the installation.
+	PreparingReason = "Preparing"
+
+	// InstallingReason: hosts are being installed; the message has the percentage.
+	InstallingReason = "Installing"
+
+	// FinalizingReason: the cluster's operators are being installed.
+	FinalizingReason = "Finalizing"
+
+	// InstallationFailedReason: the installation failed; the message names the first host and its reason, and how to retry.
+	InstallationFailedReason = "InstallationFailed"
+
+	// RetryingReason: a failed installation is being cleaned up before the next attempt.
+	RetryingReason = "Retrying"
+
+	// NameConflictReason: an object of the name that the control plane needs exists and belongs to something else.
+	NameConflictReason = "NameConflict"
+)
+
+// Phases of status.install.phase.
+const (
+	// InstallPhaseWaitingForHosts: day 1 is open.
+	InstallPhaseWaitingForHosts = "WaitingForHosts"
+
+	// InstallPhasePreparing: the installation is being prepared.
+	InstallPhasePreparing = "Preparing"
+
+	// InstallPhaseInstalling: hosts are being installed.
+	InstallPhaseInstalling = "Installing"
+
+	// InstallPhaseFinalizing: the cluster's operators are being installed.
+	InstallPhaseFinalizing = "Finalizing"
+
+	// InstallPhaseCompleted: the cluster is installed.
+	InstallPhaseCompleted = "Completed"
+
+	// InstallPhaseFailed: the installation failed.
+	InstallPhaseFailed = "Failed"
+)
+
+// KubeconfigAvailableCondition is True when the Secret <cluster>-kubeconfig is published (CONTRACT CP-52).
+const (
+	KubeconfigAvailableCondition = "KubeconfigAvailable"
+
+	// KubeconfigAvailableReason: the Secret is published.
+	KubeconfigAvailableReason = "Available"
+
+	// KubeconfigNotAvailableReason: assisted-service has not published the cluster's credentials yet, or they cannot be used.
+	KubeconfigNotAvailableReason = "NotAvailable"
+
+	// KubeconfigUserProvidedReason: the Secret belongs to somebody else and is left alone (CONTRACT CP-55).
+	KubeconfigUserProvidedReason = "UserProvided"
+)
+
+// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs; the message has the value to set (DESIGN D9).
+const (
+	VersionsMatchCondition = "VersionsMatch"
+
+	// VersionsMatchReason: spec.version is the version that the Nodes run.
+	VersionsMatchReason = "Match"
+
+	// VersionMismatchReason: a Node runs another version than spec.version.
+	VersionMismatchReason = "Mismatch"
+
+	// VersionUnknownReason: no Node has reported its version yet.
+	VersionUnknownReason = "Unknown"
+)
+
+// MachinesReadyCondition aggregates the Ready conditions of the control-plane Machines (CONTRACT §5.6).
+const (
+	MachinesReadyCondition = "MachinesReady"
+
+	// MachinesUpToDateCondition aggregates the UpToDate conditions of the control-plane Machines (CONTRACT §5.6).
+	MachinesUpToDateCondition = "MachinesUpToDate"
+
+	// NoReplicasReason: there are no control-plane Machines.
+	NoReplicasReason = "NoReplicas"
+)
+
+// RollingOutCondition is True while Machines are not up to date (CONTRACT CP-81).
+const (
+	RollingOutCondition = "RollingOut"
+
+	// RollingOutReason: at least one Machine is not up to date.
+	RollingOutReason = "RollingOut"
+
+	// NotRollingOutReason: every Machine is up to date.
+	NotRollingOutReason = "NotRollingOut"
+)
+
+// ScalingUpCondition is True while there are fewer Machines than replicas (CONTRACT CP-81).
+const (
+	ScalingUpCondition = "ScalingUp"
+
+	// ScalingUpReason: there are fewer Machines than replicas.
+	ScalingUpReason = "ScalingUp"
+
+	// NotScalingUpReason: there are enough Machines.
+	NotScalingUpReason = "NotScalingUp"
+)
+
+// ScalingDownCondition is True while there are more Machines than replicas (CONTRACT CP-81).
+const (
+	ScalingDownCondition = "ScalingDown"
+
+	// ScalingDownReason: there are more Machines than replicas.
+	ScalingDownReason = "ScalingDown"
+
+	// NotScalingDownReason: there are not too many Machines.
+	NotScalingDownReason = "NotScalingDown"
+)
+
+// DeletingCondition is True while the control plane is being deleted (CONTRACT CP-62, DESIGN D12).
+const (
+	DeletingCondition = "Deleting"
+
+	// NotDeletingReason: the control plane is not being deleted.
+	NotDeletingReason = "NotDeleting"
+
+	// WaitingForWorkersDeletionReason: worker Machines exist.
+	WaitingForWorkersDeletionReason = "WaitingForWorkersDeletion"
+
+	// WaitingForMachineDeletionReason: control-plane Machines exist.
+	WaitingForMachineDeletionReason = "WaitingForMachineDeletion"
+
+	// WaitingForInstallDeletionReason: the ClusterDeployment, the AgentClusterInstall or the ClusterImageSet exists.
+	WaitingForInstallDeletionReason = "WaitingForInstallDeletion"
+
+	// DeletionCompletedReason: nothing is left.
+	DeletionCompletedReason = "DeletionCompleted"
+)
+
+// Reasons of the condition UpToDate that the control plane provider sets on its Machines (CONTRACT CP-45).
+const (
+	// MachineUpToDateReason: the Machine is what the control plane asks for.
+	MachineUpToDateReason = "UpToDate"
+
+	// MachineNotUpToDateReason: the Machine differs from what the control plane asks for; the message lists how.
+	MachineNotUpToDateReason = "NotUpToDate"
+)
+
+// Reasons of the events that the control plane manager records.
+const (
+	// EventMachineCreated: a control-plane Machine was created.
+	EventMachineCreated = "MachineCreated"
+
+	// EventInstallObjectsCreated: ClusterDeployment and AgentClusterInstall were created.
+	EventInstallObjectsCreated = "InstallObjectsCreated"
+
+	// EventDayOneClosed: the set of hosts of the first installation was fixed.
+	EventDayOneClosed = "DayOneClosed"
+
+	// EventInstallationStarted: the hold was cleared.
+	EventInstallationStarted = "InstallationStarted"
+
+	// EventHostUnbound: a host that was not ready was left out of the first installation.
+	EventHostUnbound = "HostUnbound"
+
+	// EventInstallationFailed: the installation failed.
+	EventInstallationFailed = "InstallationFailed"
+
+	// EventMachineDeleted: a surplus control-plane Machine, or one of an earlier attempt, was deleted.
+	EventMachineDeleted = "MachineDeleted"
+
+	// EventDayOneReopened: a control-plane host of the first installation was lost before it began, and hosts are waited for again.
+	EventDayOneReopened = "DayOneReopened"
+
+	// EventRetryStarted: the next attempt of the installation was asked for.
+	EventRetryStarted = "InstallationRetryStarted"
+
+	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
+	EventKubeconfigPublished = "KubeconfigPublished"
+
+	// EventInitialized: the cluster is installed and its API answers.
+	EventInitialized = "Initialized"
+)

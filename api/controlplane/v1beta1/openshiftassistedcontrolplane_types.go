@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+)
+
+// Platform is the platform of the installed cluster.
+// +kubebuilder:validation:Enum=BareMetal;None
+type Platform string
+
+const (
+	// PlatformBareMetal lets the cluster manage its API and ingress addresses itself.
+	PlatformBareMetal Platform = "BareMetal"
+
+	// PlatformNone leaves load balancing to the user; a single-node cluster always has it.
+	PlatformNone Platform = "None"
+)
+
+// NetworkType is the cluster network's provider.
+// +kubebuilder:validation:Enum=OVNKubernetes
+type NetworkType string
+
+// NetworkTypeOVNKubernetes is the default cluster network of OpenShift.
+const NetworkTypeOVNKubernetes NetworkType = "OVNKubernetes"
+
+// OpenshiftAssistedControlPlaneSpec is the desired state of the control plane.
+// +kubebuilder:validation:XValidation:rule="!has(self.install.platform) || self.install.platform != 'BareMetal' || self.replicas != 1",message="a single-node control plane (replicas: 1) needs install.platform None"
+// +kubebuilder:validation:XValidation:rule="self.replicas != 1 || (!has(self.install.apiVIPs) && !has(self.install.ingressVIPs))",message="install.apiVIPs and install.ingressVIPs must not be set for a single-node control plane (replicas: 1)"
+// +kubebuilder:validation:XValidation:rule="self.replicas == 1 || (has(self.install.platform) && self.install.platform == 'None') || has(self.install.apiVIPs)",message="install.apiVIPs is required on platform BareMetal"
+// +kubebuilder:validation:XValidation:rule="self.replicas == oldSelf.replicas || (self.replicas != 1 && oldSelf.replicas != 1)",message="replicas cannot change from or to 1: a single-node cluster cannot be extended"
+type OpenshiftAssistedControlPlaneSpec struct {
+	// replicas is the number of control-plane Machines: 1, 3, 4 or 5.
+	// +required
+	// +kubebuilder:validation:Enum=1;3;4;5
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// version is the Kubernetes version of the release, for example v1.33.4 (CONTRACT CP-70). The release itself is distributionVersion.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v[0-9]+\\\\.[0-9]+\\\\.[0-9]+([-+][0-9A-Za-z.+-]+)?$')",message="must be a Kubernetes version such as v1.33.4; the OpenShift release belongs in distributionVersion"
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('v1.')",message="must be a Kubernetes version such as v1.33.4; the OpenShift release belongs in distributionVersion"
+	Version string `json:"version,omitempty"`
+
+	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$')",message="must be the version of a release such as 4.20.4, without a leading v"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$') || int(self.split('.')[0]) > 4 || (int(self.split('.')[0]) == 4 && int(self.split('.')[1]) >= 17)",message="must be 4.17 or newer: older releases set a provider ID of their own on Nodes"
+	DistributionVersion string `json:"distributionVersion,omitempty"`
+
+	// release says where the release comes from. Defaults to the public image of distributionVersion.
+	// +optional
+	Release ReleaseSpec `json:"release,omitempty,omitzero"`
+
+	// machineTemplate says what the control-plane Machines look like.
+	// +required
+	MachineTemplate MachineTemplate `json:"machineTemplate,omitempty,omitzero"`
+
+	// openshiftAssistedConfigSpec is the spec of every control-plane Machine's OpenshiftAssistedConfig.
+	// +optional
+	OpenshiftAssistedConfigSpec bootstrapv1.OpenshiftAssistedConfigSpec `json:"openshiftAssistedConfigSpec,omitempty,omitzero"`
+
+	// install is what the Assisted Installer installs.
+	// +required
+	Install InstallSpec `json:"install,omitempty,omitzero"`
+}
+
+// ReleaseSpec says where the release comes from (DESIGN D10).
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type ReleaseSpec struct {
+	// imageSetRef names an existing ClusterImageSet. It is used as it is and never deleted.
+	// +optional
+	ImageSetRef ClusterImageSetReference `json:"imageSetRef,omitempty,omitzero"`
+
+	// image is the release image, by tag or digest, for example quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[a-f0-9]{64})$')",message="must be an image with a registry and a tag or sha256 digest"
+	Image string `json:"image,omitempty"`
+}
+
+// ClusterImageSetReference names a ClusterImageSet.
+type ClusterImageSetReference struct {
+	// name is the name of the ClusterImageSet.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a ClusterImageSet: lower-case letters, digits, '-' and '.'"
+	Name string `json:"name,omitempty"`
+}
+
+// MachineTemplate says what the control-plane Machines look like (CONTRACT CP-11).
+type MachineTemplate struct {
+	// metadata is put on Machines, infrastructure machines and configs, and kept up to date in place.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec is the part of the Machines' spec that the user decides.
+	// +required
+	Spec MachineTemplateSpec `json:"spec,omitempty,omitzero"`
+}
+
+// MachineTemplateSpec is the part of the control-plane Machines' spec that the user decides.
+type MachineTemplateSpec struct {
+	// infrastructureRef names the template of the infrastructure machines, for example a Metal3MachineTemplate.
+	// +required
+	InfrastructureRef clusterv1.ContractVersionedObjectReference `json:"infrastructureRef,omitempty,omitzero"`
+
+	// deletion are the time-outs of a Machine's deletion.
+	// +optional
+	Deletion MachineDeletionSpec `json:"deletion,omitempty,omitzero"`
+}
+
+// MachineDeletionSpec are the time-outs of a Machine's deletion (CONTRACT CP-12).
+// +kubebuilder:validation:MinProperties=1
+type MachineDeletionSpec struct {
+	// nodeDrainTimeoutSeconds is how long the Node is drained at most; 0 is without limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	NodeDrainTimeoutSeconds *int32 `json:"nodeDrainTimeoutSeconds,omitempty"`
+
+	// nodeVolumeDetachTimeoutSeconds is how long volumes are waited for at most; 0 is without limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	NodeVolumeDetachTimeoutSeconds *int32 `json:"nodeVolumeDetachTimeoutSeconds,omitempty"`
+
+	// nodeDeletionTimeoutSeconds is how long the Node's deletion is tried at most; 0 is without limit. Defaults to 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	NodeDeletionTimeoutSeconds *int32 `json:"nodeDeletionTimeoutSeconds,omitempty"`
+}
+
+// InstallSpec is what the Assisted Installer installs. Nothing in it can change, but workerWaitTimeoutSeconds, once it is set.
+// +kubebuilder:validation:XValidation:rule="has(self.apiVIPs) == has(self.ingressVIPs)",message="apiVIPs and ingressVIPs must be set together"
+// +kubebuilder:validation:XValidation:rule="!has(self.apiVIPs) || !has(self.ingressVIPs) || size(self.apiVIPs) == size(self.ingressVIPs)",message="apiVIPs and ingressVIPs must have one address per IP family each"
+// +kubebuilder:validation:XValidation:rule="!has(self.platform) || self.platform != 'None' || (!has(self.apiVIPs) && !has(self.ingressVIPs))",message="apiVIPs and ingressVIPs must not be set on platform None"
+// +kubebuilder:validation:XValidation:rule="self.baseDomain == oldSelf.baseDomain",message="baseDomain is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.clusterName) == has(oldSelf.clusterName) && (!has(self.clusterName) || self.clusterName == oldSelf.clusterName)",message="clusterName is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.platform) == has(oldSelf.platform) && (!has(self.platform) || self.platform == oldSelf.platform)",message="platform is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.apiVIPs) == has(oldSelf.apiVIPs) && (!has(self.apiVIPs) || self.apiVIPs == oldSelf.apiVIPs)",message="apiVIPs is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.ingressVIPs) == has(oldSelf.ingressVIPs) && (!has(self.ingressVIPs) || self.ingressVIPs == oldSelf.ingressVIPs)",message="ingressVIPs is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.networking) == has(oldSelf.networking) && (!has(self.networking) || self.networking == oldSelf.networking)",message="networking is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.sshAuthorizedKey) == has(oldSelf.sshAuthorizedKey) && (!has(self.sshAuthorizedKey) || self.sshAuthorizedKey == oldSelf.sshAuthorizedKey)",message="sshAuthorizedKey is immutable"
+// +kubebuilder:validation:XValidation:rule="self.pullSecretRef == oldSelf.pullSecretRef",message="pullSecretRef is immutable"
+type InstallSpec struct {
+	// baseDomain is the DNS domain below which the cluster's names live, for example example.com.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a DNS domain in lower case, without a leading or trailing dot"
+	BaseDomain string `json:"baseDomain,omitempty"`
+
+	// clusterName is the name of the OpenShift cluster. Defaults to the name of the Cluster.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=54
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be a DNS label: lower-case letters, digits and '-'"
+	ClusterName string `json:"clusterName,omitempty"`
+
+	// apiVIPs are the virtual IP addresses of the API, one per IP family; the first must be the host of the Cluster's control-plane endpoint.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address"
+	APIVIPs []string `json:"apiVIPs,omitempty"`
+
+	// ingressVIPs are the virtual IP addresses of the ingress, one per IP family.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address"
+	IngressVIPs []string `json:"ingressVIPs,omitempty"`
+
+	// platform is the platform of the cluster. Defaults to None for a single-node control plane and to BareMetal otherwise.
+	// +optional
+	Platform Platform `json:"platform,omitempty"`
+
+	// networking are the cluster's networks. Pod and Service networks come from the Cluster's clusterNetwork.
+	// +optional
+	Networking NetworkingSpec `json:"networking,omitempty,omitzero"`
+
+	// sshAuthorizedKey is a public key, in authorized_keys form, that may log in as core on the installed hosts.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8192
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh.com|sk-ecdsa-sha2-nistp256@openssh.com) [A-Za-z0-9+/=]+( [^\\\\n]*)?\\\\n?$')",message="must be one public key in authorized_keys form, for example \"ssh-ed25519 AAAA... user@host\""
+	SSHAuthorizedKey string `json:"sshAuthorizedKey,omitempty"`
+
+	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret of the cluster.
+	// +required
+	PullSecretRef bootstrapv1.LocalSecretReference `json:"pullSecretRef,omitempty,omitzero"`
+
+	// workerWaitTimeoutSeconds is how long the installation waits for workers after all control-plane hosts are ready. Workers that come later
+	// join afterwards. Defaults to 1800.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	WorkerWaitTimeoutSeconds *int32 `json:"workerWaitTimeoutSeconds,omitempty"`
+}
+
+// NetworkingSpec are the networks of the cluster.
+// +kubebuilder:validation:MinProperties=1
+type NetworkingSpec struct {
+	// machineNetwork are the CIDRs of the hosts' networks, one per IP family.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=4
+	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 192.0.2.0/24"
+	MachineNetwork []string `json:"machineNetwork,omitempty"`
+
+	// networkType is the provider of the cluster network. Defaults to OVNKubernetes.
+	// +optional
+	NetworkType NetworkType `json:"networkType,omitempty"`
+}
+
+// OpenshiftAssistedControlPlaneStatus is the observed state of the control plane (CONTRACT §2.1).
+// +kubebuilder:validation:MinProperties=1
+type OpenshiftAssistedControlPlaneStatus struct {
+	// conditions are the observations of the control plane's state.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization is what Cluster API reads to go on with the Cluster.
+	// +optional
+	Initialization OpenshiftAssistedControlPlaneInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// install is the progress of the installation.
+	// +optional
+	Install InstallStatus `json:"install,omitempty,omitzero"`
+
+	// selector is the label selector of the control-plane Machines, for the scale subresource.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Selector string `json:"selector,omitempty"`
+
+	// replicas is the number of control-plane Machines, including those being deleted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// readyReplicas is the number of control-plane Machines whose condition Ready is True.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+
+	// availableReplicas is the number of control-plane Machines whose condition Available is True.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
+
+	// upToDateReplicas is the number of control-plane Machines whose condition UpToDate is True.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
+
+	// versions are the Kubernetes versions that the control-plane Machines run, older ones first (CONTRACT CP-10, CP-71).
+	// +optional
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Versions []clusterv1.StatusVersion `json:"versions,omitempty"`
+
+	// observedGeneration is the generation of the spec that the status was computed from.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// OpenshiftAssistedControlPlaneInitializationStatus is what Cluster API reads to go on with the Cluster (CONTRACT CP-5).
+// +kubebuilder:validation:MinProperties=1
+type OpenshiftAssistedControlPlaneInitializationStatus struct {
+	// controlPlaneInitialized is true once the installation is complete and the API has answered; it never turns false again (DESIGN D11).
+	// +optional
+	ControlPlaneInitialized *bool `json:"controlPlaneInitialized,omitempty"`
+}
+
+// InstallStatus is the progress of the installation.
+// +kubebuilder:validation:MinProperties=1
+type InstallStatus struct {
+	// phase is the phase of the installation: WaitingForHosts, Preparing, Installing, Finalizing, Completed or Failed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Phase string `json:"phase,omitempty"`
+
+	// progressPercentage is the progress of the installation as the Assisted Installer counts it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
+}
+
+// OpenshiftAssistedControlPlane is the control plane of an OpenShift cluster on bare metal, installed by the Assisted Installer.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=openshiftassistedcontrolplanes,scope=Namespaced,categories=cluster-api,shortName=oacp
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.metadata.labels['cluster\.x-k8s\.io/cluster-name']`,description="Cluster that the control plane belongs to"
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Whether the API answers and a quorum of Nodes is ready"
+// +kubebuilder:printcolumn:name="Install",type=string,JSONPath=`.status.install.phase`,description="Phase of the installation"
+// +kubebuilder:printcolumn:name="Progress",type=integer,JSONPath=`.status.install.progressPercentage`,description="Percentage of the installation"
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Number of Machines wanted"
+// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.replicas`,description="Number of Machines"
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`,description="Number of Machines that are ready"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Number of Machines that are available",priority=10
+// +kubebuilder:printcolumn:name="Up-to-date",type=integer,JSONPath=`.status.upToDateReplicas`,description="Number of Machines that are up to date",priority=10
+// +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Initialized",type=boolean,JSONPath=`.status.initialization.controlPlaneInitialized`,description="Whether the control plane was installed"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the control plane was created"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`,description="Kubernetes version"
+// +kubebuilder:printcolumn:name="OpenShift",type=string,JSONPath=`.spec.distributionVersion`,description="OpenShift version"
+type OpenshiftAssistedControlPlane struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired state.
+	// +required
+	Spec OpenshiftAssistedControlPlaneSpec `json:"spec,omitempty,omitzero"`
+
+	// status is the observed state.
+	// +optional
+	Status OpenshiftAssistedControlPlaneStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions, for Cluster API's condition helpers.
+func (c *OpenshiftAssistedControlPlane) GetConditions() []metav1.Condition {
+	return c.Status.Conditions
+}
+
+// SetConditions replaces the conditions, for Cluster API's condition helpers.
+func (c *OpenshiftAssistedControlPlane) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// OpenshiftAssistedControlPlaneList is a list of OpenshiftAssistedControlPlane.
+// +kubebuilder:object:root=true
+type OpenshiftAssistedControlPlaneList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the control planes.
+	// +required
+	Items []OpenshiftAssistedControlPlane `json:"items"`
+}

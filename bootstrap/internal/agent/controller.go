@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/predicates"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// Reconciler looks after Agents of InfraEnvs made by this provider that belong to no Machine.
+type Reconciler struct {
+	// Client is the manager's cached client.
+	Client client.Client
+	// APIReader confirms that a Machine is gone before its Agent is deleted.
+	APIReader client.Reader
+	// Gate knows which CRDs are served.
+	Gate *manager.Gate
+	// Recorder records events.
+	Recorder events.EventRecorder
+}
+
+// SetupWithManager adds the controller to the manager.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "agent")
+	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+		Named("agent").
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.claimedFor)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace), predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+		WithOptions(options).
+		Build(ctx, r)
+	if err != nil {
+		return fmt.Errorf("set up the agent controller: %w", err)
+	}
+	cache := mgr.GetCache()
+	return errors.Join(
+		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), &handler.EnqueueRequestForObject{})),
+		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(r.inNamespace))),
+	)
+}
+
+// Reconcile deletes an Agent whose Machine is gone, and says of an unclaimed one why no host is recognised in it.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if len(r.Gate.Missing(assisted.CRDInfraEnvs, assisted.CRDAgents)) > 0 {
+		return ctrl.Result{}, nil
+	}
+	agent := &assisted.Agent{}
+	if err := r.Client.Get(ctx, req.NamespacedName, agent); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	name, uid, claimed := identity.ParseClaim(agent)
+	if claimed {
+		return ctrl.Result{}, r.deleteOrphan(ctx, agent, name, uid)
+	}
+	return ctrl.Result{}, r.explain(ctx, agent)
+}
+
+// deleteOrphan deletes an Agent that is claimed for a Machine that does not exist. It is never reused for another one: its host may be
+// running what was installed for the old one (DESIGN D19).
+func (r *Reconciler) deleteOrphan(ctx context.Context, agent *assisted.Agent, machineName, machineUID string) error {
+	machine := &clusterv1.Machine{}
+	key := types.NamespacedName{Namespace: agent.Namespace, Name: machineName}
+	for _, reader := range []client.Reader{r.Client, r.APIReader} {
+		err := reader.Get(ctx, key, machine)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read Machine %s: %w", key, err)
+		}
+		if err == nil && string(machine.UID) == machineUID {
+			return nil
+		}
+	}
+	if err := Delete(ctx, r.Client, agent); err != nil {
+		return err
+	}
+	r.Recorder.Eventf(agent, nil, corev1.EventTypeNormal, bootstrapv1.EventAgentDeleted, bootstrapv1.EventAgentDeleted,
+		"Deleted the Agent of Machine %s, which does not exist any more", machineName)
+	return nil
+}
+
+// explain notes on an Agent that no host is recognised in it. It stays unbound and unapproved, and harms nobody (DESIGN D6).
+func (r *Reconciler) explain(ctx context.Context, agent *assisted.Agent) error {
+	infraEnv := &assisted.InfraEnv{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[assisted.InfraEnvLabel]}, infraEnv)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	ours := infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel]
+	if ours == "" || !agent.HasInventory() || !agent.DeletionTimestamp.IsZero() || len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
+		return nil
+	}
+	if paused, err := r.paused(ctx, agent.Namespace, ours); err != nil || paused {
+		return err
+	}
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.InNamespace(agent.Namespace)); err != nil {
+		return fmt.Errorf("list BareMetalHosts: %w", err)
+	}
+	text := ""
+	if len(hosts.Items) > 0 && len(identity.HostsMatching(agent, hosts.Items)) == 0 {
+		text = fmt.Sprintf("no BareMetalHost has one of the MAC addresses %s and serial number %q",
+			strings.Join(agent.MACAddresses(), " "), agent.Status.Inventory.SystemVendor.SerialNumber)
+	}
+	return r.note(ctx, agent, text)
+}
+
+// note writes the text to the Agent, and an event when it is new. An empty text removes it.
+func (r *Reconciler) note(ctx context.Context, agent *assisted.Agent, text string) error {
+	if agent.Annotations[bootstrapv1.RecognitionAnnotation] == text {
+		return nil
+	}
+	before := agent.DeepCopy()
+	if text == "" {
+		delete(agent.Annotations, bootstrapv1.RecognitionAnnotation)
+	} else {
+		metav1.SetMetaDataAnnotation(&agent.ObjectMeta, bootstrapv1.RecognitionAnnotation, text)
+	}
+	if err := r.Client.Patch(ctx, agent, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("note on Agent %s that it is not recognised: %w", agent.Name, err))
+	}
+	if text != "" {
+		r.Recorder.Eventf(agent, nil, corev1.EventTypeWarning, bootstrapv1.EventAgentNotRecognized, bootstrapv1.EventAgentNotRecognized, "%s", text)
+	}
+	return nil
+}
+
+func (r *Reconciler) paused(ctx context.Context, namespace, clusterName string) (bool, error) {
+	cluster := &clusterv1.Cluster{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: clusterName}, cluster)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read Cluster %s: %w", clusterName, err)
+	}
+	return annotations.IsPaused(cluster, cluster), nil
+}
+
+// claimedFor is every Agent that is claimed for a Machine.
+func (r *Reconciler) claimedFor(ctx context.Context, o client.Object) []reconcile.Request {
+	claim := identity.Claim(o.GetName(), string(o.GetUID()))
+	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == claim })
+}
+
+// inNamespace is every unclaimed Agent of the object's namespace: another host, or an unpaused Cluster, may change what is said of them.
+func (r *Reconciler) inNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == "" })
+}
+
+func (r *Reconciler) requests(ctx context.Context, namespace string, keep func(*assisted.Agent) bool) []reconcile.Request {
+	if len(r.Gate.Missing(assisted.CRDAgents)) > 0 {
+		return nil
+	}
+	agents := &assisted.AgentList{}
+	if err := r.Client.List(ctx, agents, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Agents to map an event")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range agents.Items {
+		if keep(&agents.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&agents.Items[i])})
+		}
+	}
+	return requests
+}

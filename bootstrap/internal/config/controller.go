@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=openshiftassistedconfigs,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=openshiftassistedconfigs/status,verbs=patch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=openshiftassistedconfigs/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=infraenvs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=get;list;watch
+// +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterdeployments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler reconciles OpenshiftAssistedConfigs.
+type Reconciler struct {
+	// Client is the manager's cached client; Secrets are read from the API server.
+	Client client.Client
+	// Gate knows which CRDs are served.
+	Gate *manager.Gate
+	// Recorder records events.
+	Recorder events.EventRecorder
+	// WatchFilter restricts the objects that are reconciled (CONTRACT BOOT-42).
+	WatchFilter string
+
+	infraMachines external.ObjectTracker
+}
+
+// SetupWithManager adds the controller to the manager.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "openshiftassistedconfig")
+	mapper := mapping.Mapper{Client: mgr.GetClient()}
+	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+		For(&bootstrapv1.OpenshiftAssistedConfig{}).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(mapper.FromMachine)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(mapper.FromCluster),
+			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
+		WithOptions(options).
+		Build(ctx, r)
+	if err != nil {
+		return fmt.Errorf("set up the config controller: %w", err)
+	}
+	r.infraMachines = external.ObjectTracker{Controller: c, Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), PredicateLogger: &log}
+	cache := mgr.GetCache()
+	return errors.Join(
+		r.Gate.Resync(c, mapper.All),
+		r.Gate.Watch(c, assisted.CRDInfraEnvs, source.Kind(cache, client.Object(&assisted.InfraEnv{}), handler.EnqueueRequestsFromMapFunc(mapper.FromInfraEnv))),
+		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClaimedAgent), deletions)),
+		r.Gate.Watch(c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClusterLabel))),
+		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromHost))),
+	)
+}
+
+// deletions lets only deletions through: the config needs to know when an Agent is gone, and nothing of its frequent status changes.
+var deletions = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// Reconcile brings one OpenshiftAssistedConfig nearer to published boot media, or to its deletion.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	config := &bootstrapv1.OpenshiftAssistedConfig{}
+	if err := r.Client.Get(ctx, req.NamespacedName, config); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	owners, err := mapping.OwnersOf(ctx, r.Client, config)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	deleting := !config.DeletionTimestamp.IsZero()
+	if !deleting && (owners.Machine == nil || owners.Cluster == nil) {
+		// Nothing is done before core has set the owner (CONTRACT BOOT-30, BOOT-31); its write triggers the next pass.
+		return ctrl.Result{}, nil
+	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
+
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, owners.Cluster, config); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, config, bootstrapv1.ConfigFinalizer); err != nil || added {
+		return ctrl.Result{}, err
+	}
+	helper, err := patch.NewHelper(config, r.Client)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("prepare the patch of %s: %w", req, err)
+	}
+	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster}
+	defer func() {
+		setStatus(s)
+		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
+	}()
+
+	if err := r.observe(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	if deleting {
+		s.deletion = decideDeletion(s)
+		return ctrl.Result{}, r.applyDeletion(ctx, s)
+	}
+	s.decision = decide(s)
+	return ctrl.Result{}, r.apply(ctx, s)
+}
+
+// patchConfig writes metadata and status. A config whose finalizer was just removed may be gone already.
+func patchConfig(ctx context.Context, helper *patch.Helper, config *bootstrapv1.OpenshiftAssistedConfig) error {
+	err := helper.Patch(ctx, config, patch.WithStatusObservedGeneration{}, patch.WithOwnedConditions{Conditions: ownedConditions})
+	if !config.DeletionTimestamp.IsZero() {
+		err = kerrors.FilterOut(err, apierrors.IsNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("patch OpenshiftAssistedConfig %s: %w", klog.KObj(config), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) event(config *bootstrapv1.OpenshiftAssistedConfig, reason, note string, args ...any) {
+	r.Recorder.Eventf(config, nil, corev1.EventTypeNormal, reason, reason, note, args...)
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+const (
+	// hashLength is how much of the hash is in an InfraEnv's name: 40 bits, for the few machine templates of one Cluster.
+	hashLength = 10
+
+	// maxPrefixLength keeps an InfraEnv's name within 63 characters: assisted-service puts it into a label of every Agent.
+	maxPrefixLength = 63 - 1 - hashLength
+)
+
+// infraEnvName is the name of the InfraEnv for a config: one per Cluster and content, or, with host identity InfraEnv, one per config
+// (DESIGN D5, D6). It never changes for the same input: a golden test pins it.
+func infraEnvName(clusterName string, config *bootstrapv1.OpenshiftAssistedConfig, pullSecret string) (string, error) {
+	content := struct {
+		Cluster string                `json:"cluster"`
+		Config  string                `json:"config,omitempty"`
+		Spec    assisted.InfraEnvSpec `json:"spec"`
+	}{Cluster: clusterName, Spec: infraEnvSpec(config.Spec, pullSecret)}
+	if config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
+		content.Config = config.Name
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("hash the discovery settings of %s: %w", config.Name, err)
+	}
+	sum := sha256.Sum256(data)
+	prefix := clusterName
+	if len(prefix) > maxPrefixLength {
+		prefix = strings.TrimRight(prefix[:maxPrefixLength], "-.")
+	}
+	return prefix + "-" + hex.EncodeToString(sum[:])[:hashLength], nil
+}
+
+// infraEnvSpec is the discovery-relevant part of a config's spec in assisted-service's terms.
+func infraEnvSpec(spec bootstrapv1.OpenshiftAssistedConfigSpec, pullSecret string) assisted.InfraEnvSpec {
+	result := assisted.InfraEnvSpec{
+		PullSecretRef:              &corev1.LocalObjectReference{Name: pullSecret},
+		SSHAuthorizedKey:           spec.SSHAuthorizedKey,
+		AdditionalNTPSources:       spec.AdditionalNTPSources,
+		AdditionalTrustBundle:      spec.AdditionalTrustBundle,
+		CPUArchitecture:            string(spec.CPUArchitecture),
+		NMStateConfigLabelSelector: spec.NMStateConfigSelector,
+	}
+	if result.CPUArchitecture == "" {
+		result.CPUArchitecture = string(bootstrapv1.CPUArchitectureX86)
+	}
+	if p := spec.Proxy; p.HTTPProxy != "" || p.HTTPSProxy != "" || len(p.NoProxy) > 0 {
+		result.Proxy = &assisted.Proxy{HTTPProxy: p.HTTPProxy, HTTPSProxy: p.HTTPSProxy, NoProxy: strings.Join(p.NoProxy, ",")}
+	}
+	return result
+}
+
+// newInfraEnv is the InfraEnv for a config, with the config as its first user.
+func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssistedConfig, pullSecret string) *assisted.InfraEnv {
+	return &assisted.InfraEnv{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            name,
+			Namespace:       config.Namespace,
+			Labels:          map[string]string{bootstrapv1.InfraEnvClusterLabel: clusterName},
+			OwnerReferences: []metav1.OwnerReference{userReference(config)},
+		},
+		Spec: infraEnvSpec(config.Spec, pullSecret),
+	}
+}
+
+// userReference registers a config as a user of an InfraEnv. Owner references are that register: joining and leaving go through the
+// InfraEnv's resource version, so that the last user cannot delete it while another one joins (DESIGN D5).
+func userReference(config *bootstrapv1.OpenshiftAssistedConfig) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: bootstrapv1.GroupVersion.String(),
+		Kind:       "OpenshiftAssistedConfig",
+		Name:       config.Name,
+		UID:        config.UID,
+	}
+}
+
+// otherUsers are the owner references of an InfraEnv but for the config's.
+func otherUsers(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssistedConfig) []metav1.OwnerReference {
+	var others []metav1.OwnerReference
+	for _, ref := range infraEnv.OwnerReferences {
+		if ref.UID != config.UID {
+			others = append(others, ref)
+		}
+	}
+	return others
+}
+
+// isUser reports whether the config is registered as a user of the InfraEnv.
+func isUser(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssistedConfig) bool {
+	return len(otherUsers(infraEnv, config)) < len(infraEnv.OwnerReferences)
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// scope is all that one pass knows. observe fills it; nothing is read afterwards.
+type scope struct {
+	config *bootstrapv1.OpenshiftAssistedConfig
+	// machine is the owner; nil when it is gone, which is only possible during deletion.
+	machine *clusterv1.Machine
+	// cluster is nil when it is gone, which is only possible during deletion.
+	cluster *clusterv1.Cluster
+
+	// missingCRDs are the CRDs that are needed and not served yet; while there are any, the fields below may be unset.
+	missingCRDs []string
+	// pullSecret is the name of the Secret used during discovery; empty while nothing names one.
+	pullSecret string
+	// infraEnvName is the InfraEnv recorded on the config or, if none is, the one that fits its spec; empty while it cannot be known.
+	infraEnvName string
+	// infraEnv is the InfraEnv of that name; nil when there is none.
+	infraEnv *assisted.InfraEnv
+	// infraMachine is the Machine's infrastructure machine; nil while it does not exist.
+	infraMachine *unstructured.Unstructured
+	// hosts are the BareMetalHosts of the namespace.
+	hosts []bmov1alpha1.BareMetalHost
+	// claimed are the Agents that are claimed for the Machine, living or not.
+	claimed []assisted.Agent
+	// secret is the Secret of the config's name; nil when there is none.
+	secret *corev1.Secret
+
+	// decision is set after observe, unless the config is being deleted.
+	decision decision
+	// deletion is set after observe when the config is being deleted.
+	deletion deletion
+}
+
+// observe reads everything that the pass decides on.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	s.missingCRDs = r.Gate.Missing(assisted.CRDInfraEnvs, assisted.CRDAgents, assisted.CRDClusterDeployments)
+	if err := r.observeSecret(ctx, s); err != nil {
+		return err
+	}
+	if err := r.observeHosts(ctx, s); err != nil {
+		return err
+	}
+	if len(s.missingCRDs) > 0 {
+		return nil
+	}
+	if err := r.observePullSecret(ctx, s); err != nil {
+		return err
+	}
+	if err := r.observeInfraEnv(ctx, s); err != nil {
+		return err
+	}
+	return r.observeAgents(ctx, s)
+}
+
+func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
+	secret := &corev1.Secret{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
+	switch {
+	case err == nil:
+		s.secret = secret
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read bootstrap data Secret %s: %w", s.config.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
+	if s.machine == nil {
+		return nil
+	}
+	infra, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
+	switch {
+	case err == nil:
+		s.infraMachine = infra
+		mapper := mapping.Mapper{Client: r.Client}
+		if err := r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine)); err != nil {
+			return fmt.Errorf("watch %s: %w", infra.GetKind(), err)
+		}
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
+	}
+	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
+		return nil
+	}
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.InNamespace(s.config.Namespace)); err != nil {
+		return fmt.Errorf("list BareMetalHosts: %w", err)
+	}
+	s.hosts = hosts.Items
+	return nil
+}
+
+// observePullSecret takes the config's own pull secret or else that of the cluster's ClusterDeployment.
+func (r *Reconciler) observePullSecret(ctx context.Context, s *scope) error {
+	if s.pullSecret = s.config.Spec.PullSecretRef.Name; s.pullSecret != "" || s.cluster == nil {
+		return nil
+	}
+	deployments := &hivev1.ClusterDeploymentList{}
+	err := r.Client.List(ctx, deployments, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	if err != nil {
+		return fmt.Errorf("list ClusterDeployments of Cluster %s: %w", s.cluster.Name, err)
+	}
+	for i := range deployments.Items {
+		if ref := deployments.Items[i].Spec.PullSecretRef; ref != nil && deployments.Items[i].DeletionTimestamp.IsZero() {
+			s.pullSecret = ref.Name
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) observeInfraEnv(ctx context.Context, s *scope) error {
+	if s.infraEnvName = s.config.Annotations[bootstrapv1.InfraEnvAnnotation]; s.infraEnvName == "" && s.cluster != nil && s.pullSecret != "" {
+		name, err := infraEnvName(s.cluster.Name, s.config, s.pullSecret)
+		if err != nil {
+			return err
+		}
+		s.infraEnvName = name
+	}
+	if s.infraEnvName == "" {
+		return nil
+	}
+	infraEnv := &assisted.InfraEnv{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: s.infraEnvName}, infraEnv)
+	switch {
+	case err == nil:
+		s.infraEnv = infraEnv
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read InfraEnv %s: %w", s.infraEnvName, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
+	if s.config.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	agents := &assisted.AgentList{}
+	if err := r.Client.List(ctx, agents, client.InNamespace(s.config.Namespace)); err != nil {
+		return fmt.Errorf("list Agents: %w", err)
+	}
+	for _, agent := range agents.Items {
+		_, uid, claimed := identity.ParseClaim(&agent)
+		if ref := mapping.MachineRef(s.config); claimed && ref != nil && string(ref.UID) == uid {
+			s.claimed = append(s.claimed, agent)
+		}
+	}
+	return nil
+}

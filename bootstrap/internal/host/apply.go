@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+const (
+	// rebootAnnotation, on a BareMetalHost, asks baremetal-operator for one power cycle; it removes the annotation itself.
+	rebootAnnotation = "reboot.metal3.io"
+
+	// rebootMode cuts the power: a frozen discovery agent does not react to a soft shutdown in time.
+	rebootMode = `{"mode":"hard"}`
+)
+
+// apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
+func (r *Reconciler) apply(ctx context.Context, s *scope) error {
+	d := &s.decision
+	if d.hook {
+		if err := r.setHook(ctx, s); err != nil {
+			return err
+		}
+	}
+	if d.leftover != nil {
+		if err := agent.Delete(ctx, r.Client, d.leftover); err != nil {
+			return err
+		}
+		r.normal(s, bootstrapv1.EventAgentDeleted, "Deleted Agent %s of an earlier life of the host", d.leftover.Name)
+	}
+	if d.claim != nil {
+		if err := r.claim(ctx, s, d.claim); err != nil {
+			return err
+		}
+	}
+	if d.record != "" {
+		// The Agent's side of the claim exists by now; the deferred patch of the config writes the other one.
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
+	}
+	if d.reboot {
+		return r.reboot(ctx, s)
+	}
+	if d.bind != nil {
+		return r.bind(ctx, s, d.bind)
+	}
+	if d.nudge != nil {
+		return r.nudge(ctx, d.nudge, d.nudgeValue)
+	}
+	return nil
+}
+
+func (r *Reconciler) setHook(ctx context.Context, s *scope) error {
+	before := s.machine.DeepCopy()
+	metav1.SetMetaDataAnnotation(&s.machine.ObjectMeta, bootstrapv1.AgentDeletionHook, bootstrapv1.AgentDeletionHookOwner)
+	if err := r.Client.Patch(ctx, s.machine, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("set the pre-terminate hook on Machine %s: %w", s.machine.Name, err)
+	}
+	return nil
+}
+
+// claim writes the Machine's claim to the Agent, unless the Agent changed since it was read: of two Machines that recognise one Agent, one
+// wins and the other sees it in the next pass.
+func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) error {
+	before := a.DeepCopy()
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, bootstrapv1.ClaimAnnotation, s.claim())
+	delete(a.Annotations, bootstrapv1.RecognitionAnnotation)
+	if err := r.Client.Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("claim Agent %s for Machine %s: %w", a.Name, s.machine.Name, err)
+	}
+	r.normal(s, bootstrapv1.EventAgentClaimed, "Claimed Agent %s for Machine %s", a.Name, s.machine.Name)
+	return nil
+}
+
+// bind is the one patch that lets a host into the cluster. All fields go together: the service ignores edits after the host has left its
+// pre-install states (ASSISTED fact 3), and an unbound Agent may keep values of an earlier bind (8.8 rule 5).
+func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
+	before := b.agent.DeepCopy()
+	b.agent.Spec.Role = b.role
+	b.agent.Spec.Hostname = b.hostname
+	b.agent.Spec.NodeLabels = b.labels
+	b.agent.Spec.ClusterDeploymentName = &b.cluster
+	b.agent.Spec.Approved = true
+	// CAPI deletes Nodes itself; without the annotation unbinding or deleting the Agent would wait for the installed cluster (ASSISTED 8.5f).
+	metav1.SetMetaDataAnnotation(&b.agent.ObjectMeta, assisted.SkipSpokeCleanupAnnotation, "true")
+	ctrl.LoggerFrom(ctx).Info("Binding Agent", "Agent", b.agent.Name, "role", b.role, "hostname", b.hostname)
+	if err := r.Client.Patch(ctx, b.agent, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("bind Agent %s to ClusterDeployment %s: %w", b.agent.Name, b.cluster.Name, err)
+	}
+	r.normal(s, bootstrapv1.EventAgentBound, "Approved Agent %s as %s %s and bound it to ClusterDeployment %s", b.agent.Name, b.role, b.hostname, b.cluster.Name)
+	return nil
+}
+
+// nudge changes the Agent, because the service tries a refused bind again only when the Agent changes (ASSISTED 8.4).
+func (r *Reconciler) nudge(ctx context.Context, a *assisted.Agent, value string) error {
+	before := a.DeepCopy()
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, bootstrapv1.BindNudgeAnnotation, value)
+	if err := r.Client.Patch(ctx, a, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("retry the bind of Agent %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// reboot power-cycles a host whose Agent was lost. The loss is confirmed without the cache first, and forgotten on the config afterwards,
+// so that one loss leads to one reboot.
+func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
+	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
+	lost := &assisted.Agent{}
+	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, lost)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	before := s.host.DeepCopy()
+	metav1.SetMetaDataAnnotation(&s.host.ObjectMeta, rebootAnnotation, rebootMode)
+	if err := r.Client.Patch(ctx, s.host, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("reboot BareMetalHost %s: %w", s.host.Name, err)
+	}
+	delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostRebooted, "Agent %s was lost: rebooting BareMetalHost %s", name, s.host.Name)
+	return nil
+}
+
+// applyDeparture deletes the Machine's Agents and, when they are gone, lets core go on.
+func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
+	for i := range s.departure.agents {
+		if err := agent.Delete(ctx, r.Client, &s.departure.agents[i]); err != nil {
+			return err
+		}
+	}
+	if !s.departure.unhook {
+		return nil
+	}
+	before := s.machine.DeepCopy()
+	delete(s.machine.Annotations, bootstrapv1.AgentDeletionHook)
+	if err := r.Client.Patch(ctx, s.machine, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the pre-terminate hook of Machine %s: %w", s.machine.Name, err)
+	}
+	return nil
+}

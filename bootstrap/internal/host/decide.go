@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// maxChecks bounds how many failing checks a message names.
+const maxChecks = 3
+
+// fact is what a condition will say: a status, a reason and a message.
+type fact struct {
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+}
+
+func waiting(reason, format string, args ...any) fact {
+	return fact{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+func done(reason string) fact { return fact{status: metav1.ConditionTrue, reason: reason} }
+
+// decision is what a pass does, in this order, and what the conditions say afterwards.
+type decision struct {
+	// hook is true when the Machine has to get its pre-terminate hook.
+	hook bool
+	// leftover is an Agent of an earlier life of the host, which is deleted; nil when there is none.
+	leftover *assisted.Agent
+	// claim is an Agent to claim; nil when there is nothing to claim.
+	claim *assisted.Agent
+	// record is the claimed Agent's name to record on the config; empty when it is recorded.
+	record string
+	// bind is an Agent to bind; nil when there is none.
+	bind *binding
+	// nudge is an Agent whose refused bind is tried again, and the value that tells this try from the last one.
+	nudge      *assisted.Agent
+	nudgeValue string
+	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
+	reboot bool
+
+	healthy    fact
+	recognized fact
+	installed  fact
+}
+
+// binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5).
+type binding struct {
+	agent    *assisted.Agent
+	role     string
+	hostname string
+	labels   map[string]string
+	cluster  assisted.ClusterReference
+}
+
+// decide says what the pass does for a Machine that lives. The hook comes before everything, so that the host is never freed while its
+// Agent exists (DESIGN D19).
+func decide(s *scope) decision {
+	d := decision{hook: s.machine.Annotations[bootstrapv1.AgentDeletionHook] == ""}
+	d.healthy = hostFact(s)
+	if len(s.missingCRDs) > 0 {
+		d.recognized = waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
+		d.installed = waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
+		return d
+	}
+	agent := decideIdentity(s, &d)
+	if agent == nil {
+		d.installed = waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
+		return d
+	}
+	d.installed = decideInstallation(s, &d, agent)
+	return d
+}
+
+// hostFact says whether the Machine's BareMetalHost is well.
+func hostFact(s *scope) fact {
+	if s.host != nil {
+		if text := metal3.Error(s.host); text != "" {
+			return waiting(bootstrapv1.HostErrorReason, "%s", text)
+		}
+		return done(bootstrapv1.HostHealthyReason)
+	}
+	if s.infraMachine == nil || !metal3.IsMachine(s.infraMachine) {
+		return fact{metav1.ConditionTrue, bootstrapv1.HostNotAssociatedReason, ""}
+	}
+	if key, ok := metal3.HostKey(s.infraMachine); ok {
+		return waiting(bootstrapv1.HostMissingReason, "BareMetalHost %s of Metal3Machine %s does not exist or is used by another: delete the Machine to get a new host", key.Name, s.infraMachine.GetName())
+	}
+	return fact{metav1.ConditionTrue, bootstrapv1.HostNotAssociatedReason, ""}
+}
+
+// decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
+func decideIdentity(s *scope, d *decision) *assisted.Agent {
+	verdict := recognize(s)
+	recorded := s.config.Annotations[bootstrapv1.AgentAnnotation]
+	switch {
+	case verdict.Agent == nil && recorded != "" && !slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Name == recorded }):
+		d.recognized = lostFact(s, d, recorded)
+		return nil
+	case verdict.Agent == nil:
+		d.recognized = waiting(verdict.Reason, "%s", verdict.Message)
+		return nil
+	}
+	agent := verdict.Agent
+	claimed := agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
+	switch {
+	case !agent.DeletionTimestamp.IsZero():
+		d.recognized = waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
+		return nil
+	case !claimed && agent.CreationTimestamp.Before(&s.machine.CreationTimestamp):
+		// It was registered before this Machine existed: nothing says that the host still runs it (DESIGN D19).
+		d.leftover = agent
+		d.recognized = waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted", agent.Name)
+		return nil
+	case d.hook:
+		d.recognized = waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name)
+		return nil
+	case !claimed:
+		d.claim, d.record = agent, agent.Name
+		d.recognized = done(bootstrapv1.HostRecognizedReason)
+		return nil
+	}
+	if recorded != agent.Name {
+		d.record = agent.Name
+	}
+	d.recognized = done(bootstrapv1.HostRecognizedReason)
+	return agent
+}
+
+// recognize applies the rule of spec.hostIdentity.
+func recognize(s *scope) identity.Verdict {
+	if s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
+		return recognizeByInfraEnv(s)
+	}
+	if s.host == nil {
+		return identity.Verdict{Reason: bootstrapv1.WaitingForHostReason, Message: "no BareMetalHost is associated with the Machine yet"}
+	}
+	return identity.Recognize(identity.Request{Host: s.host, Hosts: s.hosts, Agents: s.agents, Claim: s.claim(), LivingClaims: s.livingClaims})
+}
+
+// recognizeByInfraEnv takes the only Agent of the config's own InfraEnv (DESIGN D6).
+func recognizeByInfraEnv(s *scope) identity.Verdict {
+	switch len(s.agents) {
+	case 0:
+		return identity.Verdict{Reason: bootstrapv1.WaitingForAgentReason, Message: "no Agent has registered through the Machine's own InfraEnv"}
+	case 1:
+		return identity.Verdict{Agent: &s.agents[0]}
+	default:
+		return identity.Verdict{Reason: bootstrapv1.SeveralAgentsReason, Message: fmt.Sprintf(
+			"%d Agents registered through the Machine's own InfraEnv: none is approved; find the host that does not belong there and delete its Agent", len(s.agents))}
+	}
+}
+
+// lostFact says that a claimed Agent is gone. A host that was not installed is frozen until it is rebooted (ASSISTED fact 11), so it is
+// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
+func lostFact(s *scope, d *decision, name string) fact {
+	if s.machine.Status.NodeRef.IsDefined() || s.host == nil || takesPart(s, name) {
+		return waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
+	}
+	d.reboot = true
+	return waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name)
+}
+
+func takesPart(s *scope, agentName string) bool {
+	if s.install == nil {
+		return false
+	}
+	switch assisted.PhaseOf(s.install) {
+	case assisted.PhasePreparing, assisted.PhaseInstalling, assisted.PhaseFinalizing:
+		names, _ := assisted.DayOneAgents(s.install)
+		return slices.Contains(names, agentName)
+	default:
+		return false
+	}
+}
+
+// decideInstallation binds the claimed Agent when the cluster takes hosts, and says how far its installation is.
+func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact {
+	role := assisted.RoleWorker
+	if util.IsControlPlaneMachine(s.machine) {
+		role = assisted.RoleMaster
+	}
+	gate := assisted.GateOf(s.install, role)
+	if agent.Spec.ClusterDeploymentName == nil {
+		return decideBind(s, d, agent, role, gate)
+	}
+	if agent.BindRefused() && gate != assisted.GateClosed {
+		value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
+		if agent.Annotations[bootstrapv1.BindNudgeAnnotation] != value {
+			d.nudge, d.nudgeValue = agent, value
+		}
+	}
+	return progressFact(agent)
+}
+
+func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact {
+	switch {
+	case gate == assisted.GateClosed:
+		return waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
+	case !agent.MayBeBound():
+		return discoveringFact(agent)
+	}
+	ref := s.install.Spec.ClusterDeploymentRef.Name
+	d.bind = &binding{
+		agent:    agent,
+		role:     role,
+		hostname: hostname(s),
+		labels:   nodeLabels(s),
+		cluster:  assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
+	}
+	return waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
+}
+
+// hostname is the name that the Node will have (DESIGN D7).
+func hostname(s *scope) string {
+	if s.config.Spec.NodeRegistration.Name == bootstrapv1.NodeNameBareMetalHost && s.host != nil {
+		return s.host.Name
+	}
+	return s.machine.Name
+}
+
+// nodeLabels are the labels of the Node: the user's, and the one by which Metal3 finds it (METAL3 M3-34).
+func nodeLabels(s *scope) map[string]string {
+	labels := map[string]string{}
+	for _, label := range s.config.Spec.NodeRegistration.Labels {
+		labels[label.Key] = ""
+		if label.Value != nil {
+			labels[label.Key] = *label.Value
+		}
+	}
+	if s.host != nil {
+		labels[metal3.NodeUIDLabel] = string(s.host.UID)
+	}
+	return labels
+}
+
+// discoveringFact says why a claimed, unbound Agent cannot be bound yet.
+func discoveringFact(agent *assisted.Agent) fact {
+	if f, ok := problemFact(agent); ok {
+		return f
+	}
+	return waiting(bootstrapv1.AgentDiscoveringReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+}
+
+// progressFact says how far the installation of a bound Agent is.
+func progressFact(agent *assisted.Agent) fact {
+	switch {
+	case agent.Installed():
+		return done(bootstrapv1.AgentInstalledReason)
+	case agent.Failed():
+		return waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
+		return waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+	case agent.Installing():
+		return waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText())
+	case agent.ReadyToInstall():
+		return waiting(bootstrapv1.AgentReadyReason, "Agent %s is ready and waits for the installation to begin", agent.Name)
+	}
+	if f, ok := problemFact(agent); ok {
+		return f
+	}
+	return waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+}
+
+// problemFact names what assisted-service finds wrong with a host that is not being installed.
+func problemFact(agent *assisted.Agent) (fact, bool) {
+	if agent.Condition(assisted.ConditionConnected).Is("False") {
+		return waiting(bootstrapv1.AgentDisconnectedReason, "Agent %s: assisted-service does not hear from the host; look at its console and network", agent.Name), true
+	}
+	failing := assisted.FailingChecks(agent.Status.ValidationsInfo)
+	if len(failing) == 0 || !agent.HasInventory() {
+		return fact{}, false
+	}
+	if len(failing) > maxChecks {
+		failing = append(failing[:maxChecks:maxChecks], fmt.Sprintf("and %d more", len(failing)-maxChecks))
+	}
+	return waiting(bootstrapv1.AgentValidationsFailingReason, "Agent %s: %s", agent.Name, strings.Join(failing, "; ")), true
+}
+
+// departure is what a pass does for a Machine that is being deleted.
+type departure struct {
+	// agents are deleted, with assisted-service's cleanup of the installed cluster switched off.
+	agents []assisted.Agent
+	// unhook is true when the pre-terminate hook goes.
+	unhook bool
+}
+
+// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19). An Agent
+// that registered and was not claimed yet counts when it is the host's.
+func decideDeparture(s *scope) departure {
+	if !atPreTerminate(s.machine) {
+		return departure{}
+	}
+	d := departure{}
+	for i := range s.agents {
+		agent := &s.agents[i]
+		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
+		if claim == s.claim() || (claim == "" && s.host != nil && identity.Matches(agent, s.host, s.hosts)) {
+			d.agents = append(d.agents, *agent)
+		}
+	}
+	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
+	d.unhook = hooked && len(d.agents) == 0
+	return d
+}
+
+// atPreTerminate reports whether core waits for pre-terminate hooks: the Node is drained and its volumes are detached by then
+// (CONTRACT CORE-7). An Agent must not go earlier, while its Node still runs workloads.
+func atPreTerminate(machine *clusterv1.Machine) bool {
+	for _, c := range machine.Status.Conditions {
+		if c.Type == clusterv1.MachineDeletingCondition {
+			return c.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason
+		}
+	}
+	return false
+}

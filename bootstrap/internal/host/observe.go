@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// scope is all that one pass knows. observe fills it; nothing is read afterwards, but what apply confirms before it does harm.
+type scope struct {
+	config  *bootstrapv1.OpenshiftAssistedConfig
+	machine *clusterv1.Machine
+	// cluster is nil when it is gone.
+	cluster *clusterv1.Cluster
+
+	// missingCRDs are the CRDs that are needed and not served yet; the fields below are unset for their kinds.
+	missingCRDs []string
+	// infraMachine is the Machine's infrastructure machine; nil while it does not exist.
+	infraMachine *unstructured.Unstructured
+	// hosts are the BareMetalHosts of the namespace, by name.
+	hosts []bmov1alpha1.BareMetalHost
+	// host is the BareMetalHost that the infrastructure machine consumes; nil while there is none.
+	host *bmov1alpha1.BareMetalHost
+	// agents are the Agents of the config's InfraEnv and those that are claimed for the Machine, by name.
+	agents []assisted.Agent
+	// livingClaims are the claims of the other Machines of the namespace.
+	livingClaims []string
+	// install is the cluster's AgentClusterInstall; nil while there is none.
+	install *hiveext.AgentClusterInstall
+
+	// decision is set after observe, unless the Machine is being deleted.
+	decision decision
+	// departure is set after observe when the Machine is being deleted.
+	departure departure
+}
+
+// claim is the Machine's claim on an Agent.
+func (s *scope) claim() string { return identity.Claim(s.machine.Name, string(s.machine.UID)) }
+
+// observe reads everything that the pass decides on.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	s.missingCRDs = r.Gate.Missing(assisted.CRDAgents, assisted.CRDAgentClusterInstalls)
+	if err := r.observeHosts(ctx, s); err != nil {
+		return err
+	}
+	if len(s.missingCRDs) > 0 {
+		return nil
+	}
+	if err := r.observeAgents(ctx, s); err != nil {
+		return err
+	}
+	return r.observeInstall(ctx, s)
+}
+
+func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
+	infra, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
+	}
+	s.infraMachine = infra
+	mapper := mapping.Mapper{Client: r.Client}
+	if err := r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine)); err != nil {
+		return fmt.Errorf("watch %s: %w", infra.GetKind(), err)
+	}
+	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 || !metal3.IsMachine(infra) {
+		return nil
+	}
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.InNamespace(s.config.Namespace)); err != nil {
+		return fmt.Errorf("list BareMetalHosts: %w", err)
+	}
+	s.hosts = hosts.Items
+	sort.Slice(s.hosts, func(i, j int) bool { return s.hosts[i].Name < s.hosts[j].Name })
+	s.host = metal3.HostOf(infra, s.hosts)
+	return nil
+}
+
+func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
+	agents := &assisted.AgentList{}
+	if err := r.Client.List(ctx, agents, client.InNamespace(s.config.Namespace)); err != nil {
+		return fmt.Errorf("list Agents: %w", err)
+	}
+	infraEnv := s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
+	for i := range agents.Items {
+		agent := &agents.Items[i]
+		ours := infraEnv != "" && agent.Labels[assisted.InfraEnvLabel] == infraEnv
+		if ours || agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() {
+			s.agents = append(s.agents, *agent)
+		}
+	}
+	sort.Slice(s.agents, func(i, j int) bool { return s.agents[i].Name < s.agents[j].Name })
+	machines := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(s.config.Namespace)); err != nil {
+		return fmt.Errorf("list Machines: %w", err)
+	}
+	for i := range machines.Items {
+		if machines.Items[i].UID != s.machine.UID {
+			s.livingClaims = append(s.livingClaims, identity.Claim(machines.Items[i].Name, string(machines.Items[i].UID)))
+		}
+	}
+	return nil
+}
+
+// observeInstall finds the cluster's AgentClusterInstall by the Cluster's label, within the namespace only (DESIGN D13).
+func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
+	installs := &hiveext.AgentClusterInstallList{}
+	err := r.Client.List(ctx, installs, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName})
+	if err != nil {
+		return fmt.Errorf("list AgentClusterInstalls of Cluster %s: %w", s.machine.Spec.ClusterName, err)
+	}
+	for i := range installs.Items {
+		if installs.Items[i].DeletionTimestamp.IsZero() {
+			s.install = &installs.Items[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mapping finds an OpenshiftAssistedConfig's owners and, for watches, the configs that an event concerns. Both controllers of the
+// bootstrap manager that are keyed by config share it.
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// Owners are the objects that a config belongs to.
+type Owners struct {
+	// Machine is the owner; nil before core has set it, and after it is gone.
+	Machine *clusterv1.Machine
+	// Cluster is the Machine's Cluster, or the one that the config's label names; nil when it is gone or not known.
+	Cluster *clusterv1.Cluster
+}
+
+// MachineRef returns the reference to the Machine that owns the config, or nil.
+func MachineRef(config *bootstrapv1.OpenshiftAssistedConfig) *metav1.OwnerReference {
+	for i := range config.OwnerReferences {
+		ref := &config.OwnerReferences[i]
+		if ref.Kind == "Machine" && strings.HasPrefix(ref.APIVersion, clusterv1.GroupVersion.Group+"/") {
+			return ref
+		}
+	}
+	return nil
+}
+
+// OwnersOf reads the config's Machine and Cluster. A Machine of the same name with another UID is not the owner.
+func OwnersOf(ctx context.Context, c client.Reader, config *bootstrapv1.OpenshiftAssistedConfig) (Owners, error) {
+	owners := Owners{}
+	clusterName := config.Labels[clusterv1.ClusterNameLabel]
+	if ref := MachineRef(config); ref != nil {
+		machine := &clusterv1.Machine{}
+		err := c.Get(ctx, types.NamespacedName{Namespace: config.Namespace, Name: ref.Name}, machine)
+		if client.IgnoreNotFound(err) != nil {
+			return owners, fmt.Errorf("read Machine %s: %w", ref.Name, err)
+		}
+		if err == nil && machine.UID == ref.UID {
+			owners.Machine = machine
+			clusterName = machine.Spec.ClusterName
+		}
+	}
+	if clusterName == "" {
+		return owners, nil
+	}
+	cluster := &clusterv1.Cluster{}
+	err := c.Get(ctx, types.NamespacedName{Namespace: config.Namespace, Name: clusterName}, cluster)
+	switch {
+	case err == nil:
+		owners.Cluster = cluster
+	case !apierrors.IsNotFound(err):
+		return owners, fmt.Errorf("read Cluster %s: %w", clusterName, err)
+	}
+	return owners, nil
+}
+
+// Mapper answers "which configs does this event concern".
+type Mapper struct {
+	// Client reads from the cache.
+	Client client.Reader
+}
+
+// FromMachine is the config of a Machine.
+func (m Mapper) FromMachine(_ context.Context, o client.Object) []reconcile.Request {
+	machine, ok := o.(*clusterv1.Machine)
+	if !ok {
+		return nil
+	}
+	ref := machine.Spec.Bootstrap.ConfigRef
+	if ref.Kind != "OpenshiftAssistedConfig" || ref.APIGroup != bootstrapv1.GroupVersion.Group {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machine.Namespace, Name: ref.Name}}}
+}
+
+// FromCluster is every config of a Cluster.
+func (m Mapper) FromCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	return m.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()})
+}
+
+// FromClusterLabel is every config of the Cluster that the object's label names.
+func (m Mapper) FromClusterLabel(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	return m.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
+}
+
+// FromInfraEnv is every config of the Cluster that the InfraEnv was made for.
+func (m Mapper) FromInfraEnv(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[bootstrapv1.InfraEnvClusterLabel]
+	if name == "" {
+		return nil
+	}
+	return m.recording(ctx, o.GetNamespace(), o.GetName())
+}
+
+// FromAgent is the config whose Machine an Agent is claimed for or, while it is claimed for none, every config of its InfraEnv.
+func (m Mapper) FromAgent(ctx context.Context, o client.Object) []reconcile.Request {
+	agent, ok := o.(*assisted.Agent)
+	if !ok {
+		return nil
+	}
+	if requests := m.FromClaimedAgent(ctx, agent); requests != nil {
+		return requests
+	}
+	return m.recording(ctx, agent.Namespace, agent.Labels[assisted.InfraEnvLabel])
+}
+
+// FromClaimedAgent is the config whose Machine an Agent is claimed for.
+func (m Mapper) FromClaimedAgent(ctx context.Context, o client.Object) []reconcile.Request {
+	agent, ok := o.(*assisted.Agent)
+	if !ok {
+		return nil
+	}
+	_, uid, claimed := identity.ParseClaim(agent)
+	if !claimed {
+		return nil
+	}
+	return m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
+		ref := MachineRef(config)
+		return ref != nil && string(ref.UID) == uid
+	}, client.InNamespace(agent.Namespace))
+}
+
+// FromHost is the config of the Machine whose infrastructure machine consumes a BareMetalHost.
+func (m Mapper) FromHost(ctx context.Context, o client.Object) []reconcile.Request {
+	host, ok := o.(*bmov1alpha1.BareMetalHost)
+	if !ok || host.Spec.ConsumerRef == nil {
+		return nil
+	}
+	return m.fromInfraMachine(ctx, host.Namespace, host.Spec.ConsumerRef.Name)
+}
+
+// FromInfraMachine is the config of the Machine that an infrastructure machine belongs to.
+func (m Mapper) FromInfraMachine(ctx context.Context, o client.Object) []reconcile.Request {
+	return m.fromInfraMachine(ctx, o.GetNamespace(), o.GetName())
+}
+
+func (m Mapper) fromInfraMachine(ctx context.Context, namespace, name string) []reconcile.Request {
+	machines := &clusterv1.MachineList{}
+	if err := m.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Machines to map an event")
+		return nil
+	}
+	for i := range machines.Items {
+		if machines.Items[i].Spec.InfrastructureRef.Name == name {
+			return m.FromMachine(ctx, &machines.Items[i])
+		}
+	}
+	return nil
+}
+
+// All is every config.
+func (m Mapper) All(ctx context.Context) []reconcile.Request { return m.list(ctx) }
+
+func (m Mapper) recording(ctx context.Context, namespace, infraEnv string) []reconcile.Request {
+	return m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
+		return config.Annotations[bootstrapv1.InfraEnvAnnotation] == infraEnv
+	}, client.InNamespace(namespace))
+}
+
+func (m Mapper) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
+	return m.filtered(ctx, func(*bootstrapv1.OpenshiftAssistedConfig) bool { return true }, opts...)
+}
+
+func (m Mapper) filtered(ctx context.Context, keep func(*bootstrapv1.OpenshiftAssistedConfig) bool, opts ...client.ListOption) []reconcile.Request {
+	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
+	if err := m.Client.List(ctx, configs, opts...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list OpenshiftAssistedConfigs to map an event")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range configs.Items {
+		if keep(&configs.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&configs.Items[i])})
+		}
+	}
+	return requests
+}

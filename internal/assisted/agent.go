@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/assisted-service/api/common"
+)
+
+// FindCondition returns the condition of a type, or nil.
+func FindCondition(conditions []Condition, conditionType string) *Condition {
+	for i := range conditions {
+		if conditions[i].Type == conditionType {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// Is reports whether the condition exists, is True and, if reasons are given, has one of them.
+func (c *Condition) Is(status corev1.ConditionStatus, reasons ...string) bool {
+	return c != nil && c.Status == status && (len(reasons) == 0 || slices.Contains(reasons, c.Reason))
+}
+
+// Condition returns the Agent's condition of a type, or nil.
+func (a *Agent) Condition(conditionType string) *Condition {
+	return FindCondition(a.Status.Conditions, conditionType)
+}
+
+// BoundTo reports whether the Agent's spec refers to the ClusterDeployment.
+func (a *Agent) BoundTo(namespace, name string) bool {
+	ref := a.Spec.ClusterDeploymentName
+	return ref != nil && ref.Namespace == namespace && ref.Name == name
+}
+
+// MayBeBound reports whether assisted-service accepts a bind now: an Agent that is not known-unbound answers with an internal error and is
+// retried every 10 s (ASSISTED 1.2, 8.8 rule 1).
+func (a *Agent) MayBeBound() bool {
+	return a.Spec.ClusterDeploymentName == nil && a.Status.DebugInfo.State == AgentStateKnownUnbound
+}
+
+// ReadyToInstall reports whether the Agent counts as ready for the first installation. RequirementsMet alone is not enough: an unbound
+// approved Agent shows it too (ASSISTED 8.8 rule 4).
+func (a *Agent) ReadyToInstall() bool {
+	return a.Spec.Approved &&
+		a.Status.DebugInfo.State == AgentStateKnown &&
+		a.Condition(ConditionBound).Is(corev1.ConditionTrue) &&
+		a.Condition(ConditionSpecSynced).Is(corev1.ConditionTrue) &&
+		a.Condition(ConditionRequirementsMet).Is(corev1.ConditionTrue, ReasonAgentIsReady)
+}
+
+// Installed reports whether the installation of the host is complete.
+func (a *Agent) Installed() bool {
+	return a.Condition(ConditionInstalled).Is(corev1.ConditionTrue)
+}
+
+// Failed reports whether the installation of the host failed.
+func (a *Agent) Failed() bool {
+	return a.Condition(ConditionInstalled).Is(corev1.ConditionFalse, ReasonInstallationFailed)
+}
+
+// Installing reports whether the installation of the host runs.
+func (a *Agent) Installing() bool {
+	return a.Condition(ConditionInstalled).Is(corev1.ConditionFalse, ReasonInstallationInProgress)
+}
+
+// BindRefused reports whether the service refused a bind because an installation was starting. It does not try again by itself: the Agent
+// has to be changed when the cluster takes hosts (ASSISTED 8.4).
+func (a *Agent) BindRefused() bool {
+	return a.Spec.ClusterDeploymentName != nil &&
+		a.Status.DebugInfo.State == AgentStateKnownUnbound &&
+		a.Condition(ConditionSpecSynced).Is(corev1.ConditionFalse, ReasonInputError)
+}
+
+// HasInventory reports whether the host has said what it is. It is false just after registration and while a host binds.
+func (a *Agent) HasInventory() bool { return len(a.Status.Inventory.Interfaces) > 0 }
+
+// MACAddresses returns the hardware addresses of the host, in lower case and sorted.
+func (a *Agent) MACAddresses() []string {
+	macs := make([]string, 0, len(a.Status.Inventory.Interfaces))
+	for _, i := range a.Status.Inventory.Interfaces {
+		if i.MACAddress != "" {
+			macs = append(macs, strings.ToLower(i.MACAddress))
+		}
+	}
+	sort.Strings(macs)
+	return slices.Compact(macs)
+}
+
+// ProgressText says how far the installation of the host is, for example "Writing image to disk (37%)".
+func (a *Agent) ProgressText() string {
+	p := a.Status.Progress
+	if p.CurrentStage == "" {
+		return a.Status.DebugInfo.StateInfo
+	}
+	return fmt.Sprintf("%s (%d%%)", p.CurrentStage, p.InstallationPercentage)
+}
+
+// FailingChecks returns the texts of the checks that fail, sorted, as "<id>: <message>". The maps come from an Agent's or an
+// AgentClusterInstall's status.validationsInfo.
+func FailingChecks(validations common.ValidationsStatus) []string {
+	var failing []string
+	for _, group := range validations {
+		for _, check := range group {
+			if check.Status == "failure" || check.Status == "error" {
+				failing = append(failing, check.ID+": "+check.Message)
+			}
+		}
+	}
+	sort.Strings(failing)
+	return failing
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/assisted-service/api/common"
+)
+
+// ClusterReference names a ClusterDeployment.
+type ClusterReference struct {
+	// Name is the ClusterDeployment's name.
+	Name string `json:"name"`
+	// Namespace is the ClusterDeployment's namespace.
+	Namespace string `json:"namespace"`
+}
+
+// AgentSpec holds the fields of an Agent's spec that the providers set (ASSISTED 1.2).
+type AgentSpec struct {
+	// ClusterDeploymentName binds the Agent to a cluster; nil unbinds it.
+	ClusterDeploymentName *ClusterReference `json:"clusterDeploymentName,omitempty"`
+	// Role is master or worker.
+	Role string `json:"role"`
+	// Hostname becomes the Node's name.
+	Hostname string `json:"hostname,omitempty"`
+	// Approved lets the host be installed.
+	Approved bool `json:"approved"`
+	// NodeLabels are put on the Node.
+	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+}
+
+// Interface is a network interface of a host's inventory.
+type Interface struct {
+	// Name is the interface's name.
+	Name string `json:"name,omitempty"`
+	// MACAddress is its hardware address.
+	MACAddress string `json:"macAddress,omitempty"`
+}
+
+// SystemVendor identifies a host's hardware.
+type SystemVendor struct {
+	// SerialNumber is the system's serial number, or a placeholder of the vendor's.
+	SerialNumber string `json:"serialNumber,omitempty"`
+}
+
+// Inventory is what a host says of itself.
+type Inventory struct {
+	// Hostname is the name that the host has during discovery.
+	Hostname string `json:"hostname,omitempty"`
+	// Interfaces are its network interfaces.
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// SystemVendor identifies its hardware.
+	SystemVendor SystemVendor `json:"systemVendor,omitempty,omitzero"`
+}
+
+// Progress is how far a host's installation is.
+type Progress struct {
+	// CurrentStage is the stage, for example "Writing image to disk".
+	CurrentStage string `json:"currentStage,omitempty"`
+	// InstallationPercentage is 0 to 100.
+	InstallationPercentage int64 `json:"installationPercentage,omitempty"`
+}
+
+// DebugInfo is the state of the host in assisted-service's own terms.
+type DebugInfo struct {
+	// State is one of the AgentState constants, or another one.
+	State string `json:"state,omitempty"`
+	// StateInfo says more of it.
+	StateInfo string `json:"stateInfo,omitempty"`
+}
+
+// AgentStatus holds the fields of an Agent's status that the providers read.
+type AgentStatus struct {
+	// Role is the role that the service has given to the host.
+	Role string `json:"role,omitempty"`
+	// Inventory is what the host says of itself; empty while it binds (ASSISTED 8.1).
+	Inventory Inventory `json:"inventory,omitempty,omitzero"`
+	// Progress is how far the host's installation is.
+	Progress Progress `json:"progress,omitempty,omitzero"`
+	// Conditions are assisted-service's; see the Condition constants.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// DebugInfo is the state of the host.
+	DebugInfo DebugInfo `json:"debugInfo,omitempty,omitzero"`
+	// ValidationsInfo are the checks by group.
+	ValidationsInfo common.ValidationsStatus `json:"validationsInfo,omitempty"`
+}
+
+// Agent is the consumer side of agent-install.openshift.io/v1beta1 Agent: a host that runs the discovery image or was installed from it.
+// +kubebuilder:object:root=true
+type Agent struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   AgentSpec   `json:"spec,omitempty"`
+	Status AgentStatus `json:"status,omitempty,omitzero"`
+}
+
+// AgentList is a list of Agent.
+// +kubebuilder:object:root=true
+type AgentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Agent `json:"items"`
+}

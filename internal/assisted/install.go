@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+)
+
+// Phase is where an installation is, told by the AgentClusterInstall's conditions and, where none exists, by its state (DESIGN D8).
+type Phase string
+
+const (
+	// PhaseUnknown: assisted-service has said nothing yet, or does not know.
+	PhaseUnknown Phase = ""
+	// PhaseWaiting: the installation has not begun; hosts may be bound and requirements changed.
+	PhaseWaiting Phase = "Waiting"
+	// PhasePreparing: the installation has begun and nothing was written to a disk yet.
+	PhasePreparing Phase = "Preparing"
+	// PhaseInstalling: hosts are being installed.
+	PhaseInstalling Phase = "Installing"
+	// PhaseFinalizing: the cluster's operators are being installed.
+	PhaseFinalizing Phase = "Finalizing"
+	// PhaseCompleted: the cluster is installed and takes day-2 hosts.
+	PhaseCompleted Phase = "Completed"
+	// PhaseFailed: the installation failed or was cancelled; terminal for this AgentClusterInstall (ASSISTED §3 row 11).
+	PhaseFailed Phase = "Failed"
+)
+
+// ClusterCondition returns the AgentClusterInstall's condition of a type, or nil.
+func ClusterCondition(aci *hiveext.AgentClusterInstall, conditionType hivev1.ClusterInstallConditionType) *hivev1.ClusterInstallCondition {
+	for i := range aci.Status.Conditions {
+		if aci.Status.Conditions[i].Type == conditionType {
+			return &aci.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func conditionTrue(aci *hiveext.AgentClusterInstall, conditionType hivev1.ClusterInstallConditionType) bool {
+	c := ClusterCondition(aci, conditionType)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// PhaseOf tells where the installation is. The state "installed" is never seen (ASSISTED fact 6), so completion is told by its condition.
+func PhaseOf(aci *hiveext.AgentClusterInstall) Phase {
+	completed := ClusterCondition(aci, hiveext.ClusterCompletedCondition)
+	switch {
+	case conditionTrue(aci, hiveext.ClusterFailedCondition):
+		return PhaseFailed
+	case conditionTrue(aci, hiveext.ClusterCompletedCondition):
+		return PhaseCompleted
+	case conditionTrue(aci, hiveext.ClusterStoppedCondition):
+		return PhaseFailed
+	case completed == nil:
+		return PhaseUnknown
+	case completed.Reason == hiveext.ClusterInstallationNotStartedReason, completed.Reason == hiveext.ClusterInstallationOnHoldReason:
+		return PhaseWaiting
+	case completed.Reason != hiveext.ClusterInstallationInProgressReason:
+		return PhaseUnknown
+	}
+	switch aci.Status.DebugInfo.State {
+	case ClusterStatePreparing:
+		return PhasePreparing
+	case ClusterStateFinalizing:
+		return PhaseFinalizing
+	default:
+		return PhaseInstalling
+	}
+}
+
+// AcceptsHosts reports whether a bind is accepted now. The four states flap among each other and are only ever used as this set
+// (ASSISTED facts 1 and 5).
+func AcceptsHosts(aci *hiveext.AgentClusterInstall) bool {
+	switch aci.Status.DebugInfo.State {
+	case ClusterStateInsufficient, ClusterStateReady, ClusterStatePending, ClusterStateAddingHosts:
+		return true
+	default:
+		return false
+	}
+}
+
+// DayOneAgents returns the names of the Agents of the first installation, and whether day 1 is closed.
+func DayOneAgents(aci *hiveext.AgentClusterInstall) (names []string, closed bool) {
+	value, closed := aci.Annotations[DayOneAgentsAnnotation]
+	if value == "" {
+		return nil, closed
+	}
+	return strings.Split(value, ","), closed
+}
+
+// FormatDayOneAgents is the value of DayOneAgentsAnnotation for the names, in any order.
+func FormatDayOneAgents(names []string) string {
+	sorted := append([]string(nil), names...)
+	sort.Strings(sorted)
+	return strings.Join(sorted, ",")
+}
+
+// Gate says whether a recognised host may be bound now.
+type Gate string
+
+const (
+	// GateDayOne: the host may be bound for the first installation.
+	GateDayOne Gate = "DayOne"
+	// GateDayTwo: the host may be bound to the installed cluster and is installed at once.
+	GateDayTwo Gate = "DayTwo"
+	// GateClosed: the host waits, registered and unbound, which harms nobody (ASSISTED 8.3).
+	GateClosed Gate = "Closed"
+)
+
+// GateOf decides whether a host of a role may be bound now (DESIGN D8, ASSISTED 8.8 rule 1). Workers are no part of the first installation
+// while it requires none: a single-node cluster refuses them, and a surplus host blocks it.
+func GateOf(aci *hiveext.AgentClusterInstall, role string) Gate {
+	if aci == nil || !aci.DeletionTimestamp.IsZero() || !AcceptsHosts(aci) {
+		return GateClosed
+	}
+	switch PhaseOf(aci) {
+	case PhaseCompleted:
+		return GateDayTwo
+	case PhaseWaiting:
+		if _, closed := DayOneAgents(aci); closed {
+			return GateClosed
+		}
+		if role == RoleWorker && aci.Spec.ProvisionRequirements.WorkerAgents == 0 {
+			return GateClosed
+		}
+		return GateDayOne
+	default:
+		return GateClosed
+	}
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+// Names that assisted-service and hive give meaning to.
+const (
+	// InfraEnvLabel, on an Agent, is the name of the InfraEnv that the host registered through (ASSISTED 1.2).
+	InfraEnvLabel = "infraenvs.agent-install.openshift.io"
+
+	// SkipSpokeCleanupAnnotation, on an Agent, lets it be deleted or unbound without reaching the installed cluster (ASSISTED 1.2, 8.5).
+	SkipSpokeCleanupAnnotation = "agent.agent-install.openshift.io/skip-spoke-cleanup"
+
+	// InstallConfigOverridesAnnotation, on an AgentClusterInstall, is JSON merged into the install-config (ASSISTED 1.3).
+	InstallConfigOverridesAnnotation = "agent-install.openshift.io/install-config-overrides"
+
+	// KubeconfigKey is the key of the kubeconfig in the Secret <ClusterDeployment>-admin-kubeconfig (ASSISTED 1.4).
+	KubeconfigKey = "kubeconfig"
+)
+
+// Kinds served by assisted-service's and hive's CRDs, by CRD name. Watches on them start when the CRD is there (DESIGN D15).
+const (
+	// CRDInfraEnvs is the CRD of InfraEnv.
+	CRDInfraEnvs = "infraenvs.agent-install.openshift.io"
+	// CRDAgents is the CRD of Agent.
+	CRDAgents = "agents.agent-install.openshift.io"
+	// CRDAgentClusterInstalls is the CRD of AgentClusterInstall.
+	CRDAgentClusterInstalls = "agentclusterinstalls.extensions.hive.openshift.io"
+	// CRDClusterDeployments is the CRD of ClusterDeployment.
+	CRDClusterDeployments = "clusterdeployments.hive.openshift.io"
+	// CRDClusterImageSets is the CRD of ClusterImageSet.
+	CRDClusterImageSets = "clusterimagesets.hive.openshift.io"
+)
+
+// Annotations by which the control plane provider tells the bootstrap provider about day 1. They are on the AgentClusterInstall, so that a
+// retried installation, which gets a new one, starts with day 1 open (DESIGN D8, D18).
+const (
+	// DayOneAgentsAnnotation holds the names of the Agents of the first installation, sorted and separated by commas. While it is absent,
+	// day 1 is open and recognised hosts may be bound; once it is present the set never changes.
+	DayOneAgentsAnnotation = "controlplane.cluster.x-k8s.io/day-one-agents"
+
+	// WorkerWaitStartedAnnotation holds the RFC 3339 time at which all control-plane hosts were ready and the wait for workers began.
+	WorkerWaitStartedAnnotation = "controlplane.cluster.x-k8s.io/worker-wait-started"
+)
+
+// Roles of an Agent.
+const (
+	// RoleMaster is the role of control-plane hosts.
+	RoleMaster = "master"
+	// RoleWorker is the role of the others.
+	RoleWorker = "worker"
+)
+
+// Types and reasons of assisted-service's conditions that decisions depend on (ASSISTED 1.1, 1.2).
+const (
+	// ConditionImageCreated, on an InfraEnv: it has an image.
+	ConditionImageCreated = "ImageCreated"
+	// ReasonImageCreationError: the InfraEnv's input was refused.
+	ReasonImageCreationError = "ImageCreationError"
+	// ConditionBound, on an Agent: it belongs to a cluster.
+	ConditionBound = "Bound"
+	// ConditionSpecSynced: the service took over the spec. False is normal for minutes while a host binds or unbinds (DESIGN D8).
+	ConditionSpecSynced = "SpecSynced"
+	// ConditionRequirementsMet, on an Agent: see ReasonAgentIsReady.
+	ConditionRequirementsMet = "RequirementsMet"
+	// ReasonAgentIsReady of RequirementsMet: known and approved.
+	ReasonAgentIsReady = "AgentIsReady"
+	// ConditionValidated: the checks pass.
+	ConditionValidated = "Validated"
+	// ConditionConnected, on an Agent: the service hears from the host.
+	ConditionConnected = "Connected"
+	// ConditionInstalled, on an Agent: the installation of the host is complete.
+	ConditionInstalled = "Installed"
+	// ReasonInstallationFailed of Installed: the installation of the host failed.
+	ReasonInstallationFailed = "InstallationFailed"
+	// ReasonInstallationInProgress of Installed: the installation of the host runs.
+	ReasonInstallationInProgress = "InstallationInProgress"
+	// ReasonInputError of SpecSynced: the service refused the spec and does not try again by itself (ASSISTED 8.4).
+	ReasonInputError = "InputError"
+)
+
+// States of an Agent for which no condition exists (DESIGN D8).
+const (
+	// AgentStateKnownUnbound: discovered, its checks pass, and bound to no cluster: it may be bound now.
+	AgentStateKnownUnbound = "known-unbound"
+	// AgentStateKnown: bound and ready to be installed.
+	AgentStateKnown = "known"
+	// AgentStatePendingUserAction: the host booted the wrong medium, or did not boot; somebody has to act.
+	AgentStatePendingUserAction = "installing-pending-user-action"
+)
+
+// States of an AgentClusterInstall that decisions depend on (ASSISTED 1.3).
+const (
+	// ClusterStateInsufficient, ClusterStateReady and ClusterStatePending flap among each other; they are only used as one set.
+	ClusterStateInsufficient = "insufficient"
+	// ClusterStateReady: see ClusterStateInsufficient.
+	ClusterStateReady = "ready"
+	// ClusterStatePending: see ClusterStateInsufficient.
+	ClusterStatePending = "pending-for-input"
+	// ClusterStateAddingHosts: installed, takes day-2 hosts.
+	ClusterStateAddingHosts = "adding-hosts"
+	// ClusterStatePreparing: the installation has begun.
+	ClusterStatePreparing = "preparing-for-installation"
+	// ClusterStateInstalling: hosts are being installed.
+	ClusterStateInstalling = "installing"
+	// ClusterStateInstallingPending: hosts are being installed and one waits for somebody to act.
+	ClusterStateInstallingPending = "installing-pending-user-action"
+	// ClusterStateFinalizing: the cluster's operators are being installed.
+	ClusterStateFinalizing = "finalizing"
+)

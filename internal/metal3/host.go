@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// placeholderSerials are serial numbers that vendors ship for "none", in lower case. They identify nothing.
+var placeholderSerials = []string{
+	"", "0", "none", "n/a", "na", "null", "unknown", "unspecified", "not specified", "not available", "default string",
+	"to be filled by o.e.m.", "system serial number", "chassis serial number", "0123456789", "1234567890", "xxxxxxxxxx",
+}
+
+// Consumes reports whether the host is taken by the Metal3Machine. The version in the reference is ignored (METAL3 M3-82).
+func Consumes(host *bmov1alpha1.BareMetalHost, machine *unstructured.Unstructured) bool {
+	ref := host.Spec.ConsumerRef
+	if ref == nil {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && gv.Group == InfrastructureGroup && ref.Kind == MachineKind &&
+		ref.Namespace == machine.GetNamespace() && ref.Name == machine.GetName()
+}
+
+// HostOf returns the host that the Metal3Machine consumes, or nil. Both sides have to agree: the host carries the reference before the
+// annotation exists, and a preset annotation leads to no provisioning (METAL3 M3-13, M3-14; DESIGN D6).
+func HostOf(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	key, ok := HostKey(machine)
+	if !ok {
+		return nil
+	}
+	for i := range hosts {
+		if hosts[i].Namespace == key.Namespace && hosts[i].Name == key.Name && Consumes(&hosts[i], machine) {
+			return &hosts[i]
+		}
+	}
+	return nil
+}
+
+// Taken reports whether any host refers to the Metal3Machine or the Metal3Machine names one: from then on its image was copied, or is
+// about to be (METAL3 M3-12).
+func Taken(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) bool {
+	if _, ok := HostKey(machine); ok {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h bmov1alpha1.BareMetalHost) bool { return Consumes(&h, machine) })
+}
+
+// BootMAC returns the MAC address that the host boots from, in lower case, or "".
+func BootMAC(host *bmov1alpha1.BareMetalHost) string { return strings.ToLower(host.Spec.BootMACAddress) }
+
+// InspectedMACs returns the MAC addresses that inspection found, in lower case and sorted.
+func InspectedMACs(host *bmov1alpha1.BareMetalHost) []string {
+	if host.Status.HardwareDetails == nil {
+		return nil
+	}
+	var macs []string
+	for _, nic := range host.Status.HardwareDetails.NIC {
+		if nic.MAC != "" {
+			macs = append(macs, strings.ToLower(nic.MAC))
+		}
+	}
+	sort.Strings(macs)
+	return slices.Compact(macs)
+}
+
+// SerialNumber returns the serial number that inspection found, normalised, or "" when there is no real one.
+func SerialNumber(host *bmov1alpha1.BareMetalHost) string {
+	if host.Status.HardwareDetails == nil {
+		return ""
+	}
+	return NormalizeSerial(host.Status.HardwareDetails.SystemVendor.SerialNumber)
+}
+
+// NormalizeSerial trims and case-folds a serial number and turns vendors' placeholders into "" (DESIGN D6).
+func NormalizeSerial(serial string) string {
+	s := strings.ToLower(strings.TrimSpace(serial))
+	if slices.Contains(placeholderSerials, s) || strings.Trim(s, "0") == "" || strings.Trim(s, "f-") == "" {
+		return ""
+	}
+	return s
+}
+
+// Provisioned reports whether the host was booted from its image. For a live ISO that is before its Agent registers (ASSISTED §4).
+func Provisioned(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
+}
+
+// Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61).
+func Error(host *bmov1alpha1.BareMetalHost) string {
+	if host.Status.ErrorType == "" && host.Status.ErrorMessage == "" {
+		return ""
+	}
+	kind := string(host.Status.ErrorType)
+	if kind == "" {
+		kind = "error"
+	}
+	return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, State(host), kind, host.Status.ErrorMessage)
+}
+
+// State is the host's provisioning state, in words for a message.
+func State(host *bmov1alpha1.BareMetalHost) string {
+	if host.Status.Provisioning.State == bmov1alpha1.StateNone {
+		return "none"
+	}
+	return string(host.Status.Provisioning.State)
+}

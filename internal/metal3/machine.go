@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// InfrastructureGroup is the API group of Metal3Machine.
+	InfrastructureGroup = "infrastructure.cluster.x-k8s.io"
+
+	// MachineKind is the kind of infrastructure machine that this package knows.
+	MachineKind = "Metal3Machine"
+
+	// HostAnnotation, on a Metal3Machine, is <namespace>/<name> of its BareMetalHost (METAL3 M3-70).
+	HostAnnotation = "metal3.io/BareMetalHost"
+
+	// NodeUIDLabel, on a Node, is the UID of its BareMetalHost, by which Metal3 finds the Node (METAL3 M3-34).
+	NodeUIDLabel = "metal3.io/uuid"
+
+	// CRDBareMetalHosts is the CRD of BareMetalHost.
+	CRDBareMetalHosts = "baremetalhosts.metal3.io"
+
+	// MaxImageURLLength is the longest image URL that the v1beta2 API takes; v1beta1 has no limit (METAL3 M3-20).
+	MaxImageURLLength = 512
+
+	liveISO = "live-iso"
+)
+
+// ErrNotSupported: the object is no Metal3Machine, so it has no image to hand a live ISO to.
+var ErrNotSupported = errors.New("infrastructure machine is not a Metal3Machine")
+
+// IsMachine reports whether the object is a Metal3Machine of any version.
+func IsMachine(o *unstructured.Unstructured) bool {
+	gvk := o.GroupVersionKind()
+	return gvk.Group == InfrastructureGroup && gvk.Kind == MachineKind
+}
+
+// ImageURL returns the URL of the Metal3Machine's image.
+func ImageURL(machine *unstructured.Unstructured) string {
+	url, _, _ := unstructured.NestedString(machine.Object, "spec", "image", "url")
+	return url
+}
+
+// HasLiveISO reports whether the Metal3Machine's image is this live ISO.
+func HasLiveISO(machine *unstructured.Unstructured, url string) bool {
+	format, _, _ := unstructured.NestedString(machine.Object, "spec", "image", formatField(machine))
+	return ImageURL(machine) == url && format == liveISO
+}
+
+// SetLiveISO makes the live ISO the Metal3Machine's image. What the template's image said besides (a checksum) belongs to another image
+// and is dropped. It returns ErrNotSupported for other kinds.
+func SetLiveISO(machine *unstructured.Unstructured, url string) error {
+	if !IsMachine(machine) {
+		return fmt.Errorf("%s %s/%s: %w", machine.GetKind(), machine.GetNamespace(), machine.GetName(), ErrNotSupported)
+	}
+	image := map[string]any{"url": url, formatField(machine): liveISO}
+	return unstructured.SetNestedMap(machine.Object, image, "spec", "image")
+}
+
+// formatField is the name of the image's format in the object's API version (METAL3 M3-81).
+func formatField(machine *unstructured.Unstructured) string {
+	if machine.GroupVersionKind().Version == "v1beta1" {
+		return "format"
+	}
+	return "diskFormat"
+}
+
+// HostKey returns the BareMetalHost that the Metal3Machine's annotation names. The host is in the Metal3Machine's namespace, whatever the
+// annotation says (METAL3 M3-70). The annotation alone proves nothing: see Consumes.
+func HostKey(machine *unstructured.Unstructured) (types.NamespacedName, bool) {
+	value := machine.GetAnnotations()[HostAnnotation]
+	name := value[strings.LastIndex(value, "/")+1:]
+	return types.NamespacedName{Namespace: machine.GetNamespace(), Name: name}, name != ""
+}

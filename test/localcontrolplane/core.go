@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcontrolplane
+
+import (
+	"context"
+	"path/filepath"
+)
+
+const (
+	coreName      = "capi-core"
+	coreNamespace = "capi-system"
+	coreModule    = "sigs.k8s.io/cluster-api"
+)
+
+// StartCore runs Cluster API core, with ClusterClass on, and returns when it is ready and all its admission webhooks are
+// in force. It needs the CRDs of CRDsCore. Core has cluster-admin rights here: its own roles are not what is tested, and
+// the controller that aggregates the providers' roles into them does not run.
+func (cp *ControlPlane) StartCore(ctx context.Context) (*Manager, error) {
+	spec, err := cp.coreManager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := cp.render(ctx, spec.Kustomize, spec.Variables)
+	if err != nil {
+		return nil, err
+	}
+	return cp.runManager(ctx, managerRun{
+		spec: spec, objects: objects, namespace: coreNamespace, serviceAccount: "capi-manager", groups: []string{adminGroup},
+	})
+}
+
+// coreManager describes core: our own main package, for the reasons it gives, with upstream's manifests.
+func (cp *ControlPlane) coreManager(ctx context.Context) (ManagerSpec, error) {
+	dir, err := moduleDir(ctx, cp.tools.root, coreModule)
+	if err != nil {
+		return ManagerSpec{}, err
+	}
+	return ManagerSpec{
+		Name: coreName, Package: "./test/localcontrolplane/capicore", Kustomize: filepath.Join(dir, "core", "config", "default"),
+	}, nil
+}

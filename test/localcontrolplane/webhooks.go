@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcontrolplane
+
+import (
+	"path"
+	"path/filepath"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// webhookEndpoint is where one component serves its webhooks: a port of loopback, with a certificate of our authority.
+// It is fixed when it is first asked for, because CRDs with conversion webhooks are installed before the component runs.
+type webhookEndpoint struct {
+	port    int
+	certDir string // has tls.crt and tls.key
+	ca      []byte
+}
+
+func (cp *ControlPlane) webhookEndpoint(component string) (*webhookEndpoint, error) {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if endpoint, ok := cp.webhooks[component]; ok {
+		return endpoint, nil
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	serving, err := cp.api.ca.serving(localhost)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := &webhookEndpoint{port: port, certDir: filepath.Join(cp.dir, component, "webhook"), ca: cp.api.ca.pem}
+	if _, _, err := serving.write(endpoint.certDir, "tls"); err != nil {
+		return nil, err
+	}
+	cp.webhooks[component] = endpoint
+	return endpoint, nil
+}
+
+// url returns the address that replaces a Service's path.
+func (w *webhookEndpoint) url(servicePath *string) *string {
+	url := "https://" + address(localhost, w.port)
+	if servicePath != nil {
+		url += path.Clean("/" + *servicePath)
+	}
+	return &url
+}
+
+// rewireCRDs points the conversion webhooks of crds to this endpoint.
+func (w *webhookEndpoint) rewireCRDs(crds []*apiextensionsv1.CustomResourceDefinition) {
+	for _, crd := range crds {
+		conversion := crd.Spec.Conversion
+		if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig.Service == nil {
+			continue
+		}
+		conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{
+			URL: w.url(conversion.Webhook.ClientConfig.Service.Path), CABundle: w.ca,
+		}
+	}
+}
+
+// admission returns the admission webhook configurations among objects, pointed to this endpoint.
+func (w *webhookEndpoint) admission(objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	var rewired []unstructured.Unstructured
+	for _, object := range ofKind(objects, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration") {
+		typed, err := w.rewireAdmission(object)
+		if err != nil {
+			return nil, err
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+		if err != nil {
+			return nil, err
+		}
+		rewired = append(rewired, unstructured.Unstructured{Object: content})
+	}
+	return rewired, nil
+}
+
+func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured) (any, error) {
+	if object.GetKind() == "MutatingWebhookConfiguration" {
+		typed := &admissionregistrationv1.MutatingWebhookConfiguration{}
+		if err := fromUnstructured(object, typed); err != nil {
+			return nil, err
+		}
+		for i := range typed.Webhooks {
+			w.rewireClient(&typed.Webhooks[i].ClientConfig)
+		}
+		return typed, nil
+	}
+	typed := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := fromUnstructured(object, typed); err != nil {
+		return nil, err
+	}
+	for i := range typed.Webhooks {
+		w.rewireClient(&typed.Webhooks[i].ClientConfig)
+	}
+	return typed, nil
+}
+
+func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig) {
+	if config.Service == nil {
+		return
+	}
+	*config = admissionregistrationv1.WebhookClientConfig{URL: w.url(config.Service.Path), CABundle: w.ca}
+}
