@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -102,7 +103,7 @@ func (r *Reconciler) setUsers(ctx context.Context, s *scope, users []metav1.Owne
 func (r *Reconciler) handOverMedia(ctx context.Context, s *scope) error {
 	machine, err := r.writableAs(s.infraMachine, s.decision.mediaURL)
 	if err != nil {
-		s.decision.dataSecret = waiting(bootstrapv1.ImageURLTooLongReason,
+		s.decision.dataSecret = fact.Waiting(bootstrapv1.ImageURLTooLongReason,
 			"the image URL of InfraEnv %s has %d bytes and the API of %s takes %d: shorten the URL at which assisted-service serves images",
 			s.infraEnvName, len(s.decision.mediaURL), s.infraMachine.GetKind(), metal3.MaxImageURLLength)
 		return nil

@@ -3,29 +3,16 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
-
-// fact is what a condition will say: a status, a reason and a message.
-type fact struct {
-	status  metav1.ConditionStatus
-	reason  string
-	message string
-}
-
-func waiting(reason, format string, args ...any) fact {
-	return fact{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
-func done(reason string) fact { return fact{status: metav1.ConditionTrue, reason: reason} }
 
 // infraEnvStep is what is done about the InfraEnv in a pass.
 type infraEnvStep int
@@ -51,17 +38,17 @@ type decision struct {
 	// publish is true when the Secret's name has to be published.
 	publish bool
 
-	image      fact
-	dataSecret fact
+	image      fact.Fact
+	dataSecret fact.Fact
 }
 
 // decide says what the pass does. The order of its steps is what keeps a Machine from escaping: an InfraEnv that counts the config among
 // its users, its live ISO on the infrastructure machine, the deletion hook on the Machine, and only then the Secret's name (DESIGN D4, D19).
 func decide(s *scope) decision {
 	published := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
-	if name := ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, ""); name != "" && !published && s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {
-		// The Machine was moved here with its data: status is rebuilt and no medium is made (CONTRACT BOOT-34).
-		return decision{publish: true, image: done(bootstrapv1.DiscoveryImageReadyReason), dataSecret: done(bootstrapv1.DataSecretAvailableReason)}
+	if s.infraEnv == nil && !needsMedia(s) {
+		// The Machine was moved here with its data: status is rebuilt and no medium is made (CONTRACT BOOT-34, DESIGN D22).
+		return decision{publish: !published, image: fact.Done(bootstrapv1.DiscoveryImageReadyReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason)}
 	}
 	d := decision{}
 	d.image = decideInfraEnv(s, &d)
@@ -69,28 +56,36 @@ func decide(s *scope) decision {
 	return d
 }
 
+// needsMedia reports whether a host may still boot what the config publishes: core has not taken the data over, or no host was chosen.
+func needsMedia(s *scope) bool {
+	if ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "") == "" {
+		return true
+	}
+	return s.infraMachine != nil && !metal3.Taken(s.infraMachine, s.hosts)
+}
+
 // decideInfraEnv decides about the InfraEnv and says whether it has an image.
-func decideInfraEnv(s *scope, d *decision) fact {
+func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	switch {
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
+		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:
-		return waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
+		return fact.Waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
 	case s.infraEnvName == "":
-		return waiting(bootstrapv1.WaitingForPullSecretReason, "set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else")
+		return fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else")
 	}
 	if s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {
 		d.record = s.infraEnvName
 	}
 	if s.infraEnv == nil {
 		d.infraEnv = infraEnvCreate
-		return waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
+		return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
 	}
 	if s.infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel] != s.cluster.Name {
-		return waiting(bootstrapv1.InfraEnvConflictReason, "InfraEnv %s was not made for Cluster %s: delete or rename it", s.infraEnvName, s.cluster.Name)
+		return fact.Waiting(bootstrapv1.InfraEnvConflictReason, "InfraEnv %s was not made for Cluster %s: delete or rename it", s.infraEnvName, s.cluster.Name)
 	}
 	if !s.infraEnv.DeletionTimestamp.IsZero() {
-		return waiting(bootstrapv1.InfraEnvDeletingReason, "InfraEnv %s is being deleted and will be made anew", s.infraEnvName)
+		return fact.Waiting(bootstrapv1.InfraEnvDeletingReason, "InfraEnv %s is being deleted and will be made anew", s.infraEnvName)
 	}
 	if !isUser(s.infraEnv, s.config) {
 		d.infraEnv = infraEnvJoin
@@ -100,48 +95,48 @@ func decideInfraEnv(s *scope, d *decision) fact {
 
 // imageFact says whether the InfraEnv has an image. The URL counts only together with the condition: after an input error it may be stale
 // (ASSISTED 8.8 rule 9).
-func imageFact(infraEnv *assisted.InfraEnv) fact {
+func imageFact(infraEnv *assisted.InfraEnv) fact.Fact {
 	created := assisted.FindCondition(infraEnv.Status.Conditions, assisted.ConditionImageCreated)
 	switch {
 	case created.Is("True") && infraEnv.Status.ISODownloadURL != "":
-		return done(bootstrapv1.DiscoveryImageReadyReason)
+		return fact.Done(bootstrapv1.DiscoveryImageReadyReason)
 	case created.Is("False", assisted.ReasonImageCreationError):
-		return waiting(bootstrapv1.InfraEnvFailedReason, "InfraEnv %s: %s", infraEnv.Name, created.Message)
+		return fact.Waiting(bootstrapv1.InfraEnvFailedReason, "InfraEnv %s: %s", infraEnv.Name, created.Message)
 	default:
-		return waiting(bootstrapv1.InfraEnvPendingReason, "assisted-service has not made the image of InfraEnv %s yet", infraEnv.Name)
+		return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "assisted-service has not made the image of InfraEnv %s yet", infraEnv.Name)
 	}
 }
 
 // decideData decides about the live ISO and the Secret.
-func decideData(s *scope, d *decision, published bool) fact {
+func decideData(s *scope, d *decision, published bool) fact.Fact {
 	if s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) && len(s.secret.OwnerReferences) > 0 {
-		return waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
+		return fact.Waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
 	}
-	ready := d.image.status == metav1.ConditionTrue && d.infraEnv == infraEnvKeep && d.record == ""
+	ready := d.image.Status == metav1.ConditionTrue && d.infraEnv == infraEnvKeep && d.record == ""
 	if s.infraMachine != nil && ready && !metal3.Taken(s.infraMachine, s.hosts) && !metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
 		// Until a host is chosen a new URL is taken over; afterwards the image is never touched again (METAL3 M3-23).
 		d.mediaURL = s.infraEnv.Status.ISODownloadURL
 	}
 	if published {
 		d.secret = s.secret == nil || !metav1.IsControlledBy(s.secret, s.config)
-		return done(bootstrapv1.DataSecretAvailableReason)
+		return fact.Done(bootstrapv1.DataSecretAvailableReason)
 	}
 	switch {
-	case d.image.reason == bootstrapv1.WaitingForClusterInfrastructureReason:
+	case d.image.Reason == bootstrapv1.WaitingForClusterInfrastructureReason:
 		return d.image
-	case d.image.status != metav1.ConditionTrue:
-		return waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %s", d.image.message)
+	case d.image.Status != metav1.ConditionTrue:
+		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %s", d.image.Message)
 	case s.infraMachine == nil:
-		return waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
+		return fact.Waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
 	case !metal3.IsMachine(s.infraMachine):
-		return waiting(bootstrapv1.InfraMachineNotSupportedReason, "a live ISO can be handed to a Metal3Machine only, not to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
+		return fact.Waiting(bootstrapv1.InfraMachineNotSupportedReason, "a live ISO can be handed to a Metal3Machine only, not to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
 	case s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "":
-		return waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
+		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
 	case !ready || d.mediaURL != "":
-		return waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
+		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
 	}
 	d.secret, d.publish = true, true
-	return done(bootstrapv1.DataSecretAvailableReason)
+	return fact.Done(bootstrapv1.DataSecretAvailableReason)
 }
 
 // deletion is what a pass does about a config that is being deleted, and what the condition Deleting says.
@@ -151,23 +146,20 @@ type deletion struct {
 	// finish is true when the finalizer goes.
 	finish bool
 
-	deleting fact
+	deleting fact.Fact
 }
 
 // decideDeletion needs neither the Machine nor the Cluster, so that a vanished owner leaves no stuck object (DESIGN D12, CONTRACT BOOT-36).
 func decideDeletion(s *scope) deletion {
 	if s.machine != nil && s.machine.DeletionTimestamp.IsZero() {
-		return deletion{deleting: fact{metav1.ConditionTrue, bootstrapv1.WaitingForMachineReason,
-			fmt.Sprintf("Machine %s lives and its host needs the InfraEnv: delete the Machine", s.machine.Name)}}
+		return deletion{deleting: fact.Ongoing(bootstrapv1.WaitingForMachineReason, "Machine %s lives and its host needs the InfraEnv: delete the Machine", s.machine.Name)}
 	}
 	if len(s.claimed) > 0 {
 		// The host controller deletes them, or the agent controller if the Machine is gone.
-		return deletion{deleting: fact{metav1.ConditionTrue, bootstrapv1.WaitingForAgentDeletionReason,
-			fmt.Sprintf("Agent %s of the Machine exists", s.claimed[0].Name)}}
+		return deletion{deleting: fact.Ongoing(bootstrapv1.WaitingForAgentDeletionReason, "Agent %s of the Machine exists", s.claimed[0].Name)}
 	}
 	if s.infraEnv == nil || !isUser(s.infraEnv, s.config) {
-		return deletion{finish: true, deleting: fact{metav1.ConditionTrue, bootstrapv1.DeletionCompletedReason, ""}}
+		return deletion{finish: true, deleting: fact.Done(bootstrapv1.DeletionCompletedReason)}
 	}
-	return deletion{leave: s.infraEnv.DeletionTimestamp.IsZero(), deleting: fact{metav1.ConditionTrue, bootstrapv1.WaitingForInfraEnvDeletionReason,
-		fmt.Sprintf("InfraEnv %s is being given up", s.infraEnv.Name)}}
+	return deletion{leave: s.infraEnv.DeletionTimestamp.IsZero(), deleting: fact.Ongoing(bootstrapv1.WaitingForInfraEnvDeletionReason, "InfraEnv %s is being given up", s.infraEnv.Name)}
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 )
 
 // ownedConditions are the conditions that this controller writes; the host controller writes the others (CONTRACT BOOT-52).
@@ -22,15 +23,12 @@ var ownedConditions = []string{
 
 // setStatus computes every condition that this controller owns. What a failed pass could not decide keeps what the last one said.
 func setStatus(s *scope) {
-	if s.deletion.deleting.reason != "" {
-		set(s, bootstrapv1.DeletingCondition, s.deletion.deleting)
-	} else if s.config.DeletionTimestamp.IsZero() {
-		set(s, bootstrapv1.DeletingCondition, fact{metav1.ConditionFalse, bootstrapv1.NotDeletingReason, ""})
+	if s.config.DeletionTimestamp.IsZero() {
+		s.deletion.deleting = fact.Waiting(bootstrapv1.NotDeletingReason, "")
 	}
-	if s.decision.image.reason != "" {
-		set(s, bootstrapv1.DiscoveryImageReadyCondition, s.decision.image)
-		set(s, bootstrapv1.DataSecretAvailableCondition, s.decision.dataSecret)
-	}
+	s.deletion.deleting.Set(s.config, bootstrapv1.DeletingCondition)
+	s.decision.image.Set(s.config, bootstrapv1.DiscoveryImageReadyCondition)
+	s.decision.dataSecret.Set(s.config, bootstrapv1.DataSecretAvailableCondition)
 	setReady(s)
 }
 
@@ -46,10 +44,6 @@ func setReady(s *scope) {
 		conditions.IgnoreTypesIfMissing{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition, bootstrapv1.AgentInstalledCondition, bootstrapv1.DataSecretAvailableCondition},
 	)
 	if err != nil {
-		set(s, clusterv1.ReadyCondition, fact{metav1.ConditionUnknown, clusterv1.InternalErrorReason, err.Error()})
+		fact.Fact{Status: metav1.ConditionUnknown, Reason: clusterv1.InternalErrorReason, Message: err.Error()}.Set(s.config, clusterv1.ReadyCondition)
 	}
-}
-
-func set(s *scope, conditionType string, f fact) {
-	conditions.Set(s.config, metav1.Condition{Type: conditionType, Status: f.status, Reason: f.reason, Message: f.message})
 }

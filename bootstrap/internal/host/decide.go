@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -20,19 +19,6 @@ import (
 
 // maxChecks bounds how many failing checks a message names.
 const maxChecks = 3
-
-// fact is what a condition will say: a status, a reason and a message.
-type fact struct {
-	status  metav1.ConditionStatus
-	reason  string
-	message string
-}
-
-func waiting(reason, format string, args ...any) fact {
-	return fact{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
-func done(reason string) fact { return fact{status: metav1.ConditionTrue, reason: reason} }
 
 // decision is what a pass does, in this order, and what the conditions say afterwards.
 type decision struct {
@@ -52,9 +38,9 @@ type decision struct {
 	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
 	reboot bool
 
-	healthy    fact
-	recognized fact
-	installed  fact
+	healthy    fact.Fact
+	recognized fact.Fact
+	installed  fact.Fact
 }
 
 // binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5).
@@ -72,13 +58,13 @@ func decide(s *scope) decision {
 	d := decision{hook: s.machine.Annotations[bootstrapv1.AgentDeletionHook] == ""}
 	d.healthy = hostFact(s)
 	if len(s.missingCRDs) > 0 {
-		d.recognized = waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
-		d.installed = waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
+		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 		return d
 	}
 	agent := decideIdentity(s, &d)
 	if agent == nil {
-		d.installed = waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
+		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 		return d
 	}
 	d.installed = decideInstallation(s, &d, agent)
@@ -86,20 +72,20 @@ func decide(s *scope) decision {
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
-func hostFact(s *scope) fact {
+func hostFact(s *scope) fact.Fact {
 	if s.host != nil {
 		if text := metal3.Error(s.host); text != "" {
-			return waiting(bootstrapv1.HostErrorReason, "%s", text)
+			return fact.Waiting(bootstrapv1.HostErrorReason, "%s", text)
 		}
-		return done(bootstrapv1.HostHealthyReason)
+		return fact.Done(bootstrapv1.HostHealthyReason)
 	}
 	if s.infraMachine == nil || !metal3.IsMachine(s.infraMachine) {
-		return fact{metav1.ConditionTrue, bootstrapv1.HostNotAssociatedReason, ""}
+		return fact.Done(bootstrapv1.HostNotAssociatedReason)
 	}
 	if key, ok := metal3.HostKey(s.infraMachine); ok {
-		return waiting(bootstrapv1.HostMissingReason, "BareMetalHost %s of Metal3Machine %s does not exist or is used by another: delete the Machine to get a new host", key.Name, s.infraMachine.GetName())
+		return fact.Waiting(bootstrapv1.HostMissingReason, "BareMetalHost %s of Metal3Machine %s does not exist or is used by another: delete the Machine to get a new host", key.Name, s.infraMachine.GetName())
 	}
-	return fact{metav1.ConditionTrue, bootstrapv1.HostNotAssociatedReason, ""}
+	return fact.Done(bootstrapv1.HostNotAssociatedReason)
 }
 
 // decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
@@ -111,32 +97,32 @@ func decideIdentity(s *scope, d *decision) *assisted.Agent {
 		d.recognized = lostFact(s, d, recorded)
 		return nil
 	case verdict.Agent == nil:
-		d.recognized = waiting(verdict.Reason, "%s", verdict.Message)
+		d.recognized = fact.Waiting(verdict.Reason, "%s", verdict.Message)
 		return nil
 	}
 	agent := verdict.Agent
 	claimed := agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
 	switch {
 	case !agent.DeletionTimestamp.IsZero():
-		d.recognized = waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
 		return nil
 	case !claimed && agent.CreationTimestamp.Before(&s.machine.CreationTimestamp):
 		// It was registered before this Machine existed: nothing says that the host still runs it (DESIGN D19).
 		d.leftover = agent
-		d.recognized = waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted", agent.Name)
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted", agent.Name)
 		return nil
 	case d.hook:
-		d.recognized = waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name)
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name)
 		return nil
 	case !claimed:
 		d.claim, d.record = agent, agent.Name
-		d.recognized = done(bootstrapv1.HostRecognizedReason)
+		d.recognized = fact.Done(bootstrapv1.HostRecognizedReason)
 		return nil
 	}
 	if recorded != agent.Name {
 		d.record = agent.Name
 	}
-	d.recognized = done(bootstrapv1.HostRecognizedReason)
+	d.recognized = fact.Done(bootstrapv1.HostRecognizedReason)
 	return agent
 }
 
@@ -166,12 +152,12 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 
 // lostFact says that a claimed Agent is gone. A host that was not installed is frozen until it is rebooted (ASSISTED fact 11), so it is
 // power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
-func lostFact(s *scope, d *decision, name string) fact {
+func lostFact(s *scope, d *decision, name string) fact.Fact {
 	if s.machine.Status.NodeRef.IsDefined() || s.host == nil || takesPart(s, name) {
-		return waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
+		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
 	d.reboot = true
-	return waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name)
+	return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name)
 }
 
 func takesPart(s *scope, agentName string) bool {
@@ -188,7 +174,7 @@ func takesPart(s *scope, agentName string) bool {
 }
 
 // decideInstallation binds the claimed Agent when the cluster takes hosts, and says how far its installation is.
-func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact {
+func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 	role := assisted.RoleWorker
 	if util.IsControlPlaneMachine(s.machine) {
 		role = assisted.RoleMaster
@@ -206,10 +192,10 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact {
 	return progressFact(agent)
 }
 
-func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact {
+func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
 	switch {
 	case gate == assisted.GateClosed:
-		return waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
+		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
 	case !agent.MayBeBound():
 		return discoveringFact(agent)
 	}
@@ -221,7 +207,7 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 		labels:   nodeLabels(s),
 		cluster:  assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
 	}
-	return waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
+	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
 }
 
 // hostname is the name that the Node will have (DESIGN D7).
@@ -248,46 +234,46 @@ func nodeLabels(s *scope) map[string]string {
 }
 
 // discoveringFact says why a claimed, unbound Agent cannot be bound yet.
-func discoveringFact(agent *assisted.Agent) fact {
+func discoveringFact(agent *assisted.Agent) fact.Fact {
 	if f, ok := problemFact(agent); ok {
 		return f
 	}
-	return waiting(bootstrapv1.AgentDiscoveringReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+	return fact.Waiting(bootstrapv1.AgentDiscoveringReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 }
 
 // progressFact says how far the installation of a bound Agent is.
-func progressFact(agent *assisted.Agent) fact {
+func progressFact(agent *assisted.Agent) fact.Fact {
 	switch {
 	case agent.Installed():
-		return done(bootstrapv1.AgentInstalledReason)
+		return fact.Done(bootstrapv1.AgentInstalledReason)
 	case agent.Failed():
-		return waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+		return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
-		return waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 	case agent.Installing():
-		return waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText())
+		return fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText())
 	case agent.ReadyToInstall():
-		return waiting(bootstrapv1.AgentReadyReason, "Agent %s is ready and waits for the installation to begin", agent.Name)
+		return fact.Waiting(bootstrapv1.AgentReadyReason, "Agent %s is ready and waits for the installation to begin", agent.Name)
 	}
 	if f, ok := problemFact(agent); ok {
 		return f
 	}
-	return waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 }
 
 // problemFact names what assisted-service finds wrong with a host that is not being installed.
-func problemFact(agent *assisted.Agent) (fact, bool) {
+func problemFact(agent *assisted.Agent) (fact.Fact, bool) {
 	if agent.Condition(assisted.ConditionConnected).Is("False") {
-		return waiting(bootstrapv1.AgentDisconnectedReason, "Agent %s: assisted-service does not hear from the host; look at its console and network", agent.Name), true
+		return fact.Waiting(bootstrapv1.AgentDisconnectedReason, "Agent %s: assisted-service does not hear from the host; look at its console and network", agent.Name), true
 	}
 	failing := assisted.FailingChecks(agent.Status.ValidationsInfo)
 	if len(failing) == 0 || !agent.HasInventory() {
-		return fact{}, false
+		return fact.Fact{}, false
 	}
 	if len(failing) > maxChecks {
 		failing = append(failing[:maxChecks:maxChecks], fmt.Sprintf("and %d more", len(failing)-maxChecks))
 	}
-	return waiting(bootstrapv1.AgentValidationsFailingReason, "Agent %s: %s", agent.Name, strings.Join(failing, "; ")), true
+	return fact.Waiting(bootstrapv1.AgentValidationsFailingReason, "Agent %s: %s", agent.Name, strings.Join(failing, "; ")), true
 }
 
 // departure is what a pass does for a Machine that is being deleted.

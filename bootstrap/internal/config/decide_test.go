@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+const isoURL = "http://images.example.com/byapikey/token/minimal.iso"
+
+// prepared is a scope in which all is ready to publish: InfraEnv with an image, the image on the Metal3Machine, the hook on the Machine.
+func prepared() *scope {
+	config := named("m-0", bootstrapv1.OpenshiftAssistedConfigSpec{})
+	config.UID = "config-uid"
+	config.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	infraEnv := newInfraEnv("demo", "demo-x", config, "pull-secret")
+	infraEnv.Status.ISODownloadURL = isoURL
+	infraEnv.Status.Conditions = []assisted.Condition{{Type: assisted.ConditionImageCreated, Status: corev1.ConditionTrue}}
+	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}
+	m3m.SetName("m-0")
+	_ = metal3.SetLiveISO(m3m, isoURL)
+	return &scope{config: config, machine: machine, cluster: cluster, pullSecret: "pull-secret", infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m}
+}
+
+func TestDecide(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*scope)
+		image  string
+		data   string
+		check  func(*WithT, decision)
+	}{
+		{name: "all is ready", change: func(*scope) {}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
+		{name: "no infrastructure", change: func(s *scope) { s.cluster.Status.Initialization.InfrastructureProvisioned = nil },
+			image: bootstrapv1.WaitingForClusterInfrastructureReason, data: bootstrapv1.WaitingForClusterInfrastructureReason},
+		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDInfraEnvs} },
+			image: bootstrapv1.WaitingForCRDsReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
+		{name: "no pull secret", change: func(s *scope) { s.infraEnvName, s.infraEnv = "", nil },
+			image: bootstrapv1.WaitingForPullSecretReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
+		{name: "first pass records and creates", change: func(s *scope) { s.config.Annotations, s.infraEnv = nil, nil },
+			image: bootstrapv1.InfraEnvPendingReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.record).To(Equal("demo-x"))
+				g.Expect(d.infraEnv).To(Equal(infraEnvCreate))
+			}},
+		{name: "another config's InfraEnv is joined before anything is handed out", change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.infraEnv).To(Equal(infraEnvJoin))
+				g.Expect(d.mediaURL).To(BeEmpty())
+			}},
+		{name: "an InfraEnv of somebody else", change: func(s *scope) { s.infraEnv.Labels = nil },
+			image: bootstrapv1.InfraEnvConflictReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
+		{name: "the InfraEnv is being deleted", change: func(s *scope) { s.infraEnv.DeletionTimestamp = ptr.To(metav1.Now()) },
+			image: bootstrapv1.InfraEnvDeletingReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
+		{name: "a stale URL with a failed image", change: func(s *scope) {
+			s.infraEnv.Status.Conditions[0] = assisted.Condition{Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError, Message: "no such OS image"}
+		}, image: bootstrapv1.InfraEnvFailedReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
+		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForInfraMachineReason},
+		{name: "not a Metal3Machine", change: func(s *scope) { s.infraMachine.SetKind("DockerMachine") },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.InfraMachineNotSupportedReason},
+		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDeletionHookReason},
+		{name: "the ISO goes to the machine before the Secret's name goes out", change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.mediaURL).To(Equal(isoURL))
+				g.Expect(d.secret || d.publish).To(BeFalse())
+			}},
+		{name: "the URL rotates before a host is chosen", change: func(s *scope) {
+			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+			s.infraEnv.Status.ISODownloadURL = "http://new"
+		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) { g.Expect(d.mediaURL).To(Equal("http://new")) }},
+		{name: "the URL rotates after a host was chosen", change: func(s *scope) {
+			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+			s.infraEnv.Status.ISODownloadURL = "http://new"
+			s.hosts = []bmov1alpha1.BareMetalHost{{Spec: bmov1alpha1.BareMetalHostSpec{ConsumerRef: &corev1.ObjectReference{
+				APIVersion: metal3.InfrastructureGroup + "/v1beta2", Kind: metal3.MachineKind, Name: "m-0"}}}}
+		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) { g.Expect(d.mediaURL).To(BeEmpty()) }},
+		{name: "a Secret of the name belongs to somebody else", change: func(s *scope) {
+			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}}}}
+		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
+			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
+		{name: "BOOT-34 moved with its data", change: func(s *scope) {
+			s.infraEnv = nil
+			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
+		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.publish).To(BeTrue())
+				g.Expect(d.record).To(BeEmpty())
+				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+			}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := prepared()
+			tt.change(s)
+			d := decide(s)
+			g.Expect(d.image.Reason).To(Equal(tt.image), d.image.Message)
+			g.Expect(d.dataSecret.Reason).To(Equal(tt.data), d.dataSecret.Message)
+			if tt.check != nil {
+				tt.check(g, d)
+			}
+		})
+	}
+}
+
+func TestDecideDeletion(t *testing.T) {
+	gone := func(s *scope) { s.machine = nil }
+	tests := []struct {
+		name   string
+		change func(*scope)
+		reason string
+		leave  bool
+		finish bool
+	}{
+		{name: "the Machine lives", change: func(*scope) {}, reason: bootstrapv1.WaitingForMachineReason},
+		{name: "the Machine is gone and the Agent is not", change: func(s *scope) {
+			gone(s)
+			s.claimed = []assisted.Agent{{}}
+		}, reason: bootstrapv1.WaitingForAgentDeletionReason},
+		{name: "the Machine is being deleted", change: func(s *scope) { s.machine.DeletionTimestamp = ptr.To(metav1.Now()) },
+			reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
+		{name: "owners vanished", change: func(s *scope) { s.machine, s.cluster = nil, nil }, reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
+		{name: "the InfraEnv is being deleted", change: func(s *scope) {
+			gone(s)
+			s.infraEnv.DeletionTimestamp = ptr.To(metav1.Now())
+		}, reason: bootstrapv1.WaitingForInfraEnvDeletionReason},
+		{name: "another config uses the InfraEnv and this one left", change: func(s *scope) {
+			gone(s)
+			s.infraEnv.OwnerReferences[0].UID = "other"
+		}, reason: bootstrapv1.DeletionCompletedReason, finish: true},
+		{name: "the InfraEnv is gone", change: func(s *scope) {
+			gone(s)
+			s.infraEnv = nil
+		}, reason: bootstrapv1.DeletionCompletedReason, finish: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := prepared()
+			tt.change(s)
+			d := decideDeletion(s)
+			g.Expect(d.deleting.Reason).To(Equal(tt.reason))
+			g.Expect(d.leave).To(Equal(tt.leave))
+			g.Expect(d.finish).To(Equal(tt.finish))
+		})
+	}
+}

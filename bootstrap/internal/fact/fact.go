@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fact is what a decision says of the world, to become a condition when the pass is over.
+package fact
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+)
+
+// Fact is the status, reason and message of a condition. The zero value says nothing.
+type Fact struct {
+	// Status is True, False or Unknown.
+	Status metav1.ConditionStatus
+	// Reason is one of the documented reasons of the condition.
+	Reason string
+	// Message names objects and says what to do; it holds nothing that changes without a cause (CONTRACT BOOT-54).
+	Message string
+}
+
+// Waiting is a fact that is not so yet.
+func Waiting(reason, format string, args ...any) Fact {
+	return Fact{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Done is a fact that is so.
+func Done(reason string) Fact { return Fact{Status: metav1.ConditionTrue, Reason: reason} }
+
+// Ongoing is a fact of a condition that is True while something goes on.
+func Ongoing(reason, format string, args ...any) Fact {
+	return Fact{Status: metav1.ConditionTrue, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Set makes the fact a condition of the object, unless it says nothing.
+func (f Fact) Set(o conditions.Setter, conditionType string) {
+	if f.Reason == "" {
+		return
+	}
+	conditions.Set(o, metav1.Condition{Type: conditionType, Status: f.Status, Reason: f.Reason, Message: f.Message})
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+var (
+	born  = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	later = metav1.NewTime(born.Add(time.Minute))
+)
+
+// discovered is a scope with a claimed Agent that may be bound, and a cluster whose day 1 is open.
+func discovered() *scope {
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid", CreationTimestamp: born,
+		Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}, Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}}
+	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns",
+		Annotations: map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}}}
+	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}
+	m3m.SetName("m-0")
+	m3m.SetNamespace("ns")
+	m3m.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+	host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "host-0", Namespace: "ns", UID: "host-uid"}}
+	host.Spec.BootMACAddress = "aa:00"
+	host.Status.Provisioning.State = bmov1alpha1.StateProvisioned
+	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Namespace: "ns", CreationTimestamp: later,
+		Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/machine-uid"}}}
+	agent.Status.Inventory.Interfaces = []assisted.Interface{{MACAddress: "aa:00"}}
+	agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
+	install := &hiveext.AgentClusterInstall{ObjectMeta: metav1.ObjectMeta{Name: "cp", Namespace: "ns", UID: "install-uid"}}
+	install.Spec.ClusterDeploymentRef.Name = "cp"
+	install.Status.DebugInfo.State = assisted.ClusterStateInsufficient
+	install.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInstallationNotStartedReason}}
+	s := &scope{config: config, machine: machine, infraMachine: m3m, hosts: []bmov1alpha1.BareMetalHost{host}, agents: []assisted.Agent{agent}, install: install}
+	s.host = &s.hosts[0]
+	return s
+}
+
+func bound(a *assisted.Agent, state string, conditions ...assisted.Condition) {
+	a.Spec.ClusterDeploymentName = &assisted.ClusterReference{Name: "cp", Namespace: "ns"}
+	a.Spec.Approved = true
+	a.Status.DebugInfo.State = state
+	a.Status.Conditions = conditions
+}
+
+func completed(s *scope) {
+	s.install.Status.DebugInfo.State = assisted.ClusterStateAddingHosts
+	s.install.Status.Conditions[0].Status = corev1.ConditionTrue
+}
+
+func worker(s *scope) { s.machine.Labels = nil }
+
+func TestDecide(t *testing.T) {
+	tests := []struct {
+		name       string
+		change     func(*scope)
+		recognized string
+		installed  string
+		check      func(*WithT, decision)
+	}{
+		{name: "day 1 is open: bound with everything in one patch", change: func(*scope) {},
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.bind).NotTo(BeNil())
+				g.Expect(d.bind.role).To(Equal(assisted.RoleMaster))
+				g.Expect(d.bind.hostname).To(Equal("m-0"))
+				g.Expect(d.bind.labels).To(HaveKeyWithValue(metal3.NodeUIDLabel, "host-uid"))
+				g.Expect(d.bind.cluster).To(Equal(assisted.ClusterReference{Namespace: "ns", Name: "cp"}))
+			}},
+		{name: "named after the host", change: func(s *scope) { s.config.Spec.NodeRegistration.Name = bootstrapv1.NodeNameBareMetalHost },
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind.hostname).To(Equal("host-0")) }},
+		{name: "no worker while none is required", change: worker, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
+		{name: "day 1 is closed", change: func(s *scope) { s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-9"} },
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
+		{name: "installing", change: func(s *scope) {
+			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
+			s.install.Status.Conditions[0].Reason = hiveext.ClusterInstallationInProgressReason
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
+		{name: "day 2", change: func(s *scope) { worker(s); completed(s) }, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind.role).To(Equal(assisted.RoleWorker)) }},
+		{name: "no AgentClusterInstall", change: func(s *scope) { s.install = nil }, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
+		{name: "not known yet", change: func(s *scope) { s.agents[0].Status.DebugInfo.State = "discovering-unbound" },
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDiscoveringReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
+		{name: "a refused bind is nudged when the cluster takes hosts", change: func(s *scope) {
+			completed(s)
+			bound(&s.agents[0], assisted.AgentStateKnownUnbound, assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError})
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.nudgeValue).To(Equal("install-uid/Completed")) }},
+		{name: "a nudge is given once", change: func(s *scope) {
+			completed(s)
+			bound(&s.agents[0], assisted.AgentStateKnownUnbound, assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError})
+			s.agents[0].Annotations[bootstrapv1.BindNudgeAnnotation] = "install-uid/Completed"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.nudge).To(BeNil()) }},
+		{name: "installed", change: func(s *scope) {
+			bound(&s.agents[0], "installed", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionTrue})
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentInstalledReason},
+		{name: "failed", change: func(s *scope) {
+			bound(&s.agents[0], "error", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed})
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentInstallationFailedReason},
+		{name: "needs attention", change: func(s *scope) { bound(&s.agents[0], assisted.AgentStatePendingUserAction) },
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentNeedsAttentionReason},
+		{name: "disconnected", change: func(s *scope) {
+			bound(&s.agents[0], "disconnected", assisted.Condition{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse})
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDisconnectedReason},
+		{name: "unclaimed: claimed first, bound in the next pass", change: func(s *scope) {
+			s.agents[0].Annotations = nil
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.claim).NotTo(BeNil())
+				g.Expect(d.record).To(Equal("a-0"))
+				g.Expect(d.bind).To(BeNil())
+			}},
+		{name: "no claim before the hook", change: func(s *scope) {
+			s.agents[0].Annotations, s.machine.Annotations = nil, nil
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.hook).To(BeTrue())
+				g.Expect(d.claim).To(BeNil())
+			}},
+		{name: "an Agent older than the Machine is of an earlier life", change: func(s *scope) {
+			s.agents[0].Annotations = nil
+			s.agents[0].CreationTimestamp, s.machine.CreationTimestamp = born, later
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.leftover).NotTo(BeNil()) }},
+		{name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) }},
+		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
+			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
+		{name: "no host", change: func(s *scope) { s.host = nil }, recognized: bootstrapv1.WaitingForHostReason, installed: bootstrapv1.WaitingForRecognitionReason},
+		{name: "an InfraEnv of its own is identity enough", change: func(s *scope) {
+			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind.labels).To(BeEmpty()) }},
+		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDAgents} }, recognized: bootstrapv1.WaitingForCRDsReason, installed: bootstrapv1.WaitingForRecognitionReason},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			tt.change(s)
+			d := decide(s)
+			g.Expect(d.recognized.Reason).To(Equal(tt.recognized), d.recognized.Message)
+			g.Expect(d.installed.Reason).To(Equal(tt.installed), d.installed.Message)
+			if tt.check != nil {
+				tt.check(g, d)
+			}
+		})
+	}
+}
+
+func TestHostFact(t *testing.T) {
+	g := NewWithT(t)
+	s := discovered()
+	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostHealthyReason))
+	s.host.Status.ErrorType, s.host.Status.ErrorMessage = bmov1alpha1.ProvisioningError, "image is broken"
+	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.HostErrorReason,
+		Message: "BareMetalHost host-0 in state provisioned reports provisioning error: image is broken"}))
+	s.host = nil
+	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostMissingReason))
+	s.infraMachine.SetAnnotations(nil)
+	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostNotAssociatedReason))
+}
+
+func TestDecideDeparture(t *testing.T) {
+	atHook := func(s *scope) {
+		s.machine.DeletionTimestamp = ptr.To(later)
+		s.machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason}}
+	}
+	tests := []struct {
+		name   string
+		change func(*scope)
+		agents int
+		unhook bool
+	}{
+		{name: "the Node is being drained", change: func(s *scope) { s.machine.DeletionTimestamp = ptr.To(later) }},
+		{name: "the claimed Agent goes first", change: atHook, agents: 1},
+		{name: "an unclaimed Agent of the host goes too", change: func(s *scope) { atHook(s); s.agents[0].Annotations = nil }, agents: 1},
+		{name: "another Machine's Agent stays", change: func(s *scope) { atHook(s); s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "m-1/x" }, unhook: true},
+		{name: "then the hook", change: func(s *scope) { atHook(s); s.agents = nil }, unhook: true},
+		{name: "once", change: func(s *scope) { atHook(s); s.agents, s.machine.Annotations = nil, nil }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			tt.change(s)
+			d := decideDeparture(s)
+			g.Expect(d.agents).To(HaveLen(tt.agents))
+			g.Expect(d.unhook).To(Equal(tt.unhook))
+		})
+	}
+}
