@@ -55,7 +55,9 @@ func Taken(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost
 }
 
 // BootMAC returns the MAC address that the host boots from, in lower case, or "".
-func BootMAC(host *bmov1alpha1.BareMetalHost) string { return strings.ToLower(host.Spec.BootMACAddress) }
+func BootMAC(host *bmov1alpha1.BareMetalHost) string {
+	return strings.ToLower(host.Spec.BootMACAddress)
+}
 
 // InspectedMACs returns the MAC addresses that inspection found, in lower case and sorted.
 func InspectedMACs(host *bmov1alpha1.BareMetalHost) []string {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func machine(version string) *unstructured.Unstructured {
+	m := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": InfrastructureGroup + "/" + version, "kind": MachineKind,
+		"spec": map[string]any{"image": map[string]any{"url": "http://placeholder.invalid/x", "checksum": "abc"}},
+	}}
+	m.SetNamespace("ns")
+	m.SetName("m-0")
+	return m
+}
+
+// TestSetLiveISO covers both shapes of the API (DESIGN D2, METAL3 M3-81).
+func TestSetLiveISO(t *testing.T) {
+	for version, field := range map[string]string{"v1beta1": "format", "v1beta2": "diskFormat"} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			m := machine(version)
+			g.Expect(HasLiveISO(m, "http://iso")).To(BeFalse())
+			g.Expect(SetLiveISO(m, "http://iso")).To(Succeed())
+			image, _, _ := unstructured.NestedMap(m.Object, "spec", "image")
+			g.Expect(image).To(Equal(map[string]any{"url": "http://iso", field: "live-iso"}), "the placeholder's checksum is gone")
+			g.Expect(HasLiveISO(m, "http://iso")).To(BeTrue())
+		})
+	}
+	g := NewWithT(t)
+	other := machine("v1beta1")
+	other.SetKind("DockerMachine")
+	g.Expect(SetLiveISO(other, "http://iso")).To(MatchError(ErrNotSupported))
+}
+
+// TestHostOf: the annotation and the host's reference have to agree (METAL3 M3-13, M3-14, M3-70, M3-82).
+func TestHostOf(t *testing.T) {
+	ref := &corev1.ObjectReference{APIVersion: InfrastructureGroup + "/v1beta2", Kind: MachineKind, Namespace: "ns", Name: "m-0"}
+	taken := bmov1alpha1.BareMetalHost{Spec: bmov1alpha1.BareMetalHostSpec{ConsumerRef: ref}}
+	taken.Namespace, taken.Name = "ns", "host-0"
+	free := bmov1alpha1.BareMetalHost{}
+	free.Namespace, free.Name = "ns", "host-1"
+	hosts := []bmov1alpha1.BareMetalHost{free, taken}
+	tests := map[string]struct {
+		annotation string
+		host       string
+		taken      bool
+	}{
+		"no annotation yet":            {"", "", true},
+		"both agree":                   {"ns/host-0", "host-0", true},
+		"another namespace is ignored": {"elsewhere/host-0", "host-0", true},
+		"a preset annotation":          {"ns/host-1", "", true},
+		"a host that is gone":          {"ns/host-9", "", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := machine("v1beta1")
+			if tt.annotation != "" {
+				m.SetAnnotations(map[string]string{HostAnnotation: tt.annotation})
+			}
+			if host := HostOf(m, hosts); tt.host == "" {
+				g.Expect(host).To(BeNil())
+			} else {
+				g.Expect(host.Name).To(Equal(tt.host))
+			}
+			g.Expect(Taken(m, hosts)).To(Equal(tt.taken))
+		})
+	}
+	NewWithT(t).Expect(Taken(machine("v1beta1"), []bmov1alpha1.BareMetalHost{free})).To(BeFalse())
+}
+
+func TestNormalizeSerial(t *testing.T) {
+	for in, want := range map[string]string{
+		" SN-001 ": "sn-001", "": "", "To be filled by O.E.M.": "", "0000000": "", "Default string": "", "N/A": "", "FFFFFFFF": "", "0001": "0001",
+	} {
+		NewWithT(t).Expect(NormalizeSerial(in)).To(Equal(want), in)
+	}
+}
+
+func TestError(t *testing.T) {
+	g := NewWithT(t)
+	host := &bmov1alpha1.BareMetalHost{}
+	host.Name = "host-0"
+	g.Expect(Error(host)).To(BeEmpty())
+	host.Status.Provisioning.State = bmov1alpha1.StateAvailable
+	host.Status.ErrorType, host.Status.ErrorMessage = bmov1alpha1.ProvisioningError, "retry limit reached"
+	g.Expect(Error(host)).To(Equal("BareMetalHost host-0 in state available reports provisioning error: retry limit reached"))
+}
