@@ -34,6 +34,10 @@ import (
 // cacheSyncTimeout leaves large management clusters time to fill the caches at start.
 const cacheSyncTimeout = 5 * time.Minute
 
+// namespaceVariable holds the namespace of the manager's Pod, where its Lease is. Without it the in-cluster files are read, which a
+// manager outside of a Pod does not have.
+const namespaceVariable = "POD_NAMESPACE"
+
 // Config is what the two managers differ in.
 type Config struct {
 	// Name is the manager's name, in user agents, field managers and metrics.
@@ -114,6 +118,7 @@ func managerOptions(o Options, cfg Config, tlsOptions []func(*tls.Config), metri
 		Controller:                 config.Controller{CacheSyncTimeout: cacheSyncTimeout},
 		LeaderElection:             o.LeaderElect,
 		LeaderElectionID:           cfg.LeaderElectionID,
+		LeaderElectionNamespace:    os.Getenv(namespaceVariable),
 		LeaseDuration:              &o.LeaseDuration,
 		RenewDeadline:              &o.RenewDeadline,
 		RetryPeriod:                &o.RetryPeriod,

@@ -61,6 +61,10 @@ func SetLiveISO(machine *unstructured.Unstructured, url string) error {
 		return fmt.Errorf("%s %s/%s: %w", machine.GetKind(), machine.GetNamespace(), machine.GetName(), ErrNotSupported)
 	}
 	image := map[string]any{"url": url, formatField(machine): liveISO}
+	if machine.GroupVersionKind().Version == "v1beta1" {
+		// The schema of releases that serve nothing else requires a checksum, also where it means nothing.
+		image["checksum"] = ""
+	}
 	return unstructured.SetNestedMap(machine.Object, image, "spec", "image")
 }
 

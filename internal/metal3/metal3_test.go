@@ -23,14 +23,17 @@ func machine(version string) *unstructured.Unstructured {
 
 // TestSetLiveISO covers both shapes of the API (DESIGN D2, METAL3 M3-81).
 func TestSetLiveISO(t *testing.T) {
-	for version, field := range map[string]string{"v1beta1": "format", "v1beta2": "diskFormat"} {
+	for version, want := range map[string]map[string]any{
+		"v1beta1": {"url": "http://iso", "format": "live-iso", "checksum": ""},
+		"v1beta2": {"url": "http://iso", "diskFormat": "live-iso"},
+	} {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
 			m := machine(version)
 			g.Expect(HasLiveISO(m, "http://iso")).To(BeFalse())
 			g.Expect(SetLiveISO(m, "http://iso")).To(Succeed())
 			image, _, _ := unstructured.NestedMap(m.Object, "spec", "image")
-			g.Expect(image).To(Equal(map[string]any{"url": "http://iso", field: "live-iso"}), "the placeholder's checksum is gone")
+			g.Expect(image).To(Equal(want), "the placeholder's checksum is gone")
 			g.Expect(HasLiveISO(m, "http://iso")).To(BeTrue())
 		})
 	}

@@ -38,6 +38,8 @@ type ManagerSpec struct {
 	Variables map[string]string
 	// Args are further flags in the form --name=value; they replace the Deployment's flags of the same name.
 	Args []string
+	// Credentials makes the kubeconfig file by which the process acts as user with groups. Default: a client certificate.
+	Credentials func(user string, groups []string) (path string, err error)
 }
 
 // BootstrapManager returns the spec of this project's bootstrap provider.
@@ -124,7 +126,11 @@ func (cp *ControlPlane) runManager(ctx context.Context, run managerRun) (*Manage
 		return nil, err
 	}
 	user := "system:serviceaccount:" + run.namespace + ":" + run.serviceAccount
-	kubeconfig, err := cp.Kubeconfig(user, run.groups...)
+	credentials := run.spec.Credentials
+	if credentials == nil {
+		credentials = func(user string, groups []string) (string, error) { return cp.Kubeconfig(user, groups...) }
+	}
+	kubeconfig, err := credentials(user, run.groups)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,116 @@
+# Everything is built with one set of flags, so that no package is compiled twice; only the tests use -race.
+SHELL := /bin/bash
+.SHELLFLAGS := -o errexit -o nounset -o pipefail -c
+.DEFAULT_GOAL := help
+export GOWORK := off
+
+GO_BUILD := CGO_ENABLED=0 go
+GO_FLAGS := -trimpath
+TESTSUM := $(GO_BUILD) run $(GO_FLAGS) ./hack/testsum
+TEST_FLAGS := -trimpath -race -timeout=30m
+
+# tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
+tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
+
+UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
+E2E_PACKAGES := ./test/e2e/... ./test/sandbox/...
+integration_packages = $$(go list ./test/... | grep -v -e /test/e2e -e /test/sandbox)
+
+# What `make generate` writes and `make verify` compares.
+GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md
+
+##@ General
+
+.PHONY: help
+help: ## Show this text.
+	@awk 'BEGIN {FS = ":.*##"; print "Usage: make \033[36m<target>\033[0m"} \
+		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+		/^[a-zA-Z0-9_-]+:.*##/ {printf "  \033[36m%-18s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## Download every Go module that the other targets need; nothing is built.
+	$(GO_BUILD) mod download
+	$(call tool,-download)
+
+.PHONY: clean
+clean: ## Remove what the other targets made in this folder.
+	rm -rf bin out
+
+##@ Build
+
+.PHONY: build
+build: ## Build both managers into bin/.
+	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/bootstrap ./bootstrap
+	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/controlplane ./controlplane
+
+.PHONY: release
+release: ## Write the files of a release into out/release; VERSION=v0.1.0 is required.
+	@[[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] || { echo "set VERSION, for example: make release VERSION=v0.1.0" >&2; exit 1; }
+	rm -rf out/release && mkdir -p out/release
+	kustomize=$$($(call tool,kustomize)); \
+	"$$kustomize" build config/bootstrap/default | sed 's|\(image: ghcr.io/capi-openshift/.*\):dev$$|\1:$(VERSION)|' > out/release/bootstrap-components.yaml; \
+	"$$kustomize" build config/controlplane/default | sed 's|\(image: ghcr.io/capi-openshift/.*\):dev$$|\1:$(VERSION)|' > out/release/control-plane-components.yaml
+	cp metadata.yaml out/release/
+
+##@ Generate and check
+
+.PHONY: generate
+generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and reference documents.
+	gen=$$($(call tool,controller-gen)); \
+	"$$gen" object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/... paths=./test/sim/...; \
+	for provider in bootstrap controlplane; do \
+		"$$gen" crd:crdVersions=v1 paths=./api/$$provider/... output:crd:dir=config/$$provider/crd/bases; \
+		"$$gen" rbac:roleName=manager-role webhook paths=./$$provider/... \
+			output:rbac:dir=config/$$provider/rbac output:webhook:dir=config/$$provider/webhook; \
+	done
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
+
+.PHONY: verify
+verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
+	@changes=$$(git status --porcelain --untracked-files=all -- $(GENERATED)); \
+	if [[ -n "$$changes" ]]; then \
+		git --no-pager diff -- $(GENERATED); \
+		echo "these generated files are not up to date, commit what make generate wrote:" >&2; echo "$$changes" >&2; exit 1; \
+	fi
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: lint
+lint: ## Run golangci-lint.
+	CGO_ENABLED=0 $$($(call tool,golangci-lint)) run ./...
+
+.PHONY: format
+format: ## Format the code as lint wants it.
+	CGO_ENABLED=0 $$($(call tool,golangci-lint)) fmt ./...
+
+##@ Test
+
+.PHONY: test
+test: ## Run every test with the race detector; the last line is "N passed, N failed".
+	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES) $(integration_packages) $(E2E_PACKAGES)
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no control plane.
+	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES)
+
+.PHONY: test-integration
+test-integration: ## Run the tests against a real API server, and the simulators against their recordings.
+	$(TESTSUM) $(TEST_FLAGS) $(integration_packages)
+
+.PHONY: test-e2e
+test-e2e: ## Run the tests of both managers as processes, from template to cluster.
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES)
+
+.PHONY: test-compat
+test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.
+	$(TESTSUM) -trimpath ./test/compat -args -crds="$(if $(CRDS),$(abspath $(CRDS)))"
+
+##@ Sandbox
+
+sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
+	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(TEMPLATE),-template=$(TEMPLATE))
+
+.PHONY: sandbox
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name SPEED=n TEMPLATE=file.
+	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/kubeconfig"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+)
+
+// kindMachine is what Machines are called in the cache-consistency store.
+const kindMachine = "Machine"
+
+// apply carries out a decision. The steps do not gate each other inside a pass but by what decide put into the decision, so that a problem
+// with one does not hide the facts of the others.
+func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
+	steps := []func(context.Context, *scope, decision) error{
+		r.startRetry, r.cleanUpAttempt, r.createInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines,
+		r.applyDayOne, r.publishKubeconfig,
+	}
+	errs := []error{s.apiProblem}
+	for _, step := range steps {
+		errs = append(errs, step(ctx, s, d))
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+// applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted.
+func (r *Reconciler) applyDeletion(ctx context.Context, s *scope, d decision) error {
+	ctrl.LoggerFrom(ctx).V(4).Info("Deleting", "step", d.deletion, "reason", d.deletionMessage)
+	switch d.deletion {
+	case plan.DeletionMachines:
+		return r.deleteMachines(ctx, s, s.machines.SortedByCreationTimestamp(), "control plane is deleted")
+	case plan.DeletionInstall:
+		return r.deleteInstall(ctx, s)
+	case plan.DeletionImageSet:
+		return r.delete(ctx, s.imageSet)
+	case plan.DeletionWaitForWorkers, plan.DeletionDone:
+		// Nothing of this control plane is to be deleted yet, or nothing is left.
+	}
+	return nil
+}
+
+// removeFinalizer lets the control plane go.
+func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+	old := cp.DeepCopy()
+	controllerutil.RemoveFinalizer(cp, controlplanev1.ControlPlaneFinalizer)
+	if err := r.Client.Patch(ctx, cp, client.MergeFrom(old)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+	}
+	return nil
+}
+
+// startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
+func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error {
+	if !d.startRetry {
+		return nil
+	}
+	attempt, err := strconv.Atoi(plan.Attempt(s.controlPlane))
+	if err != nil {
+		return fmt.Errorf("annotation %s of OpenshiftAssistedControlPlane %s is not a number: %w",
+			controlplanev1.InstallAttemptAnnotation, klog.KObj(s.controlPlane), err)
+	}
+	next := strconv.Itoa(attempt + 1)
+	// A copy: the pass goes on with what it has observed, and the patch is an event.
+	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
+		controlplanev1.InstallAttemptAnnotation:    next,
+		controlplanev1.RetryInstallationAnnotation: nil,
+	}}, nil)
+	if written {
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
+	}
+	return err
+}
+
+// cleanUpAttempt removes the objects of an earlier attempt. Machines come first: once the AgentClusterInstall is gone, nobody knows which
+// workers were part of the installation.
+func (r *Reconciler) cleanUpAttempt(ctx context.Context, s *scope, d decision) error {
+	if !d.retrying {
+		return nil
+	}
+	if err := r.deleteMachines(ctx, s, d.staleMachines, "its installation failed and is retried"); err != nil {
+		return err
+	}
+	return r.deleteInstall(ctx, s)
+}
+
+// deleteInstall deletes ClusterDeployment and AgentClusterInstall, also when only one of them exists.
+func (r *Reconciler) deleteInstall(ctx context.Context, s *scope) error {
+	var errs []error
+	if s.clusterDeployment != nil {
+		errs = append(errs, r.delete(ctx, s.clusterDeployment))
+	}
+	if s.install != nil {
+		errs = append(errs, r.delete(ctx, s.install))
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+// delete deletes an object of ours, once.
+func (r *Reconciler) delete(ctx context.Context, o client.Object) error {
+	if !o.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	uid := o.GetUID()
+	ctrl.LoggerFrom(ctx).Info("Deleting object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+	// The UID keeps a stale cache from deleting a successor of the same name.
+	if err := r.Client.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %T %s: %w", o, klog.KObj(o), err)
+	}
+	return nil
+}
+
+// publishKubeconfig writes <cluster>-kubeconfig.
+func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision) error {
+	if d.kubeconfig == nil {
+		return nil
+	}
+	wanted := kubeconfig.GenerateSecretWithOwner(s.clusterKey(), d.kubeconfig, plan.ControllerReference(s.controlPlane))
+	ctrl.LoggerFrom(ctx).Info("Publishing kubeconfig", "Secret", klog.KObj(wanted))
+	if s.kubeconfig == nil {
+		if err := r.Client.Create(ctx, wanted); err != nil {
+			return fmt.Errorf("create Secret %s: %w", klog.KObj(wanted), err)
+		}
+		s.kubeconfig = wanted
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventKubeconfigPublished, "Publish", "Published Secret %s", wanted.Name)
+		return nil
+	}
+	old := s.kubeconfig.DeepCopy()
+	updated := s.kubeconfig.DeepCopy()
+	updated.Data = wanted.Data
+	updated.OwnerReferences = wanted.OwnerReferences
+	if updated.Labels == nil {
+		updated.Labels = map[string]string{}
+	}
+	updated.Labels[clusterv1.ClusterNameLabel] = s.clusterName
+	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
+		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
+	}
+	return nil
+}
+
+// mergePatch writes some fields of an object, which is changed to what the API server answers.
+func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map[string]any) error {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("encode the patch of %T %s: %w", o, klog.KObj(o), err)
+	}
+	if err := r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return fmt.Errorf("patch %T %s: %w", o, klog.KObj(o), err)
+	}
+	return nil
+}
+
+// lockedPatch writes metadata and other fields of an object unless it has changed since it was read. That is no error: the newer version is
+// an event, and the next pass decides anew.
+func (r *Reconciler) lockedPatch(ctx context.Context, o client.Object, metadata, fields map[string]any) (written bool, err error) {
+	locked := map[string]any{"resourceVersion": o.GetResourceVersion()}
+	maps.Copy(locked, metadata)
+	all := map[string]any{"metadata": locked}
+	maps.Copy(all, fields)
+	err = r.mergePatch(ctx, o, all)
+	if apierrors.IsConflict(err) {
+		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to an object that has changed", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// event records an event of the control plane.
+func (r *Reconciler) event(s *scope, eventType, reason, action, note string, args ...any) {
+	r.Recorder.Eventf(s.controlPlane, nil, eventType, reason, action, note, args...)
+}
+
+// wroteMachine defers the next pass until the cache has seen a Machine that was written.
+func (r *Reconciler) wroteMachine(s *scope, m *clusterv1.Machine) {
+	r.controller.DeferNextReconcileUntilCacheUpToDate(s.controlPlane,
+		capicontrollerutil.StructuredObject(clusterv1.GroupVersion, kindMachine), m.ResourceVersion)
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+)
+
+// createInstall creates the objects of an installation that are missing: the ClusterImageSet before what refers to it.
+func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) error {
+	if !d.createInstall {
+		return nil
+	}
+	objects := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}
+	install, err := objects.AgentClusterInstall()
+	if err != nil {
+		return err
+	}
+	if s.controlPlane.Spec.Release.ImageSetRef.Name == "" {
+		if err := r.ensureImageSet(ctx, s, objects.ImageSet()); err != nil {
+			return err
+		}
+	}
+	if s.clusterDeployment == nil {
+		err := r.createOurs(ctx, s, objects.ClusterDeployment(), &hivev1.ClusterDeployment{}, controlledBy(s.controlPlane))
+		if err != nil || s.conflict != "" {
+			return err
+		}
+	}
+	if s.install != nil {
+		return nil
+	}
+	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, controlledBy(s.controlPlane)); err != nil || s.conflict != "" {
+		return err
+	}
+	r.wroteInstall(s, install)
+	r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
+		"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.Name, plan.Attempt(s.controlPlane))
+	return nil
+}
+
+// ensureImageSet creates the ClusterImageSet of the control plane's release, or corrects its image before an AgentClusterInstall uses it.
+func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev1.ClusterImageSet) error {
+	ours := func(o client.Object) bool {
+		return o.GetLabels()[controlplanev1.OwnerUIDLabel] == string(s.controlPlane.UID)
+	}
+	switch {
+	case s.imageSet == nil:
+		return r.createOurs(ctx, s, wanted, &hivev1.ClusterImageSet{}, ours)
+	case s.install == nil && s.imageSet.Spec.ReleaseImage != wanted.Spec.ReleaseImage:
+		return r.mergePatch(ctx, s.imageSet.DeepCopy(), map[string]any{"spec": map[string]any{"releaseImage": wanted.Spec.ReleaseImage}})
+	default:
+		return nil
+	}
+}
+
+// createOurs creates an object. When the name is taken by one that is ours, which the cache did not show yet, nothing is to be done; when
+// it is taken by one that is not, that is the pass's conflict and not touched. existing is where the taken one is read to.
+func (r *Reconciler) createOurs(ctx context.Context, s *scope, o, existing client.Object, ours func(client.Object) bool) error {
+	key := client.ObjectKeyFromObject(o)
+	ctrl.LoggerFrom(ctx).Info("Creating object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+	err := r.Client.Create(ctx, o)
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %T %s: %w", o, key, err)
+	}
+	// Not from the cache, which may be older than the object that is in the way.
+	if err := r.APIReader.Get(ctx, key, existing); err != nil {
+		return fmt.Errorf("read %T %s, which exists already: %w", o, key, err)
+	}
+	if !ours(existing) {
+		s.conflict = fmt.Sprintf("%s %s", kindOf(o, r.Client), key.Name)
+	}
+	return nil
+}
+
+// kindOf is the kind of an object for messages.
+func kindOf(o client.Object, c client.Client) string {
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		return fmt.Sprintf("%T", o)
+	}
+	return gvk.Kind
+}
+
+// controlledBy tells whether an object is controlled by the control plane.
+func controlledBy(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) func(client.Object) bool {
+	return func(o client.Object) bool { return metav1.IsControlledBy(o, controlPlane) }
+}
+
+// applyDayOne carries out one step of the first installation (DESIGN D8).
+func (r *Reconciler) applyDayOne(ctx context.Context, s *scope, d decision) error {
+	step := d.dayOne
+	if step.Action == plan.DayOneNothing {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Preparing the installation", "action", step.Action, "reason", step.Note, "agents", step.Agents)
+	switch step.Action {
+	case plan.DayOneRequire:
+		_, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, true))
+		return err
+	case plan.DayOneStartWait:
+		_, err := r.patchInstall(ctx, s, map[string]any{assisted.WorkerWaitStartedAnnotation: s.now.UTC().Format(time.RFC3339)}, nil)
+		return err
+	case plan.DayOneClose:
+		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: assisted.FormatDayOneAgents(step.Agents)}, nil)
+		if written {
+			r.event(s, corev1.EventTypeNormal, controlplanev1.EventDayOneClosed, "CloseDayOne",
+				"%d hosts take part in the first installation: %s", len(step.Agents), strings.Join(step.Agents, ", "))
+		}
+		return err
+	case plan.DayOneUnbind:
+		return r.unbind(ctx, s, step.Agents)
+	case plan.DayOneStart:
+		written, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, false))
+		if written {
+			r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note)
+		}
+		return err
+	case plan.DayOneReopen:
+		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: nil}, map[string]any{"holdInstallation": true})
+		if written {
+			r.event(s, corev1.EventTypeWarning, controlplanev1.EventDayOneReopened, "ReopenDayOne", "Waiting for hosts again: %s", step.Note)
+		}
+		return err
+	}
+	return nil
+}
+
+// requirements are the fields of an AgentClusterInstall that say how many hosts are installed, and whether to wait with it.
+func requirements(counts hiveext.ProvisionRequirements, hold bool) map[string]any {
+	return map[string]any{
+		"holdInstallation": hold,
+		// Both numbers, always: a merge patch would keep a worker count that is left out.
+		"provisionRequirements": map[string]any{"controlPlaneAgents": counts.ControlPlaneAgents, "workerAgents": counts.WorkerAgents},
+	}
+}
+
+// patchInstall writes to the AgentClusterInstall, unless it has changed: a decision about day 1 must not be made twice from old facts.
+func (r *Reconciler) patchInstall(ctx context.Context, s *scope, annotations, spec map[string]any) (bool, error) {
+	metadata, fields := map[string]any{}, map[string]any{}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	if spec != nil {
+		fields["spec"] = spec
+	}
+	install := s.install.DeepCopy()
+	written, err := r.lockedPatch(ctx, install, metadata, fields)
+	if written {
+		r.wroteInstall(s, install)
+	}
+	return written, err
+}
+
+// wroteInstall defers the next pass until the cache has seen the AgentClusterInstall that was written.
+func (r *Reconciler) wroteInstall(s *scope, install *hiveext.AgentClusterInstall) {
+	r.controller.DeferNextReconcileUntilCacheUpToDate(s.controlPlane,
+		capicontrollerutil.StructuredObject(hiveext.GroupVersion, "AgentClusterInstall"), install.ResourceVersion)
+}
+
+// unbind releases hosts that take no part in the first installation. The hostname stays: the service would clean up the wrong Node
+// (ASSISTED 8.8 rule 5).
+func (r *Reconciler) unbind(ctx context.Context, s *scope, names []string) error {
+	var errs []error
+	for i := range s.agents {
+		agent := s.agents[i].DeepCopy()
+		if !slices.Contains(names, agent.Name) {
+			continue
+		}
+		err := r.mergePatch(ctx, agent, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
+		if err == nil {
+			r.event(s, corev1.EventTypeNormal, controlplanev1.EventHostUnbound, "UnbindHost",
+				"Agent %s takes no part in the first installation and joins afterwards", agent.Name)
+		}
+		errs = append(errs, client.IgnoreNotFound(err))
+	}
+	return kerrors.NewAggregate(errs)
+}

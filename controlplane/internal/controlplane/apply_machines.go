@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/failuredomains"
+	"sigs.k8s.io/cluster-api/util/patch"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+)
+
+// ensureTemplateOwner makes the Cluster an owner of the infrastructure template, so that it is moved and deleted with it (CONTRACT CP-37).
+func (r *Reconciler) ensureTemplateOwner(ctx context.Context, s *scope, d decision) error {
+	if s.infraTemplate == nil || d.waitReason != "" {
+		return nil
+	}
+	owner := metav1.OwnerReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: s.cluster.Name, UID: s.cluster.UID,
+	}
+	if util.HasExactOwnerRef(s.infraTemplate.GetOwnerReferences(), owner) {
+		return nil
+	}
+	updated := s.infraTemplate.DeepCopy()
+	updated.SetOwnerReferences(util.EnsureOwnerRef(updated.GetOwnerReferences(), owner))
+	// With a lock: the patch replaces the whole list, which others write to as well.
+	lock := client.MergeFromWithOptions(s.infraTemplate, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, updated, lock); err != nil {
+		return fmt.Errorf("set the owner of %s %s: %w", updated.GetKind(), klog.KObj(updated), err)
+	}
+	return nil
+}
+
+// createMachines creates the Machines that are missing.
+func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) error {
+	if len(d.newMachines) == 0 {
+		return nil
+	}
+	if s.templateProblem != nil {
+		ref := s.controlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
+		s.machineProblem = fmt.Sprintf("%s %s cannot be read: %v", ref.Kind, ref.Name, s.templateProblem)
+		return fmt.Errorf("create Machines: %w", s.templateProblem)
+	}
+	all := collections.FromMachines(s.machines.UnsortedList()...)
+	for _, name := range d.newMachines {
+		machine, err := r.createMachine(ctx, s, plan.MachineObjects{
+			ControlPlane: s.controlPlane, ClusterName: s.clusterName, Name: name, FailureDomain: r.placement(ctx, s, all),
+		})
+		if err != nil {
+			s.machineProblem = err.Error()
+			return err
+		}
+		if machine == nil || s.conflict != "" {
+			return nil
+		}
+		all.Insert(machine)
+	}
+	return nil
+}
+
+// placement picks the failure domain with the fewest Machines; none when the Cluster has none for control planes (CONTRACT CP-38).
+func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Machines) string {
+	var domains []clusterv1.FailureDomain
+	for _, domain := range s.cluster.Status.FailureDomains {
+		if ptr.Deref(domain.ControlPlane, false) {
+			domains = append(domains, domain)
+		}
+	}
+	return failuredomains.PickFewest(ctx, domains, all, all.Filter(collections.Not(collections.HasDeletionTimestamp)))
+}
+
+// createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
+// again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35).
+func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.MachineObjects) (*clusterv1.Machine, error) {
+	ours := func(o client.Object) bool { return belongsToMachine(o, s.controlPlane, objects.Name) }
+	infraMachine, err := r.infraMachine(s, objects)
+	if err != nil {
+		return nil, err
+	}
+	existing := &unstructured.Unstructured{}
+	existing.SetGroupVersionKind(infraMachine.GroupVersionKind())
+	if err := r.createOurs(ctx, s, infraMachine, existing, ours); err != nil || s.conflict != "" {
+		return nil, err
+	}
+	if err := r.createOurs(ctx, s, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}, ours); err != nil || s.conflict != "" {
+		return nil, err
+	}
+	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{
+		APIGroup: infraMachine.GroupVersionKind().Group, Kind: infraMachine.GetKind(), Name: objects.Name,
+	})
+	if err := r.createOurs(ctx, s, machine, &clusterv1.Machine{}, controlledBy(s.controlPlane)); err != nil || s.conflict != "" {
+		return nil, err
+	}
+	if machine.ResourceVersion != "" { // It was created now, and not by a pass whose write the cache does not show yet.
+		r.wroteMachine(s, machine)
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
+	}
+	return machine, nil
+}
+
+// infraMachine makes the infrastructure machine from its template.
+func (r *Reconciler) infraMachine(s *scope, objects plan.MachineObjects) (*unstructured.Unstructured, error) {
+	owner := objects.OwnerReference()
+	infraMachine, err := external.GenerateTemplate(&external.GenerateTemplateInput{
+		Template: s.infraTemplate,
+		TemplateRef: &corev1.ObjectReference{
+			APIVersion: s.infraTemplate.GetAPIVersion(), Kind: s.infraTemplate.GetKind(), Namespace: s.infraTemplate.GetNamespace(), Name: s.infraTemplate.GetName(),
+		},
+		Namespace:   s.controlPlane.Namespace,
+		Name:        objects.Name,
+		ClusterName: s.clusterName,
+		OwnerRef:    &owner,
+		Labels:      objects.Labels(),
+		Annotations: objects.Annotations(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the infrastructure machine of Machine %s/%s from %s %s: %w", s.controlPlane.Namespace, objects.Name,
+			s.infraTemplate.GetKind(), s.infraTemplate.GetName(), err)
+	}
+	return infraMachine, nil
+}
+
+// belongsToMachine reports whether an infrastructure machine or a config was made for a Machine of the control plane: it is the control
+// plane's, or already the Machine's, which is then checked by its own name.
+func belongsToMachine(o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane, machine string) bool {
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.UID == controlPlane.UID || (ref.Kind == kindMachine && ref.Name == machine) {
+			return true
+		}
+	}
+	return false
+}
+
+// deleteSurplus deletes Machines beyond the number of replicas.
+func (r *Reconciler) deleteSurplus(ctx context.Context, s *scope, d decision) error {
+	return r.deleteMachines(ctx, s, d.surplus, "there are more Machines than replicas")
+}
+
+// deleteMachines deletes all the Machines at once; those that are being deleted are left alone.
+func (r *Reconciler) deleteMachines(ctx context.Context, s *scope, machines []*clusterv1.Machine, why string) error {
+	var errs []error
+	for _, m := range machines {
+		if !m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := r.delete(ctx, m.DeepCopy()); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineDeleted, "DeleteMachine", "Deleted Machine %s: %s", m.Name, why)
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+// syncMachines keeps Machines and what they refer to in line with the template, in place, and tells on each Machine whether it is up to
+// date (CONTRACT CP-40…CP-46). It writes only what differs.
+func (r *Reconciler) syncMachines(ctx context.Context, s *scope, d decision) error {
+	if d.waitReason != "" || d.retrying {
+		return nil
+	}
+	var errs []error
+	for _, m := range s.machines.SortedByCreationTimestamp() {
+		if err := r.syncMachine(ctx, s, m); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, err)
+		}
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Machine) error {
+	objects := plan.MachineObjects{ControlPlane: s.controlPlane, ClusterName: s.clusterName, Name: m.Name, FailureDomain: m.Spec.FailureDomain}
+	fields := objects.SpecPatch(m)
+	if !m.DeletionTimestamp.IsZero() {
+		return r.patchIfNeeded(ctx, m, fields)
+	}
+	if metadata := objects.MetadataPatch(m); metadata != nil {
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields["metadata"] = metadata["metadata"]
+	}
+	if err := r.patchIfNeeded(ctx, m, fields); err != nil {
+		return err
+	}
+	infraMachine, config := s.infraMachines[m.Name], s.configs[m.Name]
+	var infraMeta metav1.Object
+	if infraMachine != nil {
+		infraMeta = infraMachine
+		if err := r.patchIfNeeded(ctx, infraMachine.DeepCopy(), objects.MetadataPatch(infraMachine)); err != nil {
+			return err
+		}
+	}
+	configEqual := true
+	if config != nil {
+		configEqual = equality.Semantic.DeepEqual(config.Spec, s.controlPlane.Spec.OpenshiftAssistedConfigSpec)
+		if err := r.patchIfNeeded(ctx, config.DeepCopy(), objects.MetadataPatch(config)); err != nil {
+			return err
+		}
+	}
+	return r.setUpToDate(ctx, m, objects.Differences(m, infraMeta, configEqual))
+}
+
+// patchIfNeeded writes fields; nil is nothing to write.
+func (r *Reconciler) patchIfNeeded(ctx context.Context, o client.Object, fields map[string]any) error {
+	if fields == nil {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Updating object in place", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+	return r.mergePatch(ctx, o, fields)
+}
+
+// setUpToDate sets the condition UpToDate of a Machine when it changes (CONTRACT CP-45).
+func (r *Reconciler) setUpToDate(ctx context.Context, m *clusterv1.Machine, differences []string) error {
+	condition := metav1.Condition{
+		Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.MachineUpToDateReason,
+	}
+	if len(differences) > 0 {
+		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.MachineNotUpToDateReason
+		condition.Message = "* " + strings.Join(differences, "\n* ")
+	}
+	helper, err := patch.NewHelper(m, r.Client)
+	if err != nil {
+		return fmt.Errorf("prepare the patch of Machine %s: %w", klog.KObj(m), err)
+	}
+	conditions.Set(m, condition)
+	if err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: []string{clusterv1.MachineUpToDateCondition}}); err != nil {
+		return fmt.Errorf("set condition %s of Machine %s: %w", condition.Type, klog.KObj(m), err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+)
+
+const (
+	// hiveSecretTypeLabel and hiveSecretTypeKubeconfig select the Secrets of installer kubeconfigs (ASSISTED 1.4).
+	hiveSecretTypeLabel      = "hive.openshift.io/secret-type"
+	hiveSecretTypeKubeconfig = "kubeconfig"
+)
+
+// CacheRules are the manager's rules for Secrets: those of Clusters only, and the data of none but kubeconfigs (CONTRACT CORE-17).
+func CacheRules() map[client.Object]cache.ByObject {
+	ofCluster, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
+	utilruntime.Must(err)
+	return map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {Label: labels.NewSelector().Add(*ofCluster), Transform: keepKubeconfigs},
+	}
+}
+
+// keepKubeconfigs drops the data of Secrets that are no kubeconfig of a Cluster.
+func keepKubeconfigs(in any) (any, error) {
+	if s, ok := in.(*corev1.Secret); ok {
+		s.SetManagedFields(nil)
+		if !strings.HasSuffix(s.Name, "-"+string(secret.Kubeconfig)) {
+			s.Data = nil
+		}
+	}
+	return in, nil
+}
+
+// NewInstallerKubeconfigCache adds a cache of the Secrets in which the Assisted Installer publishes kubeconfigs to a manager. It is one of its
+// own because they carry no label of the Cluster, and must not: Cluster API takes a labelled <name>-kubeconfig for the Cluster's (CONTRACT CP-58).
+func NewInstallerKubeconfigCache(mgr ctrl.Manager, namespace string) (cache.Cache, error) {
+	options := cache.Options{
+		HTTPClient:       mgr.GetHTTPClient(),
+		Scheme:           mgr.GetScheme(),
+		Mapper:           mgr.GetRESTMapper(),
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{hiveSecretTypeLabel: hiveSecretTypeKubeconfig})},
+		},
+	}
+	if namespace != metav1.NamespaceAll {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	c, err := cache.New(mgr.GetConfig(), options)
+	if err != nil {
+		return nil, fmt.Errorf("create the cache of installer kubeconfigs: %w", err)
+	}
+	if err := mgr.Add(c); err != nil {
+		return nil, fmt.Errorf("add the cache of installer kubeconfigs: %w", err)
+	}
+	return c, nil
+}

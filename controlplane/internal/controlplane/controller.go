@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+// crdGate tells which CRDs are not served yet.
+type crdGate interface {
+	Missing(crds ...string) []string
+}
+
+// Reconciler reconciles OpenshiftAssistedControlPlanes. It holds no state of any of them.
+type Reconciler struct {
+	// Client reads from the manager's cache, except Secrets, and writes.
+	Client client.Client
+	// APIReader reads from the API server, for the few decisions that a stale cache would get wrong.
+	APIReader client.Reader
+	// Kubeconfigs reads <cluster>-kubeconfig Secrets from the cache.
+	Kubeconfigs client.Reader
+	// InstallerKubeconfigs reads the Secrets of installer kubeconfigs from the cache.
+	InstallerKubeconfigs client.Reader
+	// Workloads asks the installed clusters.
+	Workloads workload.Clusters
+	// Recorder records events.
+	Recorder events.EventRecorder
+	// WatchFilter restricts the reconciler to control planes whose label cluster.x-k8s.io/watch-filter has this value; empty is all.
+	WatchFilter string
+	// RemoteConditionsGracePeriod is how long a cluster whose API does not answer is believed to be available.
+	RemoteConditionsGracePeriod time.Duration
+
+	// gate tells which kinds of hive and assisted-service are served.
+	gate crdGate
+	// now is the clock; every pass reads it once.
+	now func() time.Time
+	// controller defers a pass until the cache has seen what the pass before wrote.
+	controller capicontrollerutil.Controller
+	// started is when the manager began to probe workload clusters.
+	started time.Time
+}
+
+// Infrastructure machines are those of Metal3; another infrastructure provider needs a ClusterRole of its own, bound to the same account.
+// Deleting is allowed on templates and Secrets because their owners are set: the API server refuses that to who cannot delete the object.
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes/status,verbs=patch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machinedeployments;machinepools;machinesets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines/status,verbs=patch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=openshiftassistedconfigs,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterdeployments,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterimagesets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=extensions.hive.openshift.io,resources=agentclusterinstalls,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Reconcile brings one control plane closer to its spec, in the order of Cluster API's own control plane provider (STYLE 1.3).
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	cp := &controlplanev1.OpenshiftAssistedControlPlane{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(cp, r.WatchFilter) {
+		return ctrl.Result{}, nil
+	}
+	cluster, err := r.ownerCluster(ctx, cp)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if cluster == nil && cp.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // Core sets the owner, which is an event of the control plane.
+	}
+	if cluster != nil {
+		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
+	}
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, cp, controlplanev1.ControlPlaneFinalizer); err != nil || added {
+		return ctrl.Result{}, err // The finalizer is an event, and before it stands nothing may be created (CONTRACT CP-68).
+	}
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, cp); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	patchHelper, err := patch.NewHelper(cp, r.Client)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+	}
+	s, err := r.observe(ctx, cp, cluster)
+	if err != nil {
+		return ctrl.Result{}, err // Without facts the conditions of the pass before are the best there are.
+	}
+	d := decide(s)
+	defer func() {
+		r.updateStatus(s, d)
+		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, patchHelper, cp)})
+		if reterr == nil && d.deletion == plan.DeletionDone {
+			reterr = r.removeFinalizer(ctx, cp) // Last: there is no status to write once the object is gone.
+		}
+	}()
+	if d.deletion != "" {
+		return ctrl.Result{}, r.applyDeletion(ctx, s, d)
+	}
+	return d.result(), r.apply(ctx, s, d)
+}
+
+// ownerCluster returns the owner, or nil when there is none or it is gone.
+func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) (*clusterv1.Cluster, error) {
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, cp.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the owner Cluster of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+	}
+	return cluster, nil
+}
+
+// patchStatus writes what the pass changed in status.
+func (r *Reconciler) patchStatus(ctx context.Context, helper *patch.Helper, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+	if err := helper.Patch(ctx, cp, patch.WithOwnedConditions{Conditions: ownedConditions}, patch.WithStatusObservedGeneration{}); err != nil {
+		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// defaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
+const defaultWorkerWaitTimeoutSeconds = 1800
+
+// conflictRetryInterval is how often a taken name is tried again: no watch tells when an object of somebody else goes away.
+const conflictRetryInterval = time.Minute
+
+// decision is what a pass does. Only decide fills it.
+type decision struct {
+	// deletion is the state of the deletion, with the reason and message of the condition Deleting; empty while the control plane lives.
+	deletion                        plan.DeletionStep
+	deletionReason, deletionMessage string
+
+	// waitReason and waitMessage say what stands in the way of all else; empty when nothing does.
+	waitReason, waitMessage string
+	// conflict is an object of a wanted name that belongs to something else.
+	conflict string
+	// startRetry: the user asked for the next attempt, and the current one has failed.
+	startRetry bool
+	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
+	retrying      bool
+	staleMachines []*clusterv1.Machine
+	// createInstall: the objects of the installation are missing.
+	createInstall bool
+	// newMachines are the names of the Machines to create, surplus the Machines to delete.
+	newMachines []string
+	surplus     []*clusterv1.Machine
+	// dayOne is the next step of the first installation.
+	dayOne plan.DayOneStep
+	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
+	kubeconfig        []byte
+	kubeconfigProblem string
+	// kubeconfigForeign: the Secret belongs to somebody else.
+	kubeconfigForeign bool
+	// initialize: the installation is complete and the API answers.
+	initialize bool
+}
+
+// result tells when the pass is to be repeated without an event.
+func (d decision) result() ctrl.Result {
+	if d.conflict != "" {
+		return ctrl.Result{RequeueAfter: conflictRetryInterval}
+	}
+	// What is left of the wait for workers: nothing happens when it ends but time passing.
+	return ctrl.Result{RequeueAfter: d.dayOne.RequeueAfter}
+}
+
+// decide says what this pass does and why. It is pure.
+func decide(s *scope) decision {
+	var d decision
+	if !s.controlPlane.DeletionTimestamp.IsZero() {
+		d.deletion, d.deletionReason, d.deletionMessage = leftovers(s).Next()
+		return d
+	}
+	if d.waitReason, d.waitMessage = waiting(s); d.waitReason != "" {
+		return d
+	}
+	if d.conflict = conflict(s); d.conflict != "" {
+		return d
+	}
+	if d.startRetry = retryAsked(s); d.startRetry {
+		return d
+	}
+	if d.retrying, d.staleMachines = stale(s); d.retrying {
+		return d
+	}
+	d.createInstall = !s.initialized() && (s.clusterDeployment == nil || s.install == nil)
+	d.newMachines, d.surplus = machineChanges(s)
+	d.dayOne = dayOne(s)
+	decideKubeconfig(s, &d)
+	d.initialize = s.apiAnswers && !s.initialized()
+	return d
+}
+
+// waiting says what has to be there before anything is created.
+func waiting(s *scope) (reason, message string) {
+	switch {
+	case !s.cluster.DeletionTimestamp.IsZero():
+		// Its workers go first: to count them now would start an installation without them.
+		return controlplanev1.WaitingForClusterInfrastructureReason, "The Cluster is being deleted: nothing is created any more"
+	case len(s.missingCRDs) > 0:
+		return controlplanev1.WaitingForCRDsReason, "Waiting for CustomResourceDefinitions: " + strings.Join(s.missingCRDs, ", ")
+	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for the Cluster's infrastructure to be provisioned"
+	case !s.cluster.Spec.ControlPlaneEndpoint.IsValid():
+		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for Cluster.spec.controlPlaneEndpoint"
+	default:
+		return "", ""
+	}
+}
+
+// conflict finds an object that has a name the control plane needs and belongs to something else. It is never touched (DESIGN D13).
+func conflict(s *scope) string {
+	switch {
+	case s.clusterDeployment != nil && !metav1.IsControlledBy(s.clusterDeployment, s.controlPlane):
+		return "ClusterDeployment " + s.clusterDeployment.Name
+	case s.install != nil && !metav1.IsControlledBy(s.install, s.controlPlane):
+		return "AgentClusterInstall " + s.install.Name
+	case s.imageSet != nil && !ownsImageSet(s) && s.controlPlane.Spec.Release.ImageSetRef.Name == "":
+		return "ClusterImageSet " + s.imageSet.Name
+	default:
+		return ""
+	}
+}
+
+func ownsImageSet(s *scope) bool {
+	return s.imageSet.Labels[controlplanev1.OwnerUIDLabel] == string(s.controlPlane.UID)
+}
+
+// leftovers lists what a deleted control plane still has to remove. What belongs to others is not part of it.
+func leftovers(s *scope) plan.Leftovers {
+	l := plan.Leftovers{Machines: s.machines.Names()}
+	for _, w := range s.workers {
+		l.Workers = append(l.Workers, w.Name)
+	}
+	for i := range s.pools {
+		l.Pools = append(l.Pools, s.pools[i].Name)
+	}
+	if s.clusterDeployment != nil && metav1.IsControlledBy(s.clusterDeployment, s.controlPlane) {
+		l.Install = append(l.Install, "ClusterDeployment "+s.clusterDeployment.Name)
+	}
+	if s.install != nil && metav1.IsControlledBy(s.install, s.controlPlane) {
+		l.Install = append(l.Install, "AgentClusterInstall "+s.install.Name)
+	}
+	if s.imageSet != nil && ownsImageSet(s) {
+		l.ImageSet = s.imageSet.Name
+	}
+	return l
+}
+
+// retryAsked reports whether the next attempt begins: only once the current one has failed, so that an annotation that was set too early
+// waits (DESIGN D18).
+func retryAsked(s *scope) bool {
+	_, asked := s.controlPlane.Annotations[controlplanev1.RetryInstallationAnnotation]
+	return asked && s.install != nil && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] == plan.Attempt(s.controlPlane) &&
+		assisted.PhaseOf(s.install) == assisted.PhaseFailed
+}
+
+// stale reports whether objects of an earlier attempt exist, and which Machines are to be deleted: those of the control plane, and the
+// workers whose hosts were part of the failed installation and have to be power-cycled.
+func stale(s *scope) (bool, []*clusterv1.Machine) {
+	attempt := plan.Attempt(s.controlPlane)
+	old := func(o metav1.Object) bool {
+		return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation] != attempt
+	}
+	exists := false
+	var machines []*clusterv1.Machine
+	for _, m := range s.machines.SortedByCreationTimestamp() {
+		if old(m) {
+			exists = true
+			machines = append(machines, m)
+		}
+	}
+	if s.clusterDeployment != nil && old(s.clusterDeployment) {
+		exists = true
+	}
+	if s.install != nil && old(s.install) {
+		exists = true
+		machines = append(machines, dayOneWorkers(s)...)
+	}
+	machines = slices.DeleteFunc(machines, func(m *clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() })
+	sort.Slice(machines, func(i, j int) bool { return machines[i].Name < machines[j].Name })
+	return exists, machines
+}
+
+// dayOneWorkers are the worker Machines whose Agents are in the set of the first installation.
+func dayOneWorkers(s *scope) []*clusterv1.Machine {
+	names, _ := assisted.DayOneAgents(s.install)
+	claims := sets.New[string]()
+	for i := range s.agents {
+		if slices.Contains(names, s.agents[i].Name) {
+			claims.Insert(s.agents[i].Annotations[bootstrapv1.ClaimAnnotation])
+		}
+	}
+	var machines []*clusterv1.Machine
+	for _, w := range s.workers {
+		if claims.Has(claimOf(w)) {
+			machines = append(machines, w)
+		}
+	}
+	return machines
+}
+
+// claimOf is the value of the claim annotation of a Machine's Agent.
+func claimOf(m *clusterv1.Machine) string {
+	return fmt.Sprintf("%s/%s", m.Name, m.UID)
+}
+
+// machineChanges decides which Machines to create or delete. All are created at once before the cluster is initialized, because the first
+// installation needs every host (CONTRACT KCP-4), and one after the other afterwards. Surplus ones are deleted only until the installation
+// begins: later, a member of etcd would be lost.
+func machineChanges(s *scope) (create []string, surplus []*clusterv1.Machine) {
+	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
+	missing := replicas - len(s.machines)
+	if missing > 0 {
+		if s.initialized() {
+			missing = min(missing, 1)
+			if slices.ContainsFunc(s.machines.UnsortedList(), func(m *clusterv1.Machine) bool {
+				return !m.Status.NodeRef.IsDefined() || !m.DeletionTimestamp.IsZero()
+			}) {
+				return nil, nil
+			}
+		}
+		taken := sets.New(append(s.machines.Names(), s.foreignMachines...)...)
+		return plan.FreeMachineNames(s.controlPlane.Name, missing, taken), nil
+	}
+	if missing == 0 || s.initialized() || s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseWaiting {
+		return nil, nil
+	}
+	if _, closed := assisted.DayOneAgents(s.install); closed {
+		return nil, nil
+	}
+	names := s.machines.Names()
+	sort.Strings(names)
+	for _, name := range names[replicas:] {
+		if m := s.machines[name]; m.DeletionTimestamp.IsZero() {
+			surplus = append(surplus, m)
+		}
+	}
+	return nil, surplus
+}
+
+// dayOne gathers what decides about the first installation.
+func dayOne(s *scope) plan.DayOneStep {
+	if s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {
+		return plan.DayOneStep{}
+	}
+	wait := ptr.Deref(s.controlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
+	d := plan.DayOne{
+		Phase:        assisted.PhaseOf(s.install),
+		Replicas:     int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)),
+		Workers:      s.wantedWorkers,
+		WorkerWait:   time.Duration(wait) * time.Second,
+		Hold:         s.install.Spec.HoldInstallation,
+		Requirements: s.install.Spec.ProvisionRequirements,
+		Hosts:        boundHosts(s),
+		Now:          s.now,
+	}
+	d.Set, d.Closed = assisted.DayOneAgents(s.install)
+	if started, err := time.Parse(time.RFC3339, s.install.Annotations[assisted.WorkerWaitStartedAnnotation]); err == nil {
+		d.WaitStarted = &started
+	}
+	return d.Next()
+}
+
+// boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or going takes no part.
+func boundHosts(s *scope) []plan.Host {
+	living := sets.New[string]()
+	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
+		if m.DeletionTimestamp.IsZero() {
+			living.Insert(claimOf(m))
+		}
+	}
+	var hosts []plan.Host
+	for _, a := range boundAgents(s) {
+		hosts = append(hosts, plan.Host{
+			Name:  a.Name,
+			Role:  a.Spec.Role,
+			Ready: a.ReadyToInstall() && living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]),
+			Lost:  a.Condition(assisted.ConditionConnected).Is(corev1.ConditionFalse),
+		})
+	}
+	return hosts
+}
+
+// boundAgents are the Agents that are bound to the ClusterDeployment, by name.
+func boundAgents(s *scope) []*assisted.Agent {
+	var bound []*assisted.Agent
+	for i := range s.agents {
+		if s.agents[i].BoundTo(s.controlPlane.Namespace, s.controlPlane.Name) {
+			bound = append(bound, &s.agents[i])
+		}
+	}
+	return bound
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// decideKubeconfig compares <cluster>-kubeconfig with the installer's kubeconfig (DESIGN D11, CONTRACT CP-52…CP-58).
+func decideKubeconfig(s *scope, d *decision) {
+	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
+		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
+		return
+	}
+	if s.kubeconfig != nil && !mayWriteKubeconfig(s) {
+		d.kubeconfigForeign = true
+		return
+	}
+	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
+	switch {
+	case s.installerKubeconfig == nil:
+		d.kubeconfigProblem = fmt.Sprintf("Waiting for Secret %s, which the AgentClusterInstall names", name)
+		return
+	case !ownedBy(s.installerKubeconfig, s.clusterDeployment):
+		// A Secret of the attempt before: its cluster is gone, and a new one replaces it.
+		d.kubeconfigProblem = fmt.Sprintf("Secret %s does not belong to ClusterDeployment %s", name, s.controlPlane.Name)
+		return
+	}
+	endpoint := s.cluster.Spec.ControlPlaneEndpoint
+	data, err := plan.RewriteKubeconfig(s.installerKubeconfig.Data[assisted.KubeconfigKey], endpoint.Host,
+		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), plan.APIName(s.controlPlane.Spec.Install, s.cluster))
+	if err != nil {
+		d.kubeconfigProblem = fmt.Sprintf("Secret %s cannot be used: %v", name, err)
+		return
+	}
+	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) || !metav1.IsControlledBy(s.kubeconfig, s.controlPlane) {
+		d.kubeconfig = data
+	}
+}
+
+// mayWriteKubeconfig reports whether the existing Secret is ours: of Cluster API's type, and controlled by us or, not yet, by anybody
+// (CONTRACT CP-55).
+func mayWriteKubeconfig(s *scope) bool {
+	if s.kubeconfig.Type != clusterv1.ClusterSecretType {
+		return false
+	}
+	return metav1.GetControllerOf(s.kubeconfig) == nil || metav1.IsControlledBy(s.kubeconfig, s.controlPlane)
+}
+
+// ownedBy reports whether the owner is among the owners of the Secret.
+func ownedBy(o *corev1.Secret, owner metav1.Object) bool {
+	return slices.ContainsFunc(o.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// maxSteps is far more than any lifecycle needs.
+const maxSteps = 60
+
+// run lets the controllers act one after the other until reached, and returns the story: what changed in which step.
+func (w *world) run(order *rand.Rand, reached func() bool) string {
+	w.t.Helper()
+	controllers := []func(){func() { w.reconcile() }, w.machineSet, w.bootstrap, w.service, w.workload, w.core}
+	var story strings.Builder
+	last := ""
+	for step := 1; !reached(); step++ {
+		if step > maxSteps {
+			w.t.Fatalf("not reached after %d steps; the story so far:\n%s", maxSteps, story.String())
+		}
+		if order != nil {
+			order.Shuffle(len(controllers), func(i, j int) { controllers[i], controllers[j] = controllers[j], controllers[i] })
+		}
+		for _, act := range controllers {
+			act()
+			w.checkInvariants()
+		}
+		w.now = w.now.Add(time.Minute)
+		if s := w.summary(); s != last {
+			fmt.Fprintf(&story, "step %d: %s\n", step, s)
+			last = s
+		}
+	}
+	return story.String()
+}
+
+// checkInvariants fails when the world is in a state that must never be.
+func (w *world) checkInvariants() {
+	w.t.Helper()
+	cp := w.controlPlane()
+	masters := 0
+	for _, m := range w.machines() {
+		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+			masters++
+		}
+	}
+	if cp.Spec.Replicas != nil && masters > int(*cp.Spec.Replicas) {
+		w.t.Fatalf("%d control-plane Machines for %d replicas", masters, *cp.Spec.Replicas)
+	}
+	if install := w.install(); install != nil && !install.Spec.HoldInstallation {
+		if _, closed := assisted.DayOneAgents(install); !closed {
+			w.t.Fatal("the installation is not held while day 1 is open")
+		}
+	}
+}
+
+func (w *world) available() bool {
+	return conditions.IsTrue(w.controlPlane(), controlplanev1.AvailableCondition)
+}
+
+func (w *world) reason(condition string) string {
+	return conditions.GetReason(w.controlPlane(), condition)
+}
+
+func golden(t *testing.T, story string) {
+	t.Helper()
+	file := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "_")+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(story), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), story); diff != "" {
+		t.Errorf("the story has changed; run with -update if it is meant to (-want +got):\n%s", diff)
+	}
+}
+
+func TestLifecycle(t *testing.T) {
+	for name, size := range map[string]struct {
+		replicas int32
+		workers  int
+	}{
+		"single": {1, 1}, "compact": {3, 0}, "ha": {3, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, size.replicas, size.workers)
+			story := w.run(nil, w.available)
+			golden(t, story)
+			checkAvailable(t, w, int(size.replicas))
+		})
+		for seed := range int64(5) {
+			t.Run(fmt.Sprintf("%s in random order %d", name, seed), func(t *testing.T) {
+				w := newWorld(t, size.replicas, size.workers)
+				w.run(rand.New(rand.NewSource(seed)), w.available)
+				checkAvailable(t, w, int(size.replicas))
+			})
+		}
+	}
+}
+
+// checkAvailable checks what an available control plane has to show.
+func checkAvailable(t *testing.T, w *world, replicas int) {
+	t.Helper()
+	cp := w.controlPlane()
+	for condition, reason := range map[string]string{
+		controlplanev1.InstalledCondition:           controlplanev1.InstalledReason,
+		controlplanev1.InitializedCondition:         controlplanev1.InitializedReason,
+		controlplanev1.KubeconfigAvailableCondition: controlplanev1.KubeconfigAvailableReason,
+		controlplanev1.VersionsMatchCondition:       controlplanev1.VersionsMatchReason,
+		controlplanev1.RollingOutCondition:          controlplanev1.NotRollingOutReason,
+		controlplanev1.ScalingUpCondition:           controlplanev1.NotScalingUpReason,
+		controlplanev1.DeletingCondition:            controlplanev1.NotDeletingReason,
+	} {
+		if got := conditions.GetReason(cp, condition); got != reason {
+			t.Errorf("condition %s is %s, want %s: %s", condition, got, reason, conditions.GetMessage(cp, condition))
+		}
+	}
+	want := []clusterv1.StatusVersion{{Version: kubelet, Replicas: int32(replicas)}}
+	if diff := cmp.Diff(want, cp.Status.Versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	secret := &corev1.Secret{}
+	if err := w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "c-kubeconfig"}, secret); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSteadyStateWritesNothing(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.run(nil, w.available)
+	w.reconcile()
+	before := w.versions()
+	w.reconcile()
+	if diff := cmp.Diff(before, w.versions()); diff != "" {
+		t.Errorf("a pass without a reason wrote (-before +after):\n%s", diff)
+	}
+}
+
+// versions are the resource versions of all that the reconciler writes to.
+func (w *world) versions() map[string]string {
+	cp, install := w.controlPlane(), w.install()
+	versions := map[string]string{"cp": cp.ResourceVersion, "install": install.ResourceVersion}
+	for _, m := range w.machines() {
+		versions[m.Name] = m.ResourceVersion
+	}
+	for _, a := range w.agents() {
+		versions[a.Name] = a.ResourceVersion
+	}
+	return versions
+}
+
+func TestWorkerThatNeverBoots(t *testing.T) {
+	w := newWorld(t, 3, 2)
+	w.unbootable["worker-1"] = true
+	golden(t, w.run(nil, w.available))
+}
+
+func TestDeletion(t *testing.T) {
+	for _, stage := range []int{0, 1, 2, 3, 4} {
+		t.Run(fmt.Sprintf("at stage %d", stage), func(t *testing.T) {
+			w := newWorld(t, 3, 2)
+			w.run(nil, func() bool { return w.stage >= stage && w.install() != nil })
+			w.must(w.client.Delete(context.Background(), w.controlPlane()))
+			w.reconcile()
+			if got := w.reason(controlplanev1.DeletingCondition); got != controlplanev1.WaitingForWorkersDeletionReason {
+				t.Errorf("Deleting is %s while workers exist", got)
+			}
+			for _, m := range w.machines() {
+				if strings.HasPrefix(m.Name, "worker") {
+					w.must(client.IgnoreNotFound(w.client.Delete(context.Background(), &m)))
+				}
+			}
+			cluster := &clusterv1.Cluster{}
+			w.must(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: clusterName}, cluster))
+			w.must(w.client.Delete(context.Background(), cluster))
+			for range 6 {
+				w.reconcile()
+			}
+			sets := &hivev1.ClusterImageSetList{}
+			w.must(w.client.List(context.Background(), sets))
+			if cp := w.controlPlane(); cp.Name != "" || len(w.machines()) > 0 || w.install() != nil || len(sets.Items) > 0 {
+				t.Errorf("left: control plane %q, %d Machines, AgentClusterInstall %v, %d ClusterImageSets", cp.Name, len(w.machines()), w.install() != nil, len(sets.Items))
+			}
+		})
+	}
+}
+
+func TestRetry(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.failAt = 3
+	story := w.run(nil, func() bool {
+		return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationFailedReason
+	})
+	cp := w.controlPlane()
+	cp.Annotations = map[string]string{controlplanev1.RetryInstallationAnnotation: ""}
+	w.must(w.client.Update(context.Background(), cp))
+	w.failAt = 0
+	w.reconcile()
+	story += "retry asked: " + w.summary() + "\n"
+	w.reconcile()
+	story += "cleaned up: " + w.summary() + "\n"
+	w.service()                                                                                          // It has seen that the cluster is gone.
+	w.must(w.client.DeleteAllOf(context.Background(), &assisted.Agent{}, client.InNamespace(namespace))) // The hosts are power-cycled.
+	story += w.run(nil, w.available)
+	golden(t, story)
+	if got := w.controlPlane().Annotations; got[controlplanev1.InstallAttemptAnnotation] != "2" {
+		t.Errorf("annotations are %v", got)
+	}
+}
+
+func TestWaitsForCRDs(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.gate.missing = []string{assisted.CRDAgents, assisted.CRDClusterDeployments}
+	for range 3 {
+		w.reconcile()
+	}
+	message := conditions.GetMessage(w.controlPlane(), controlplanev1.InstalledCondition)
+	if w.reason(controlplanev1.InstalledCondition) != controlplanev1.WaitingForCRDsReason || !strings.Contains(message, assisted.CRDAgents) {
+		t.Errorf("message is %q", message)
+	}
+	if len(w.machines()) > 0 {
+		t.Error("Machines were created")
+	}
+	w.gate.missing = nil
+	w.run(nil, w.available)
+}
+
+func TestNameConflict(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	foreign := &hivev1.ClusterDeployment{}
+	foreign.Namespace, foreign.Name = namespace, "cp"
+	w.must(w.client.Create(context.Background(), foreign))
+	for range 3 {
+		w.reconcile()
+	}
+	if got := w.reason(controlplanev1.InstalledCondition); got != controlplanev1.NameConflictReason {
+		t.Errorf("Installed is %s", got)
+	}
+	w.must(w.client.Delete(context.Background(), foreign))
+	w.run(nil, w.available)
+}
+
+func TestPaused(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	cp := w.controlPlane()
+	cp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	w.must(w.client.Update(context.Background(), cp))
+	for range 3 {
+		w.reconcile()
+	}
+	if w.install() != nil || len(w.machines()) > 0 {
+		t.Error("a paused control plane was reconciled")
+	}
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/secret"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// crdsNeeded are the kinds without which nothing can be installed.
+var crdsNeeded = []string{
+	assisted.CRDAgents, assisted.CRDAgentClusterInstalls, assisted.CRDClusterDeployments, assisted.CRDClusterImageSets,
+}
+
+// scope is all that one pass knows. observe fills it; decide, apply and status read it, and apply leaves facts for status on it.
+type scope struct {
+	// controlPlane is reconciled; status is written to it in memory.
+	controlPlane *controlplanev1.OpenshiftAssistedControlPlane
+	// cluster is the owner; nil only while the control plane is being deleted and the Cluster is gone.
+	cluster *clusterv1.Cluster
+	// clusterName is the Cluster's name; empty when the control plane is deleted before it ever had a Cluster.
+	clusterName string
+	// now is the time of the pass.
+	now time.Time
+	// connectionDown: the API of an initialized cluster has not answered for longer than the grace period.
+	connectionDown bool
+	// connectionKnown: the API has answered, or not answered for long enough, since the manager started.
+	connectionKnown bool
+	// apiAnswers: the installed cluster answered in this pass. Only asked between completion and initialization.
+	// apiProblem is why it could not be asked; the pass is then tried again.
+	apiAnswers bool
+	apiProblem error
+
+	// missingCRDs are the names of CRDs of hive and assisted-service that are not served; objects of these kinds are nil below.
+	missingCRDs []string
+	// machines are the control-plane Machines that this control plane controls, including those being deleted.
+	machines collections.Machines
+	// foreignMachines are the names of other control-plane Machines of the Cluster.
+	foreignMachines []string
+	// workers are the Machines of the Cluster without the control-plane label.
+	workers []*clusterv1.Machine
+	// pools are the MachinePools of the Cluster. Only read while deleting.
+	pools []clusterv1.MachinePool
+	// wantedWorkers is the number of workers that Cluster API asks for. Not read while deleting.
+	wantedWorkers int
+
+	// clusterDeployment, install and imageSet are the objects of the control plane's names, whoever they belong to; nil when they do not exist.
+	clusterDeployment *hivev1.ClusterDeployment
+	install           *hiveext.AgentClusterInstall
+	imageSet          *hivev1.ClusterImageSet
+	// agents are the Agents of the namespace, by name.
+	agents []assisted.Agent
+
+	// infraTemplate is what infrastructure machines are made from; nil with templateProblem set when it cannot be read. Not read while deleting.
+	infraTemplate   *unstructured.Unstructured
+	templateProblem error
+	// infraMachines and configs belong to the Machines, by name; an entry is missing while the object does not exist. Not read while deleting.
+	infraMachines map[string]*unstructured.Unstructured
+	configs       map[string]*bootstrapv1.OpenshiftAssistedConfig
+
+	// installerKubeconfig is the Secret that the AgentClusterInstall names, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
+	installerKubeconfig *corev1.Secret
+	kubeconfig          *corev1.Secret
+
+	// conflict is set by apply: the object that has a wanted name and belongs to something else.
+	conflict string
+	// machineProblem is set by apply: why a Machine could not be created.
+	machineProblem string
+}
+
+// initialized reports whether the cluster was installed.
+func (s *scope) initialized() bool {
+	flag := s.controlPlane.Status.Initialization.ControlPlaneInitialized
+	return flag != nil && *flag
+}
+
+// clusterKey is the key of the Cluster.
+func (s *scope) clusterKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.controlPlane.Namespace, Name: s.clusterName}
+}
+
+// observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
+func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
+	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(crdsNeeded...)}
+	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
+	if cp.DeletionTimestamp.IsZero() {
+		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
+	} else {
+		reads = append(reads, r.observePools)
+	}
+	for _, read := range reads {
+		if err := read(ctx, s); err != nil {
+			return nil, fmt.Errorf("observe OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+		}
+	}
+	return s, nil
+}
+
+// clusterNameOf finds the Cluster's name also when the Cluster is gone: from the owner reference, which outlives it.
+func clusterNameOf(cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) string {
+	if cluster != nil {
+		return cluster.Name
+	}
+	for _, ref := range cp.OwnerReferences {
+		if ref.Kind == "Cluster" {
+			return ref.Name
+		}
+	}
+	return cp.Labels[clusterv1.ClusterNameLabel]
+}
+
+// ofCluster selects the objects of the Cluster; core labels all of them.
+func (s *scope) ofCluster() []client.ListOption {
+	return []client.ListOption{
+		client.InNamespace(s.controlPlane.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.clusterName},
+	}
+}
+
+func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
+	s.machines = collections.New()
+	if s.clusterName == "" {
+		return nil
+	}
+	list := &clusterv1.MachineList{}
+	if err := r.Client.List(ctx, list, s.ofCluster()...); err != nil {
+		return fmt.Errorf("list Machines: %w", err)
+	}
+	for i := range list.Items {
+		m := &list.Items[i]
+		switch {
+		case metav1.IsControlledBy(m, s.controlPlane):
+			s.machines.Insert(m)
+		case util.IsControlPlaneMachine(m):
+			s.foreignMachines = append(s.foreignMachines, m.Name)
+		default:
+			s.workers = append(s.workers, m)
+		}
+	}
+	sort.Strings(s.foreignMachines)
+	return nil
+}
+
+func (r *Reconciler) observePools(ctx context.Context, s *scope) error {
+	if s.clusterName == "" {
+		return nil
+	}
+	list := &clusterv1.MachinePoolList{}
+	if err := r.Client.List(ctx, list, s.ofCluster()...); err != nil {
+		return fmt.Errorf("list MachinePools: %w", err)
+	}
+	s.pools = list.Items
+	return nil
+}
+
+func (r *Reconciler) observeWorkers(ctx context.Context, s *scope) error {
+	deployments, sets := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}
+	if err := r.Client.List(ctx, deployments, s.ofCluster()...); err != nil {
+		return fmt.Errorf("list MachineDeployments: %w", err)
+	}
+	if err := r.Client.List(ctx, sets, s.ofCluster()...); err != nil {
+		return fmt.Errorf("list MachineSets: %w", err)
+	}
+	s.wantedWorkers = plan.WantedWorkers(deployments.Items, sets.Items, s.workers)
+	return nil
+}
+
+// observeInstall reads the objects of hive and assisted-service whose kinds are served.
+func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
+	key := client.ObjectKeyFromObject(s.controlPlane)
+	imageSetKey := types.NamespacedName{Name: plan.ImageSetName(key)}
+	cd, install, imageSet := &hivev1.ClusterDeployment{}, &hiveext.AgentClusterInstall{}, &hivev1.ClusterImageSet{}
+	found, err := r.getServed(ctx, assisted.CRDClusterDeployments, key, cd)
+	if err != nil {
+		return err
+	}
+	if found {
+		s.clusterDeployment = cd
+	}
+	if found, err = r.getServed(ctx, assisted.CRDAgentClusterInstalls, key, install); err != nil {
+		return err
+	}
+	if found {
+		s.install = install
+	}
+	if found, err = r.getServed(ctx, assisted.CRDClusterImageSets, imageSetKey, imageSet); err != nil {
+		return err
+	}
+	if found {
+		s.imageSet = imageSet
+	}
+	if len(r.gate.Missing(assisted.CRDAgents)) > 0 {
+		return nil
+	}
+	agents := &assisted.AgentList{}
+	if err := r.Client.List(ctx, agents, client.InNamespace(key.Namespace)); err != nil {
+		return fmt.Errorf("list Agents: %w", err)
+	}
+	s.agents = agents.Items
+	sort.Slice(s.agents, func(i, j int) bool { return s.agents[i].Name < s.agents[j].Name })
+	return nil
+}
+
+// getServed reads an object; it is not found when its kind is not served either.
+func (r *Reconciler) getServed(ctx context.Context, crd string, key types.NamespacedName, o client.Object) (bool, error) {
+	if len(r.gate.Missing(crd)) > 0 {
+		return false, nil
+	}
+	return found(o, key, r.Client.Get(ctx, key, o))
+}
+
+// found turns the error of a read into whether the object exists.
+func found(o client.Object, key types.NamespacedName, err error) (bool, error) {
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T %s: %w", o, key, err)
+	}
+	return true, nil
+}
+
+func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error {
+	ref, namespace := s.controlPlane.Spec.MachineTemplate.Spec.InfrastructureRef, s.controlPlane.Namespace
+	s.infraTemplate, s.templateProblem = external.GetObjectFromContractVersionedRef(ctx, r.Client, ref, namespace)
+	s.infraMachines, s.configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
+	for _, m := range s.machines {
+		infraMachine, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, m.Spec.InfrastructureRef, namespace)
+		switch {
+		case err == nil:
+			s.infraMachines[m.Name] = infraMachine
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
+		}
+		config := &bootstrapv1.OpenshiftAssistedConfig{}
+		key := types.NamespacedName{Namespace: namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
+		exists, err := found(config, key, r.Client.Get(ctx, key, config))
+		if err != nil {
+			return err
+		}
+		if exists {
+			s.configs[m.Name] = config
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
+	if s.install == nil || s.install.Spec.ClusterMetadata == nil {
+		return nil
+	}
+	namespace := s.controlPlane.Namespace
+	source, target := &corev1.Secret{}, &corev1.Secret{}
+	key := types.NamespacedName{Namespace: namespace, Name: s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name}
+	exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
+	if err != nil {
+		return err
+	}
+	if exists {
+		s.installerKubeconfig = source
+	}
+	key = types.NamespacedName{Namespace: namespace, Name: secret.Name(s.clusterName, secret.Kubeconfig)}
+	exists, err = found(target, key, r.Kubeconfigs.Get(ctx, key, target))
+	if err != nil {
+		return err
+	}
+	if !exists {
+		// The cache holds labelled Secrets only; one that a user made may have no label.
+		if exists, err = found(target, key, r.APIReader.Get(ctx, key, target)); err != nil {
+			return err
+		}
+	}
+	if exists {
+		s.kubeconfig = target
+	}
+	return nil
+}
+
+// observeWorkload asks the installed cluster whether it answers, and remembers for how long it has not.
+func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
+	if s.initialized() {
+		last := r.Workloads.LastAnswer(ctx, s.clusterKey())
+		s.connectionKnown = !last.IsZero()
+		if last.IsZero() {
+			last = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
+		}
+		s.connectionDown = s.now.Sub(last) > r.RemoteConditionsGracePeriod
+		return nil
+	}
+	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted {
+		return nil
+	}
+	s.apiAnswers, s.apiProblem = r.Workloads.Answers(ctx, s.clusterKey())
+	return nil
+}

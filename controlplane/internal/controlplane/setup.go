@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/predicates"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/manager"
+)
+
+// controllerName is the controller's name in logs, metrics and events.
+const controllerName = "openshiftassistedcontrolplane"
+
+// CRDs are those whose kinds are watched once they are served.
+func CRDs() []string { return append([]string(nil), crdsNeeded...) }
+
+// Watches is what the reconciler watches besides the manager's cache.
+type Watches struct {
+	// Gate starts watches on kinds of hive and assisted-service.
+	Gate *manager.Gate
+	// ClusterCache tells when an installed cluster connects, disconnects or stops answering.
+	ClusterCache clustercache.ClusterCache
+	// InstallerKubeconfigs is the cache of the Secrets that hold installer kubeconfigs.
+	InstallerKubeconfigs cache.Cache
+	// Options are the controller's options.
+	Options controller.Options
+}
+
+// SetupWithManager adds the controller to a manager.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w Watches) error {
+	if r.Client == nil || r.APIReader == nil || r.Kubeconfigs == nil || r.InstallerKubeconfigs == nil || r.Workloads == nil || r.Recorder == nil {
+		return fmt.Errorf("controller %s: clients, workloads and recorder must be set", controllerName)
+	}
+	r.gate, r.now, r.started = w.Gate, time.Now, time.Now()
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)
+	byCluster := handler.EnqueueRequestsFromMapFunc(r.ofClusterObject)
+	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+		For(&controlplanev1.OpenshiftAssistedControlPlane{}).
+		Named(controllerName).
+		WithOptions(w.Options).
+		// Machines of workers too: their number is asked for on day 1, and the deletion waits for them.
+		Watches(&clusterv1.Machine{}, byCluster).
+		Watches(&clusterv1.MachineSet{}, byCluster).
+		Watches(&clusterv1.MachineDeployment{}, byCluster).
+		Watches(&clusterv1.MachinePool{}, byCluster).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
+		WatchesRawSource(w.ClusterCache.GetClusterSource(controllerName, ofCluster, clustercache.WatchForProbeFailure(r.RemoteConditionsGracePeriod))).
+		WatchesRawSource(source.Kind[client.Object](w.InstallerKubeconfigs, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ofClusterDeploymentSecret))).
+		Build(ctx, r)
+	if err != nil {
+		return fmt.Errorf("build controller %s: %w", controllerName, err)
+	}
+	r.controller = c
+	return r.watchLate(mgr, w.Gate, c)
+}
+
+// watchLate watches the kinds whose CRDs may come later.
+func (r *Reconciler) watchLate(mgr ctrl.Manager, gate *manager.Gate, c capicontrollerutil.Controller) error {
+	log := mgr.GetLogger().WithValues("controller", controllerName)
+	late := []struct {
+		crd  string
+		kind client.Object
+		to   handler.MapFunc
+	}{
+		{assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, ofSameName},
+		{assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, ofSameName},
+		{assisted.CRDClusterImageSets, &hivev1.ClusterImageSet{}, r.ofImageSet},
+		{assisted.CRDAgents, &assisted.Agent{}, ofAgent},
+	}
+	for _, l := range late {
+		src := source.Kind(mgr.GetCache(), l.kind, handler.EnqueueRequestsFromMapFunc(l.to), predicates.TypedResourceIsChanged[client.Object](mgr.GetScheme(), log))
+		if err := gate.Watch(c, l.crd, src); err != nil {
+			return fmt.Errorf("watch the kind of %s: %w", l.crd, err)
+		}
+	}
+	return gate.Resync(c, r.all)
+}
+
+// all returns every control plane.
+func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
+	return r.list(ctx, func(*controlplanev1.OpenshiftAssistedControlPlane) bool { return true })
+}
+
+// list returns the control planes of the cache that a predicate accepts.
+func (r *Reconciler) list(ctx context.Context, accept func(*controlplanev1.OpenshiftAssistedControlPlane) bool, opts ...client.ListOption) []reconcile.Request {
+	list := &controlplanev1.OpenshiftAssistedControlPlaneList{}
+	if err := r.Client.List(ctx, list, opts...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing control planes to find the one that an object belongs to")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if accept(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// ofCluster maps a Cluster to its control plane.
+func ofCluster(_ context.Context, o client.Object) []reconcile.Request {
+	cluster, ok := o.(*clusterv1.Cluster)
+	if !ok || cluster.Spec.ControlPlaneRef.Kind != "OpenshiftAssistedControlPlane" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}}}
+}
+
+// ofClusterObject maps an object of a Cluster to the Cluster's control plane. It does not ask the Cluster, which may be gone while the control
+// plane is being deleted.
+func (r *Reconciler) ofClusterObject(ctx context.Context, o client.Object) []reconcile.Request {
+	cluster := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if cluster == "" {
+		return nil
+	}
+	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return clusterNameOf(cp, nil) == cluster },
+		client.InNamespace(o.GetNamespace()))
+}
+
+// ofSameName maps ClusterDeployment and AgentClusterInstall, which have the control plane's name. One that belongs to somebody else is mapped
+// too: it may be in the way, and its deletion is good news.
+func ofSameName(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+}
+
+// ofImageSet maps a ClusterImageSet by its owner labels.
+func (r *Reconciler) ofImageSet(ctx context.Context, o client.Object) []reconcile.Request {
+	uid := o.GetLabels()[controlplanev1.OwnerUIDLabel]
+	if uid == "" {
+		return nil
+	}
+	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return string(cp.UID) == uid },
+		client.InNamespace(o.GetLabels()[controlplanev1.OwnerNamespaceLabel]))
+}
+
+// ofAgent maps an Agent to the control plane that it is bound to. When it was just unbound, the handler maps its former version as well.
+func ofAgent(_ context.Context, o client.Object) []reconcile.Request {
+	agent, ok := o.(*assisted.Agent)
+	if !ok || agent.Spec.ClusterDeploymentName == nil {
+		return nil
+	}
+	ref := agent.Spec.ClusterDeploymentName
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
+}
+
+// ofClusterDeploymentSecret maps the Secret of an installer kubeconfig by its owner, the ClusterDeployment.
+func ofClusterDeploymentSecret(_ context.Context, o client.Object) []reconcile.Request {
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == "ClusterDeployment" {
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}}
+		}
+	}
+	return nil
+}

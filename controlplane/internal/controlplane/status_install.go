@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// clusterFailedToInstall is how the service describes a host that failed only because another one did (ASSISTED §3 row 11).
+const clusterFailedToInstall = "Host is part of a cluster that failed to install"
+
+// installProgress is what is said of an installation in a phase: the reason of the condition Installed, and status.install.phase.
+var installProgress = map[assisted.Phase]struct{ reason, phase, message string }{
+	assisted.PhaseUnknown:    {controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts, "Waiting for assisted-service to take over the AgentClusterInstall"},
+	assisted.PhaseWaiting:    {controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts, ""},
+	assisted.PhasePreparing:  {controlplanev1.PreparingReason, controlplanev1.InstallPhasePreparing, "Preparing the installation"},
+	assisted.PhaseInstalling: {controlplanev1.InstallingReason, controlplanev1.InstallPhaseInstalling, "Installing hosts"},
+	assisted.PhaseFinalizing: {controlplanev1.FinalizingReason, controlplanev1.InstallPhaseFinalizing, "Installing the operators of the cluster"},
+	assisted.PhaseCompleted:  {controlplanev1.InstalledReason, controlplanev1.InstallPhaseCompleted, ""},
+	assisted.PhaseFailed:     {controlplanev1.InstallationFailedReason, controlplanev1.InstallPhaseFailed, ""},
+}
+
+// setInstallStatus sets status.install and the condition Installed.
+func setInstallStatus(s *scope, d decision) {
+	cp := s.controlPlane
+	if s.install != nil && !d.retrying {
+		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100))
+		cp.Status.Install.Phase = installProgress[assisted.PhaseOf(s.install)].phase
+		cp.Status.Install.ProgressPercentage = &percentage
+	} else if !s.initialized() {
+		cp.Status.Install = controlplanev1.InstallStatus{}
+	}
+	reason, message := installed(s, d)
+	condition := metav1.Condition{Type: controlplanev1.InstalledCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	if reason == controlplanev1.InstalledReason {
+		condition.Status = metav1.ConditionTrue
+	}
+	conditions.Set(cp, condition)
+}
+
+// installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.
+func installed(s *scope, d decision) (reason, message string) {
+	conflict := cmp.Or(d.conflict, s.conflict)
+	switch {
+	case s.initialized():
+		return controlplanev1.InstalledReason, ""
+	case d.waitReason != "":
+		return d.waitReason, d.waitMessage
+	case conflict != "":
+		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
+	case d.startRetry || d.retrying:
+		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", plan.Attempt(s.controlPlane))
+	case s.install == nil:
+		return controlplanev1.WaitingForHostsReason, "Creating ClusterDeployment and AgentClusterInstall"
+	}
+	phase := assisted.PhaseOf(s.install)
+	switch phase {
+	case assisted.PhaseWaiting, assisted.PhaseUnknown:
+		return waitingForHosts(s, d, installProgress[phase].message)
+	case assisted.PhaseFailed:
+		return controlplanev1.InstallationFailedReason, failure(s)
+	case assisted.PhaseCompleted:
+		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
+	default:
+		return installProgress[phase].reason, fmt.Sprintf("%s (%d%%)", installProgress[phase].message, s.install.Status.Progress.TotalPercentage)
+	}
+}
+
+// waitingForHosts tells what a held installation waits for. Problems of the cluster are told once no host is being bound: until then the
+// service reports them for minutes, and they mean nothing (DESIGN D8).
+func waitingForHosts(s *scope, d decision, fallback string) (reason, message string) {
+	synced := assisted.ClusterCondition(s.install, hiveext.ClusterSpecSyncedCondition)
+	failing := assisted.FailingChecks(s.install.Status.ValidationsInfo)
+	settled := hostsSettled(s)
+	switch {
+	case settled && synced != nil && synced.Status == corev1.ConditionFalse:
+		return controlplanev1.SpecNotSyncedReason, synced.Message
+	case settled && len(boundAgents(s)) > 0 && len(failing) > 0:
+		return controlplanev1.ValidationsFailingReason, "Checks fail: " + strings.Join(failing, "; ")
+	default:
+		return controlplanev1.WaitingForHostsReason, cmp.Or(d.dayOne.Note, fallback, "Starting the installation")
+	}
+}
+
+// hostsSettled reports whether no bound host is on its way to being ready.
+func hostsSettled(s *scope) bool {
+	return !slices.ContainsFunc(boundAgents(s), func(a *assisted.Agent) bool { return !a.ReadyToInstall() })
+}
+
+// failure names the first host that failed by itself, with its reason, and how to retry.
+func failure(s *scope) string {
+	var failed []*assisted.Agent
+	for _, a := range boundAgents(s) {
+		if a.Failed() {
+			failed = append(failed, a)
+		}
+	}
+	slices.SortStableFunc(failed, func(a, b *assisted.Agent) int { return cmp.Compare(victim(a), victim(b)) })
+	var text string
+	if len(failed) > 0 {
+		a := failed[0]
+		machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
+		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", cmp.Or(machine, "unknown"), a.Name, a.Status.DebugInfo.StateInfo)
+	} else if c := assisted.ClusterCondition(s.install, hiveext.ClusterFailedCondition); c != nil {
+		text = c.Message
+	}
+	return fmt.Sprintf("%s. To install again, set annotation %s on the control plane; its hosts are power-cycled", strings.TrimSuffix(text, "."),
+		controlplanev1.RetryInstallationAnnotation)
+}
+
+// victim is 1 for a host that failed only because another one did, and 0 otherwise.
+func victim(a *assisted.Agent) int {
+	if strings.Contains(a.Status.DebugInfo.StateInfo, clusterFailedToInstall) {
+		return 1
+	}
+	return 0
+}

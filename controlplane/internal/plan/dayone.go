@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// Host is an Agent that is bound to the control plane's ClusterDeployment.
+type Host struct {
+	// Name is the Agent's name.
+	Name string
+	// Role is assisted.RoleMaster or assisted.RoleWorker.
+	Role string
+	// Ready: the Agent counts for the first installation and its Machine is not being deleted.
+	Ready bool
+	// Lost: assisted-service does not hear from the host any more; while it is bound it blocks the installation (ASSISTED 8.2).
+	Lost bool
+}
+
+// DayOne is all that decides about the first installation (DESIGN D8).
+type DayOne struct {
+	// Phase of the AgentClusterInstall.
+	Phase assisted.Phase
+	// Replicas and Workers are the numbers of hosts that Cluster API asks for.
+	Replicas, Workers int
+	// WorkerWait is how long workers are waited for once all control-plane hosts are ready.
+	WorkerWait time.Duration
+	// WaitStarted is when that wait began; nil before.
+	WaitStarted *time.Time
+	// Closed: the set is fixed; Set are the names of its Agents.
+	Closed bool
+	Set    []string
+	// Hold and Requirements are what the AgentClusterInstall says now.
+	Hold         bool
+	Requirements hiveext.ProvisionRequirements
+	// Hosts are the bound Agents, in any order.
+	Hosts []Host
+	// Now is the time of the pass.
+	Now time.Time
+}
+
+// DayOneAction is the one write that brings the first installation forward.
+type DayOneAction string
+
+const (
+	// DayOneNothing: there is nothing to write now.
+	DayOneNothing DayOneAction = ""
+	// DayOneRequire: write Requirements to the held AgentClusterInstall.
+	DayOneRequire DayOneAction = "Require"
+	// DayOneStartWait: persist the time at which the wait for workers begins.
+	DayOneStartWait DayOneAction = "StartWait"
+	// DayOneClose: fix the set to Agents.
+	DayOneClose DayOneAction = "Close"
+	// DayOneUnbind: unbind Agents, which are not part of the first installation.
+	DayOneUnbind DayOneAction = "Unbind"
+	// DayOneStart: write Requirements and clear the hold, in one patch.
+	DayOneStart DayOneAction = "Start"
+	// DayOneReopen: a control-plane host of the set is gone; forget the set and hold again, in one patch.
+	DayOneReopen DayOneAction = "Reopen"
+)
+
+// DayOneStep is what is to be done now.
+type DayOneStep struct {
+	// Action is the write.
+	Action DayOneAction
+	// Agents are the names that Close or Unbind are about, sorted.
+	Agents []string
+	// Requirements are what Require or Start write.
+	Requirements hiveext.ProvisionRequirements
+	// RequeueAfter is the rest of the wait for workers; 0 when only events matter.
+	RequeueAfter time.Duration
+	// Note says why, for the log and the condition.
+	Note string
+}
+
+// Next decides the next step. Nothing is done outside PhaseWaiting: the service refuses changes, or has said nothing yet.
+func (d DayOne) Next() DayOneStep {
+	if d.Phase != assisted.PhaseWaiting {
+		return DayOneStep{}
+	}
+	if d.Closed {
+		return d.nextClosed()
+	}
+	return d.nextOpen()
+}
+
+// workers is the number of workers of the first installation: a single-node cluster refuses any (DESIGN D8).
+func (d DayOne) workers() int {
+	if d.Replicas == 1 {
+		return 0
+	}
+	return d.Workers
+}
+
+func (d DayOne) nextOpen() DayOneStep {
+	wanted := hiveext.ProvisionRequirements{ControlPlaneAgents: d.Replicas, WorkerAgents: d.workers()}
+	masters, workers := d.ready(assisted.RoleMaster), d.ready(assisted.RoleWorker)
+	note := fmt.Sprintf("%d of %d control-plane hosts and %d of %d workers are ready", len(masters), d.Replicas, len(workers), d.workers())
+	if d.Requirements != wanted || !d.Hold {
+		return DayOneStep{Action: DayOneRequire, Requirements: wanted, Note: note}
+	}
+	if len(masters) < d.Replicas {
+		return DayOneStep{Note: note}
+	}
+	// More control-plane hosts than replicas are bound while a surplus Machine goes away; the first by name are as good as any.
+	set := masters[:d.Replicas]
+	if d.Replicas > 1 {
+		set = slices.Concat(set, workers)
+	}
+	sort.Strings(set)
+	closing := DayOneStep{Action: DayOneClose, Agents: set, Note: note}
+	switch {
+	case len(workers) >= d.workers():
+		return closing
+	case d.WaitStarted == nil:
+		return DayOneStep{Action: DayOneStartWait, RequeueAfter: d.WorkerWait, Note: note}
+	}
+	if left := d.WaitStarted.Add(d.WorkerWait).Sub(d.Now); left > 0 {
+		return DayOneStep{RequeueAfter: left, Note: note}
+	}
+	return closing
+}
+
+func (d DayOne) nextClosed() DayOneStep {
+	var out []string
+	counts := hiveext.ProvisionRequirements{}
+	for _, h := range d.Hosts {
+		member := slices.Contains(d.Set, h.Name)
+		switch {
+		case member && !h.Lost && h.Role == assisted.RoleMaster:
+			counts.ControlPlaneAgents++
+		case member && h.Role == assisted.RoleMaster:
+			// Counted as gone: the set is given up below.
+		case member && !h.Lost:
+			counts.WorkerAgents++
+		default:
+			out = append(out, h.Name)
+		}
+	}
+	sort.Strings(out)
+	switch {
+	case counts.ControlPlaneAgents < d.Replicas:
+		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
+			counts.ControlPlaneAgents, d.Replicas)}
+	case len(out) > 0:
+		return DayOneStep{Action: DayOneUnbind, Agents: out, Note: "bound hosts that take no part block the installation"}
+	case d.Hold || d.Requirements != counts:
+		return DayOneStep{Action: DayOneStart, Requirements: counts, Note: fmt.Sprintf("%d control-plane hosts and %d workers are bound",
+			counts.ControlPlaneAgents, counts.WorkerAgents)}
+	}
+	return DayOneStep{}
+}
+
+// ready returns the names of the ready hosts of a role, sorted.
+func (d DayOne) ready(role string) []string {
+	var names []string
+	for _, h := range d.Hosts {
+		if h.Ready && h.Role == role {
+			names = append(names, h.Name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}

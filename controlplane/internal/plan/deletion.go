@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// DeletionStep is one state of the deletion of a control plane (DESIGN D12, CONTRACT CP-62).
+type DeletionStep string
+
+const (
+	// DeletionWaitForWorkers: worker Machines or MachinePools exist; nothing is deleted.
+	DeletionWaitForWorkers DeletionStep = "WaitForWorkers"
+	// DeletionMachines: delete all control-plane Machines in parallel and wait.
+	DeletionMachines DeletionStep = "Machines"
+	// DeletionInstall: delete ClusterDeployment and AgentClusterInstall and wait.
+	DeletionInstall DeletionStep = "Install"
+	// DeletionImageSet: delete the ClusterImageSet and wait.
+	DeletionImageSet DeletionStep = "ImageSet"
+	// DeletionDone: nothing is left; the finalizer goes.
+	DeletionDone DeletionStep = "Done"
+)
+
+// Leftovers is what exists of a control plane that is being deleted.
+type Leftovers struct {
+	// Workers, Pools and Machines are the names of worker Machines, MachinePools and control-plane Machines.
+	Workers, Pools, Machines []string
+	// Install are the ClusterDeployment and AgentClusterInstall that exist, as "<kind> <name>".
+	Install []string
+	// ImageSet is the name of the ClusterImageSet made for this control plane, or empty.
+	ImageSet string
+}
+
+// Next returns the state of the deletion, and the reason and message of the condition Deleting.
+func (l Leftovers) Next() (step DeletionStep, reason, message string) {
+	switch {
+	case len(l.Workers)+len(l.Pools) > 0:
+		return DeletionWaitForWorkers, controlplanev1.WaitingForWorkersDeletionReason,
+			"Waiting for the deletion of workers: " + summary(append(append([]string(nil), l.Workers...), l.Pools...))
+	case len(l.Machines) > 0:
+		return DeletionMachines, controlplanev1.WaitingForMachineDeletionReason, "Waiting for the deletion of Machines: " + summary(l.Machines)
+	case len(l.Install) > 0:
+		return DeletionInstall, controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of " + strings.Join(l.Install, " and ")
+	case l.ImageSet != "":
+		return DeletionImageSet, controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of ClusterImageSet " + l.ImageSet
+	default:
+		return DeletionDone, controlplanev1.DeletionCompletedReason, ""
+	}
+}
+
+// summary names at most three, sorted, and counts the rest, so that a message stays readable.
+func summary(names []string) string {
+	const shown = 3
+	sorted := append([]string(nil), names...)
+	sort.Strings(sorted)
+	if len(sorted) <= shown {
+		return strings.Join(sorted, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(sorted[:shown], ", "), len(sorted)-shown)
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	hiveagent "github.com/openshift/hive/apis/hive/v1/agent"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+const (
+	// defaultReleaseRepository is where the public release images are (DESIGN D10).
+	defaultReleaseRepository = "quay.io/openshift-release-dev/ocp-release"
+
+	// hostPrefixIPv4 and hostPrefixIPv6 are the sizes of a Node's part of the Pod network; the installer takes no other one for IPv6.
+	hostPrefixIPv4 = 23
+	hostPrefixIPv6 = 64
+
+	// attemptFirst is the number of the first installation.
+	attemptFirst = "1"
+)
+
+// Install is what the objects of one installation are made from.
+type Install struct {
+	// ControlPlane and Cluster are the owners.
+	ControlPlane *controlplanev1.OpenshiftAssistedControlPlane
+	Cluster      *clusterv1.Cluster
+	// Workers is the number of workers that Cluster API asks for.
+	Workers int
+}
+
+// Attempt is the number of the installation that a control plane wants, from its annotation; "1" when it has none (DESIGN D18).
+func Attempt(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
+	if attempt := controlPlane.Annotations[controlplanev1.InstallAttemptAnnotation]; attempt != "" {
+		return attempt
+	}
+	return attemptFirst
+}
+
+// ReleaseImage is the image that is installed when no ClusterImageSet is named: spec.release.image, or the public image of
+// spec.distributionVersion for the hosts' architecture (DESIGN D10).
+func ReleaseImage(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) string {
+	if spec.Release.Image != "" {
+		return spec.Release.Image
+	}
+	architecture := spec.OpenshiftAssistedConfigSpec.CPUArchitecture
+	if architecture == "" {
+		architecture = bootstrapv1.CPUArchitectureX86
+	}
+	return fmt.Sprintf("%s:%s-%s", defaultReleaseRepository, spec.DistributionVersion, architecture)
+}
+
+// OpenshiftClusterName is the name of the OpenShift cluster.
+func OpenshiftClusterName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
+	if spec.ClusterName != "" {
+		return spec.ClusterName
+	}
+	return cluster.Name
+}
+
+// APIName is the DNS name of the installed cluster's API, which its certificate is made for.
+func APIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
+	return "api." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
+}
+
+// PlatformOf is the platform of the cluster, with its default.
+func PlatformOf(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) controlplanev1.Platform {
+	switch {
+	case spec.Install.Platform != "":
+		return spec.Install.Platform
+	case ptr.Deref(spec.Replicas, 0) == 1:
+		return controlplanev1.PlatformNone
+	default:
+		return controlplanev1.PlatformBareMetal
+	}
+}
+
+// ImageSet is the ClusterImageSet of the control plane's own release image.
+func (i Install) ImageSet() *hivev1.ClusterImageSet {
+	return &hivev1.ClusterImageSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   ImageSetName(types.NamespacedName{Namespace: i.ControlPlane.Namespace, Name: i.ControlPlane.Name}),
+			Labels: OwnerLabels(i.ControlPlane),
+		},
+		Spec: hivev1.ClusterImageSetSpec{ReleaseImage: ReleaseImage(i.ControlPlane.Spec)},
+	}
+}
+
+// ClusterDeployment is the hive object that hosts are bound to (ASSISTED 1.4).
+func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
+	return &hivev1.ClusterDeployment{
+		ObjectMeta: i.meta(),
+		Spec: hivev1.ClusterDeploymentSpec{
+			ClusterName: OpenshiftClusterName(i.ControlPlane.Spec.Install, i.Cluster),
+			BaseDomain:  i.ControlPlane.Spec.Install.BaseDomain,
+			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{
+				Group:   hiveext.GroupVersion.Group,
+				Version: hiveext.GroupVersion.Version,
+				Kind:    "AgentClusterInstall",
+				Name:    i.ControlPlane.Name,
+			},
+			// hive requires a selector; the service ignores it, and hosts are bound one by one (ASSISTED 1.4).
+			Platform: hivev1.Platform{AgentBareMetal: &hiveagent.BareMetalPlatform{
+				AgentSelector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: i.Cluster.Name}},
+			}},
+			PullSecretRef: &corev1.LocalObjectReference{Name: i.ControlPlane.Spec.Install.PullSecretRef.Name},
+		},
+	}
+}
+
+// AgentClusterInstall is the held installation (DESIGN D8). It fails when the release cannot be installed on the platform.
+func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
+	spec := i.ControlPlane.Spec
+	platform := PlatformOf(spec)
+	meta := i.meta()
+	if platform == controlplanev1.PlatformBareMetal {
+		overrides, err := InstallConfigOverrides(spec.DistributionVersion)
+		if err != nil {
+			return nil, err
+		}
+		meta.Annotations[assisted.InstallConfigOverridesAnnotation] = overrides
+	}
+	replicas := int(ptr.Deref(spec.Replicas, 0))
+	return &hiveext.AgentClusterInstall{
+		ObjectMeta: meta,
+		Spec: hiveext.AgentClusterInstallSpec{
+			ClusterDeploymentRef: corev1.LocalObjectReference{Name: i.ControlPlane.Name},
+			ImageSetRef:          &hivev1.ClusterImageSetReference{Name: i.imageSetName()},
+			HoldInstallation:     true,
+			Networking:           i.networking(platform),
+			SSHPublicKey:         spec.Install.SSHAuthorizedKey,
+			APIVIPs:              spec.Install.APIVIPs,
+			IngressVIPs:          spec.Install.IngressVIPs,
+			PlatformType:         hiveext.PlatformType(platform),
+			ProvisionRequirements: hiveext.ProvisionRequirements{
+				ControlPlaneAgents: replicas,
+				WorkerAgents:       DayOne{Replicas: replicas, Workers: i.Workers}.workers(),
+			},
+		},
+	}, nil
+}
+
+func (i Install) imageSetName() string {
+	if name := i.ControlPlane.Spec.Release.ImageSetRef.Name; name != "" {
+		return name
+	}
+	return i.ImageSet().Name
+}
+
+// meta is the metadata of ClusterDeployment and AgentClusterInstall: both have the control plane's name, and the bootstrap provider finds
+// them by the Cluster's label.
+func (i Install) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:            i.ControlPlane.Name,
+		Namespace:       i.ControlPlane.Namespace,
+		Labels:          map[string]string{clusterv1.ClusterNameLabel: i.Cluster.Name},
+		Annotations:     map[string]string{controlplanev1.InstallAttemptAnnotation: Attempt(i.ControlPlane)},
+		OwnerReferences: []metav1.OwnerReference{ControllerReference(i.ControlPlane)},
+	}
+}
+
+func (i Install) networking(platform controlplanev1.Platform) hiveext.Networking {
+	networkType := i.ControlPlane.Spec.Install.Networking.NetworkType
+	if networkType == "" {
+		networkType = controlplanev1.NetworkTypeOVNKubernetes
+	}
+	networking := hiveext.Networking{
+		NetworkType:    string(networkType),
+		ServiceNetwork: i.Cluster.Spec.ClusterNetwork.Services.CIDRBlocks,
+	}
+	for _, cidr := range i.ControlPlane.Spec.Install.Networking.MachineNetwork {
+		networking.MachineNetwork = append(networking.MachineNetwork, hiveext.MachineNetworkEntry{CIDR: cidr})
+	}
+	for _, cidr := range i.Cluster.Spec.ClusterNetwork.Pods.CIDRBlocks {
+		networking.ClusterNetwork = append(networking.ClusterNetwork, hiveext.ClusterNetworkEntry{CIDR: cidr, HostPrefix: hostPrefix(cidr)})
+	}
+	if platform == controlplanev1.PlatformNone {
+		networking.UserManagedNetworking = ptr.To(true)
+	}
+	return networking
+}
+
+func hostPrefix(cidr string) int32 {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err == nil && prefix.Addr().Is6() {
+		return hostPrefixIPv6
+	}
+	return hostPrefixIPv4
+}
+
+// ControllerReference is the owner reference of everything that the control plane controls.
+func ControllerReference(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) metav1.OwnerReference {
+	return *metav1.NewControllerRef(controlPlane, controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlane"))
+}

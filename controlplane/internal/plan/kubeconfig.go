@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// RewriteKubeconfig makes the installer's kubeconfig usable from the management cluster: its server becomes the Cluster's control-plane
+// endpoint, "<host>:<port>", and the certificate is checked against apiName (api.<cluster>.<domain>) where the endpoint's host is another
+// one (DESIGN D11, CONTRACT CP-54). Only the current context is kept. It fails when the source is no kubeconfig, has no current context, or
+// is not self-contained.
+func RewriteKubeconfig(source []byte, endpointHost, endpoint, apiName string) ([]byte, error) {
+	config, err := clientcmd.Load(source)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be parsed") // The parser's error may quote credentials.
+	}
+	current, ok := config.Contexts[config.CurrentContext]
+	if !ok {
+		return nil, errors.New("the kubeconfig has no current context")
+	}
+	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
+	if cluster == nil || user == nil {
+		return nil, fmt.Errorf("context %s of the kubeconfig names a cluster or user that is not in it", config.CurrentContext)
+	}
+	if user.Exec != nil || user.AuthProvider != nil {
+		return nil, fmt.Errorf("user %s of the kubeconfig runs a command to log in: it must hold its credential", current.AuthInfo)
+	}
+	rewritten := cluster.DeepCopy()
+	rewritten.Server = "https://" + endpoint
+	rewritten.TLSServerName = ""
+	if endpointHost != apiName {
+		rewritten.TLSServerName = apiName
+	}
+	out := clientcmdapi.NewConfig()
+	out.Clusters[current.Cluster] = rewritten
+	out.AuthInfos[current.AuthInfo] = user
+	out.Contexts[config.CurrentContext] = current
+	out.CurrentContext = config.CurrentContext
+	data, err := clientcmd.Write(*out)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be encoded")
+	}
+	return data, nil
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/cluster-api/util/labels/format"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+const (
+	// maxNameLength is the longest name of an object.
+	maxNameLength = 253
+	// nameHashLength is the number of hexadecimal digits that keep shortened names apart.
+	nameHashLength = 16
+)
+
+// ImageSetName is the name of the cluster-scoped ClusterImageSet of a control plane: <namespace>.<name>, shortened with a hash past 253
+// characters. A namespace holds no dot, so a-b/c and a/b-c never meet (DESIGN D13).
+func ImageSetName(controlPlane types.NamespacedName) string {
+	full := controlPlane.Namespace + "." + controlPlane.Name
+	if len(full) <= maxNameLength {
+		return full
+	}
+	sum := sha256.Sum256([]byte(full))
+	prefix := strings.TrimRight(full[:maxNameLength-nameHashLength-1], ".-")
+	return prefix + "-" + hex.EncodeToString(sum[:])[:nameHashLength]
+}
+
+// OwnerLabels are the labels of cluster-scoped objects made for a control plane. Only objects with its UID are ever deleted (DESIGN D13).
+func OwnerLabels(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) map[string]string {
+	return map[string]string{
+		controlplanev1.OwnerNamespaceLabel: controlPlane.Namespace,
+		controlplanev1.OwnerNameLabel:      format.MustFormatValue(controlPlane.Name),
+		controlplanev1.OwnerUIDLabel:       string(controlPlane.UID),
+	}
+}
+
+// FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are no random: when the cache
+// does not show a Machine yet, it is asked for again under the same name, and the API server refuses (CONTRACT CP-36).
+func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []string {
+	var names []string
+	for ordinal := 0; len(names) < n; ordinal++ {
+		name := fmt.Sprintf("%s-%d", controlPlane, ordinal)
+		if !taken.Has(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

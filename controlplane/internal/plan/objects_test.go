@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+func controlPlane(replicas int32) *controlplanev1.OpenshiftAssistedControlPlane {
+	return &controlplanev1.OpenshiftAssistedControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp", UID: "uid"},
+		Spec: controlplanev1.OpenshiftAssistedControlPlaneSpec{
+			Replicas: &replicas, Version: "v1.33.4", DistributionVersion: "4.20.4",
+			MachineTemplate: controlplanev1.MachineTemplate{Spec: controlplanev1.MachineTemplateSpec{
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+					APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "Metal3MachineTemplate", Name: "t",
+				},
+			}},
+			Install: controlplanev1.InstallSpec{BaseDomain: "example.com"},
+		},
+	}
+}
+
+func TestReleaseImage(t *testing.T) {
+	tests := []struct {
+		name string
+		set  func(*controlplanev1.OpenshiftAssistedControlPlaneSpec)
+		want string
+	}{
+		{"the public image", func(*controlplanev1.OpenshiftAssistedControlPlaneSpec) {}, "quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64"},
+		{"of another architecture", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
+		}, "quay.io/openshift-release-dev/ocp-release:4.20.4-aarch64"},
+		{"the user's", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release.Image = "r.example.com/x:1" }, "r.example.com/x:1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cp := controlPlane(3)
+			tt.set(&cp.Spec)
+			if got := plan.ReleaseImage(cp.Spec); got != tt.want {
+				t.Errorf("ReleaseImage = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAgentClusterInstall(t *testing.T) {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"10.128.0.0/14", "fd01::/48"}
+	cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"172.30.0.0/16", "fd02::/112"}
+
+	ha := controlPlane(3)
+	ha.Spec.Install.APIVIPs, ha.Spec.Install.IngressVIPs = []string{"192.0.2.5"}, []string{"192.0.2.6"}
+	ha.Spec.Install.Networking.MachineNetwork = []string{"192.0.2.0/24"}
+	install, err := plan.Install{ControlPlane: ha, Cluster: cluster, Workers: 2}.AgentClusterInstall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if install.Annotations[assisted.InstallConfigOverridesAnnotation] == "" || install.Annotations[controlplanev1.InstallAttemptAnnotation] != "1" {
+		t.Errorf("annotations are %v", install.Annotations)
+	}
+	if !install.Spec.HoldInstallation || install.Spec.ProvisionRequirements != counts(3, 2) || install.Spec.PlatformType != "BareMetal" {
+		t.Errorf("spec is %+v", install.Spec)
+	}
+	networking := hiveext.Networking{
+		NetworkType: "OVNKubernetes", ServiceNetwork: []string{"172.30.0.0/16", "fd02::/112"},
+		MachineNetwork: []hiveext.MachineNetworkEntry{{CIDR: "192.0.2.0/24"}},
+		ClusterNetwork: []hiveext.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}, {CIDR: "fd01::/48", HostPrefix: 64}},
+	}
+	if diff := cmp.Diff(networking, install.Spec.Networking); diff != "" {
+		t.Errorf("networking (-want +got):\n%s", diff)
+	}
+
+	single, err := plan.Install{ControlPlane: controlPlane(1), Cluster: cluster, Workers: 2}.AgentClusterInstall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := single.Annotations[assisted.InstallConfigOverridesAnnotation]; ok {
+		t.Error("a single-node cluster has overrides")
+	}
+	if umn := single.Spec.Networking.UserManagedNetworking; umn == nil || !*umn || single.Spec.PlatformType != "None" ||
+		single.Spec.ProvisionRequirements != counts(1, 0) {
+		t.Errorf("single-node spec is %+v", single.Spec)
+	}
+}
+
+func TestMetadataPatch(t *testing.T) {
+	before := controlPlane(3)
+	before.Spec.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{
+		Labels: map[string]string{"keep": "1", "drop": "1"}, Annotations: map[string]string{"a": "1"},
+	}
+	objects := plan.MachineObjects{ControlPlane: before, ClusterName: "c", Name: "cp-0"}
+	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
+	machine.Labels["theirs"], machine.Annotations["theirs"] = "x", "x"
+	if patch := objects.MetadataPatch(machine); patch != nil {
+		t.Errorf("a new Machine is patched: %v", patch)
+	}
+
+	after := before.DeepCopy()
+	after.Spec.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{Labels: map[string]string{"keep": "2"}}
+	objects.ControlPlane = after
+	want := map[string]any{"metadata": map[string]any{
+		"labels":      map[string]any{"keep": "2", "drop": nil},
+		"annotations": map[string]any{"a": nil, controlplanev1.TemplateKeysAnnotation: `{"labels":["keep"]}`},
+	}}
+	if diff := cmp.Diff(want, objects.MetadataPatch(machine)); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+
+	after.Spec.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{}
+	want = map[string]any{"metadata": map[string]any{
+		"labels":      map[string]any{"keep": nil, "drop": nil},
+		"annotations": map[string]any{"a": nil, controlplanev1.TemplateKeysAnnotation: nil},
+	}}
+	if diff := cmp.Diff(want, objects.MetadataPatch(machine)); diff != "" {
+		t.Errorf("patch of an emptied template (-want +got):\n%s", diff)
+	}
+}
+
+func TestSpecPatch(t *testing.T) {
+	cp := controlPlane(3)
+	objects := plan.MachineObjects{ControlPlane: cp, ClusterName: "c", Name: "cp-0"}
+	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
+	if patch := objects.SpecPatch(machine); patch != nil {
+		t.Errorf("a new Machine is patched: %v", patch)
+	}
+	cp.Spec.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(60))
+	want := map[string]any{"spec": map[string]any{"deletion": map[string]any{
+		"nodeDrainTimeoutSeconds": new(int32(60)), "nodeVolumeDetachTimeoutSeconds": (*int32)(nil), "nodeDeletionTimeoutSeconds": new(int32(10)),
+	}}}
+	if diff := cmp.Diff(want, objects.SpecPatch(machine)); diff != "" {
+		t.Errorf("patch (-want +got):\n%s", diff)
+	}
+	machine.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(60))
+	cp.Spec.Version = "v1.33.4+abc"
+	if patch := objects.SpecPatch(machine); patch != nil {
+		t.Errorf("a version that no Node runs was written: %v", patch)
+	}
+	machine.Status.NodeInfo = machineOf("", "v1.33.4+abc").Status.NodeInfo
+	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"version": "v1.33.4+abc"}}, objects.SpecPatch(machine)); diff != "" {
+		t.Errorf("patch of the version (-want +got):\n%s", diff)
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	objects := plan.MachineObjects{ControlPlane: controlPlane(3), ClusterName: "c", Name: "cp-0"}
+	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
+	made := func(template string) metav1.Object {
+		return &metav1.ObjectMeta{Annotations: map[string]string{
+			clusterv1.TemplateClonedFromNameAnnotation:      template,
+			clusterv1.TemplateClonedFromGroupKindAnnotation: "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io",
+		}}
+	}
+	if got := objects.Differences(machine, made("t"), true); got != nil {
+		t.Errorf("an equal Machine differs: %v", got)
+	}
+	machine.Spec.Version = "v1.32.0"
+	want := []string{
+		"Version v1.32.0, v1.33.4 required",
+		"Infrastructure machine made from Metal3MachineTemplate.infrastructure.cluster.x-k8s.io old, Metal3MachineTemplate.infrastructure.cluster.x-k8s.io t required",
+		"OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec",
+	}
+	if diff := cmp.Diff(want, objects.Differences(machine, made("old"), false)); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// templateKeys is the value of TemplateKeysAnnotation. A record is needed because the manager's cache does not hold managedFields, so that
+// server-side apply could not tell without a request on every pass that there is nothing to do.
+type templateKeys struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// recordOf is the value of TemplateKeysAnnotation for a template's metadata; empty when it has neither labels nor annotations.
+func recordOf(template clusterv1.ObjectMeta) string {
+	if len(template.Labels) == 0 && len(template.Annotations) == 0 {
+		return ""
+	}
+	record, err := json.Marshal(templateKeys{
+		Labels:      slices.Sorted(maps.Keys(template.Labels)),
+		Annotations: slices.Sorted(maps.Keys(template.Annotations)),
+	})
+	if err != nil {
+		return "" // Lists of strings can always be encoded.
+	}
+	return string(record)
+}
+
+// MetadataPatch is the merge patch that brings labels and annotations of an object in line with the template, or nil when they are.
+func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
+	var old templateKeys
+	if err := json.Unmarshal([]byte(o.GetAnnotations()[controlplanev1.TemplateKeysAnnotation]), &old); err != nil {
+		old = templateKeys{} // There is no record, or somebody broke it: nothing is removed then.
+	}
+	metadata := map[string]any{}
+	if labels := mapPatch(o.GetLabels(), m.Labels(), old.Labels); len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	former := old.Annotations
+	if recordOf(m.ControlPlane.Spec.MachineTemplate.ObjectMeta) == "" {
+		former = append(slices.Clone(former), controlplanev1.TemplateKeysAnnotation)
+	}
+	if annotations := mapPatch(o.GetAnnotations(), m.Annotations(), former); len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	return map[string]any{"metadata": metadata}
+}
+
+// SpecPatch is the merge patch of the parts of a Machine's spec that change in place, or nil: the deletion time-outs, minReadySeconds, and
+// the version once its Node is known to run what the control plane asks for (CONTRACT CP-42, CP-44).
+func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
+	spec := map[string]any{}
+	if wanted := deletionOf(m.ControlPlane.Spec.MachineTemplate.Spec.Deletion); !equality.Semantic.DeepEqual(wanted, machine.Spec.Deletion) {
+		// Nulls, not absent fields: a merge patch leaves what it does not name.
+		spec["deletion"] = map[string]any{
+			"nodeDrainTimeoutSeconds":        wanted.NodeDrainTimeoutSeconds,
+			"nodeVolumeDetachTimeoutSeconds": wanted.NodeVolumeDetachTimeoutSeconds,
+			"nodeDeletionTimeoutSeconds":     wanted.NodeDeletionTimeoutSeconds,
+		}
+	}
+	if machine.DeletionTimestamp.IsZero() {
+		if ptr.Deref(machine.Spec.MinReadySeconds, -1) != 0 {
+			spec["minReadySeconds"] = 0
+		}
+		if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted && MachineVersion(machine) == wanted {
+			spec["version"] = wanted
+		}
+	}
+	if len(spec) == 0 {
+		return nil
+	}
+	return map[string]any{"spec": spec}
+}
+
+// mapPatch is the merge patch from have to wanted, which removes those of the former keys that are wanted no more.
+func mapPatch(have, wanted map[string]string, former []string) map[string]any {
+	patch := map[string]any{}
+	for key, value := range wanted {
+		if current, ok := have[key]; !ok || current != value {
+			patch[key] = value
+		}
+	}
+	for _, key := range former {
+		_, exists := have[key]
+		if _, keep := wanted[key]; exists && !keep {
+			patch[key] = nil
+		}
+	}
+	return patch
+}
+
+// Differences lists how a Machine differs from what the control plane asks for, in words and in a fixed order; it is up to date when there
+// are none (CONTRACT CP-45). infrastructure is nil while the infrastructure machine cannot be read; configEqual tells whether its config has
+// the spec that is asked for.
+func (m MachineObjects) Differences(machine *clusterv1.Machine, infrastructure metav1.Object, configEqual bool) []string {
+	var differences []string
+	if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted {
+		differences = append(differences, fmt.Sprintf("Version %s, %s required", machine.Spec.Version, wanted))
+	}
+	if infrastructure != nil {
+		ref := m.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
+		wanted := ref.Kind + "." + ref.APIGroup + " " + ref.Name
+		annotations := infrastructure.GetAnnotations()
+		have := annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] + " " + annotations[clusterv1.TemplateClonedFromNameAnnotation]
+		if have != wanted {
+			differences = append(differences, fmt.Sprintf("Infrastructure machine made from %s, %s required", have, wanted))
+		}
+	}
+	if !configEqual {
+		differences = append(differences, "OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec")
+	}
+	return differences
+}

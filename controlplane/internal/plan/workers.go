@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+)
+
+// WantedWorkers is the number of workers that Cluster API asks for: MachineDeployments, MachineSets without a MachineDeployment, and
+// standalone Machines. The lists hold the objects of one Cluster; what is being deleted does not count, and a missing replicas field is 1,
+// as Cluster API defaults it.
+func WantedWorkers(deployments []clusterv1.MachineDeployment, sets []clusterv1.MachineSet, machines []*clusterv1.Machine) int {
+	n := 0
+	for i := range deployments {
+		if deployments[i].DeletionTimestamp.IsZero() {
+			n += int(ptr.Deref(deployments[i].Spec.Replicas, 1))
+		}
+	}
+	for i := range sets {
+		if sets[i].DeletionTimestamp.IsZero() && !ownedByKind(&sets[i], "MachineDeployment") {
+			n += int(ptr.Deref(sets[i].Spec.Replicas, 1))
+		}
+	}
+	for _, m := range machines {
+		if m.DeletionTimestamp.IsZero() && !util.IsControlPlaneMachine(m) && !ownedByKind(m, "MachineSet") {
+			n++
+		}
+	}
+	return n
+}
+
+func ownedByKind(o metav1.Object, kind string) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.Kind == kind
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// maxNameLength leaves room for the ordinal in Machine names, which become hostnames: "-" and up to two digits of 63 characters (DESIGN D7).
+const maxNameLength = validation.DNS1123LabelMaxLength - 3
+
+// Setup adds the webhooks to a manager.
+func Setup(mgr ctrl.Manager) error {
+	err := ctrl.NewWebhookManagedBy(mgr, &controlplanev1.OpenshiftAssistedControlPlane{}).
+		WithDefaulter(&ControlPlane{}).
+		WithValidator(&ControlPlane{}).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("set up the webhooks of OpenshiftAssistedControlPlanes: %w", err)
+	}
+	err = ctrl.NewWebhookManagedBy(mgr, &controlplanev1.OpenshiftAssistedControlPlaneTemplate{}).
+		WithValidator(&ControlPlaneTemplate{}).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("set up the webhook of OpenshiftAssistedControlPlaneTemplates: %w", err)
+	}
+	return nil
+}
+
+// ControlPlane defaults and validates OpenshiftAssistedControlPlanes.
+type ControlPlane struct{}
+
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-controlplane-cluster-x-k8s-io-v1beta1-openshiftassistedcontrolplane,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,versions=v1beta1,name=default.openshiftassistedcontrolplane.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-controlplane-cluster-x-k8s-io-v1beta1-openshiftassistedcontrolplane,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,versions=v1beta1,name=validation.openshiftassistedcontrolplane.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+var (
+	_ admission.Defaulter[*controlplanev1.OpenshiftAssistedControlPlane] = &ControlPlane{}
+	_ admission.Validator[*controlplanev1.OpenshiftAssistedControlPlane] = &ControlPlane{}
+)
+
+// Default adds the leading v of spec.version, which Cluster API allows to leave out (CONTRACT CP-9).
+func (*ControlPlane) Default(_ context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+	if cp.Spec.Version != "" && !strings.HasPrefix(cp.Spec.Version, "v") {
+		cp.Spec.Version = "v" + cp.Spec.Version
+	}
+	return nil
+}
+
+// ValidateCreate refuses a control plane that cannot work.
+func (*ControlPlane) ValidateCreate(_ context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
+	return nil, refuse(cp, validateControlPlane(cp))
+}
+
+// ValidateUpdate refuses a control plane that cannot work. One that is being deleted is let go, whatever is wrong with it.
+func (*ControlPlane) ValidateUpdate(_ context.Context, _, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
+	if !cp.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return nil, refuse(cp, validateControlPlane(cp))
+}
+
+// ValidateDelete refuses nothing.
+func (*ControlPlane) ValidateDelete(context.Context, *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := validateName(cp.Name, field.NewPath("metadata", "name"))
+	errs = append(errs, validateInstall(cp.Spec.Install, spec.Child("install"))...)
+	errs = append(errs, validateTrustBundle(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
+	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)
+}
+
+// validateName checks the prefix of Machine names, which become hostnames.
+func validateName(name string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(path, name, "Machine names begin with it and become hostnames: "+problem))
+	}
+	if len(name) > maxNameLength {
+		errs = append(errs, field.Invalid(path, name, fmt.Sprintf("must be no more than %d characters: Machine names begin with it and become hostnames", maxNameLength)))
+	}
+	return errs
+}
+
+func refuse(cp *controlplanev1.OpenshiftAssistedControlPlane, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlane").GroupKind(), cp.Name, errs)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD.
+func validateInstall(install controlplanev1.InstallSpec, path *field.Path) field.ErrorList {
+	errs := validateVIPs(install.APIVIPs, path.Child("apiVIPs"))
+	errs = append(errs, validateVIPs(install.IngressVIPs, path.Child("ingressVIPs"))...)
+	errs = append(errs, validateVIPPairs(install, path.Child("ingressVIPs"))...)
+	networks, networkErrs := machineNetworks(install.Networking.MachineNetwork, path.Child("networking", "machineNetwork"))
+	errs = append(errs, networkErrs...)
+	if len(networks) == 0 {
+		return errs
+	}
+	errs = append(errs, validateInNetworks(install.APIVIPs, networks, path.Child("apiVIPs"))...)
+	return append(errs, validateInNetworks(install.IngressVIPs, networks, path.Child("ingressVIPs"))...)
+}
+
+// validateVIPs checks that two addresses are of two families.
+func validateVIPs(vips []string, path *field.Path) field.ErrorList {
+	if len(vips) != 2 {
+		return nil
+	}
+	first, second, ok := parsePair(vips[0], vips[1])
+	if ok && first.Is4() == second.Is4() {
+		return field.ErrorList{field.Invalid(path.Index(1), vips[1], "must be of another IP family than the first one: one IPv4 and one IPv6 address")}
+	}
+	return nil
+}
+
+// validateVIPPairs checks that the addresses of API and ingress are of the same families in the same order, and are different ones.
+func validateVIPPairs(install controlplanev1.InstallSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range min(len(install.APIVIPs), len(install.IngressVIPs)) {
+		api, ingress, ok := parsePair(install.APIVIPs[i], install.IngressVIPs[i])
+		switch {
+		case !ok: // The CRD refuses what is no address.
+		case api.Is4() != ingress.Is4():
+			errs = append(errs, field.Invalid(path.Index(i), install.IngressVIPs[i], fmt.Sprintf("must be of the same IP family as apiVIPs[%d]", i)))
+		case api == ingress:
+			errs = append(errs, field.Invalid(path.Index(i), install.IngressVIPs[i], fmt.Sprintf("must be another address than apiVIPs[%d]", i)))
+		}
+	}
+	return errs
+}
+
+func parsePair(a, b string) (first, second netip.Addr, ok bool) {
+	first, errFirst := netip.ParseAddr(a)
+	second, errSecond := netip.ParseAddr(b)
+	return first.Unmap(), second.Unmap(), errFirst == nil && errSecond == nil
+}
+
+// machineNetworks parses the networks and checks that two are of two families.
+func machineNetworks(cidrs []string, path *field.Path) ([]netip.Prefix, field.ErrorList) {
+	var networks []netip.Prefix
+	for _, cidr := range cidrs {
+		network, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return nil, nil // The CRD refuses what is no CIDR.
+		}
+		networks = append(networks, network)
+	}
+	if len(networks) == 2 && networks[0].Addr().Is4() == networks[1].Addr().Is4() {
+		return networks, field.ErrorList{field.Invalid(path.Index(1), cidrs[1], "must be of another IP family than the first one: one IPv4 and one IPv6 network")}
+	}
+	return networks, nil
+}
+
+// validateInNetworks checks that every address is in a machine network: the hosts announce it there.
+func validateInNetworks(vips []string, networks []netip.Prefix, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, vip := range vips {
+		addr, err := netip.ParseAddr(vip)
+		if err != nil {
+			continue
+		}
+		inside := false
+		var names []string
+		for _, network := range networks {
+			inside = inside || network.Contains(addr.Unmap())
+			names = append(names, network.String())
+		}
+		if !inside {
+			errs = append(errs, field.Invalid(path.Index(i), vip, "must be in networking.machineNetwork: "+strings.Join(names, ", ")))
+		}
+	}
+	return errs
+}
+
+// validateTrustBundle checks that every block of the bundle is a certificate that parses.
+func validateTrustBundle(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
+	path = path.Child("additionalTrustBundle")
+	rest := []byte(spec.AdditionalTrustBundle)
+	for n := 1; len(strings.TrimSpace(string(rest))) > 0; n++ {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d cannot be decoded: remove what is no certificate", n))}
+		}
+		if block.Type != "CERTIFICATE" {
+			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d is a %s, must be a CERTIFICATE", n, block.Type))}
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("certificate %d cannot be parsed: %v", n, err))}
+		}
+	}
+	return nil
+}

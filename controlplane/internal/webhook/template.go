@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// ControlPlaneTemplate validates OpenshiftAssistedControlPlaneTemplates, so that a ClusterClass fails when it is written and not when it is used.
+type ControlPlaneTemplate struct{}
+
+// +kubebuilder:webhook:verbs=create;update,path=/validate-controlplane-cluster-x-k8s-io-v1beta1-openshiftassistedcontrolplanetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanetemplates,versions=v1beta1,name=validation.openshiftassistedcontrolplanetemplate.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+
+var _ admission.Validator[*controlplanev1.OpenshiftAssistedControlPlaneTemplate] = &ControlPlaneTemplate{}
+
+// ValidateCreate refuses a template from which no working control plane can be made.
+func (*ControlPlaneTemplate) ValidateCreate(_ context.Context, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+	return nil, validateTemplate(t)
+}
+
+// ValidateUpdate refuses a template from which no working control plane can be made. One that is being deleted is let go.
+func (*ControlPlaneTemplate) ValidateUpdate(_ context.Context, _, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+	if !t.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return nil, validateTemplate(t)
+}
+
+// ValidateDelete refuses nothing.
+func (*ControlPlaneTemplate) ValidateDelete(context.Context, *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) error {
+	path := field.NewPath("spec", "template")
+	spec := t.Spec.Template.Spec
+	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
+	errs = append(errs, validateInstall(spec.Install, path.Child("spec", "install"))...)
+	errs = append(errs, validateTrustBundle(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
+	errs = append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlaneTemplate").GroupKind(), t.Name, errs)
+}

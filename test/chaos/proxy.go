@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chaos kills managers at exact points. A manager under test reaches the API server through a Proxy, which knows of every write
+// when the API server has carried it out and the manager has not heard of it: the worst moment to die.
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const headerTimeout = 10 * time.Second
+
+// ignoredResources are written by every manager all the time and hold no state of ours.
+var ignoredResources = sets.New("leases", "tokenreviews", "subjectaccessreviews", "events")
+
+var writeVerbs = sets.New("create", "update", "patch", "delete")
+
+// Write is a request of the manager that the API server has carried out.
+type Write struct {
+	// Verb is create, update, patch or delete.
+	Verb string
+	// Resource is the plural name of the kind, with the subresource if there is one, such as machines/status.
+	Resource string
+	// Name of the object; empty for a create.
+	Name string
+}
+
+// String is "<verb> <resource>", the same for every object.
+func (w Write) String() string { return w.Verb + " " + w.Resource }
+
+// Proxy stands between a manager and the API server and acts for the manager's identity.
+type Proxy struct {
+	server *http.Server
+	url    string
+	info   request.RequestInfoFactory
+	user   string
+	groups []string
+
+	mu      sync.Mutex
+	onWrite func(Write) bool
+}
+
+// NewProxy starts a proxy on loopback. config is the administrator's; requests are made as user and groups by impersonation. onWrite is
+// called, one write at a time, when a write was carried out; if it returns true the manager never hears of it: its connection is cut.
+func NewProxy(config *rest.Config, user string, groups []string, onWrite func(Write) bool) (*Proxy, error) {
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, fmt.Errorf("parse the API server's address: %w", err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the API server: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen on loopback: %w", err)
+	}
+	p := &Proxy{
+		url: "http://" + listener.Addr().String(), user: user, groups: groups, onWrite: onWrite,
+		info: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
+	}
+	p.server = &http.Server{ReadHeaderTimeout: headerTimeout, Handler: &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { p.rewrite(r, target) },
+		Transport:      transport,
+		FlushInterval:  -1, // Watches are streams.
+		ModifyResponse: p.observe,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}}
+	go func() {
+		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			panic(fmt.Sprintf("chaos proxy: %v", err))
+		}
+	}()
+	return p, nil
+}
+
+// Close ends the proxy and every connection through it.
+func (p *Proxy) Close() error { return p.server.Close() }
+
+// WriteKubeconfig writes a kubeconfig that leads to the proxy.
+func (p *Proxy) WriteKubeconfig(path string) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["chaos"] = &clientcmdapi.Cluster{Server: p.url}
+	config.Contexts["chaos"] = &clientcmdapi.Context{Cluster: "chaos"}
+	config.CurrentContext = "chaos"
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("encode kubeconfig: %w", err)
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+func (p *Proxy) rewrite(r *httputil.ProxyRequest, target *url.URL) {
+	r.SetURL(target)
+	r.Out.Header.Set("Impersonate-User", p.user)
+	for _, group := range p.groups {
+		r.Out.Header.Add("Impersonate-Group", group)
+	}
+}
+
+// errCut ends a response that the manager must not see.
+var errCut = errors.New("cut")
+
+// observe reports a write that was carried out.
+func (p *Proxy) observe(response *http.Response) error {
+	write, ok := p.writeOf(response)
+	if !ok {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.onWrite(write) {
+		return errCut
+	}
+	return nil
+}
+
+// writeOf tells which write a response answers; ok is false for reads, failures and what is ignored.
+func (p *Proxy) writeOf(response *http.Response) (write Write, ok bool) {
+	info, err := p.info.NewRequestInfo(response.Request)
+	if err != nil || !info.IsResourceRequest || response.StatusCode >= http.StatusBadRequest {
+		return Write{}, false
+	}
+	if ignoredResources.Has(info.Resource) || !writeVerbs.Has(info.Verb) {
+		return Write{}, false
+	}
+	resource := info.Resource
+	if info.Subresource != "" {
+		resource += "/" + info.Subresource
+	}
+	return Write{Verb: info.Verb, Resource: resource, Name: info.Name}, true
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// maxAuditLine is the longest line of an audit log, 16 MiB; an event of level Metadata has some kilobytes.
+const maxAuditLine = 16 << 20
+
+// housekeeping are resources whose writes say nothing about reconciling: leader election, and the authentication and
+// authorization of scrapes.
+var housekeeping = []string{"leases", "tokenreviews", "subjectaccessreviews"}
+
+// Write is one kind of write of one user in an audit log, and how often it happened. A refused one counts too.
+type Write struct {
+	Verb, Resource string
+	Count          int
+}
+
+// Writes counts the writes of a user in the apiserver's audit log (localcontrolplane.ControlPlane.AuditLog), most
+// frequent first. Housekeeping (Leases, TokenReviews, SubjectAccessReviews) is left out.
+func Writes(auditLog, user string) ([]Write, error) {
+	counts := map[Write]int{}
+	err := readAudit(auditLog, func(event *auditv1.Event) {
+		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(housekeeping, event.ObjectRef.Resource) {
+			return
+		}
+		resource := event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			resource += "/" + event.ObjectRef.Subresource
+		}
+		counts[Write{Verb: event.Verb, Resource: resource}]++
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Write, 0, len(counts))
+	for write, count := range counts {
+		write.Count = count
+		out = append(out, write)
+	}
+	slices.SortFunc(out, func(a, b Write) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Verb, b.Verb))
+	})
+	return out, nil
+}
+
+// readAudit calls visit for every complete event of the log, which may still be written to.
+func readAudit(path string, visit func(*auditv1.Event)) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxAuditLine)
+	for lines.Scan() {
+		event := &auditv1.Event{}
+		if json.Unmarshal(lines.Bytes(), event) == nil {
+			visit(event)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("cannot read the audit log: %w", err)
+	}
+	return nil
+}
+
+// writeAudit writes a table of what both managers wrote.
+func (w *World) writeAudit(out io.Writer, machines int) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MANAGER\tWRITES\tPER MACHINE\tOF WHICH")
+	for _, manager := range []struct{ name, user string }{{"bootstrap", w.Bootstrap.User}, {"control plane", w.ControlPlane.User}} {
+		writes, err := Writes(w.Management.AuditLog(), manager.user)
+		if err != nil {
+			return err
+		}
+		total, parts := 0, []string{}
+		for _, write := range writes {
+			total += write.Count
+			parts = append(parts, fmt.Sprintf("%d %s %s", write.Count, write.Verb, write.Resource))
+		}
+		fmt.Fprintf(table, "%s\t%d\t%.1f\t%s\n", manager.name, total, float64(total)/float64(max(machines, 1)), strings.Join(parts, ", "))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("cannot write the API writes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sandbox installs an OpenShift cluster on hosts that do not exist, from a template to Available, adds a worker,
+// and deletes it again, in a management cluster of its own. Its exit code is 0 only if every step was verified.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+func main() {
+	// The simulators' logs are of use only to who works on them.
+	ctrl.SetLogger(klog.Background())
+	klog.LogToStderr(false)
+	klog.SetOutput(discard{})
+	opts, err := parse(os.Args[1:])
+	if err != nil {
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = sandbox.Run(ctx, opts)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		os.Exit(1)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(data []byte) (int, error) { return len(data), nil }
+
+func parse(args []string) (sandbox.Options, error) {
+	opts := sandbox.Options{Output: os.Stdout}
+	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
+	topology := flags.String("topology", string(sandbox.HA), fmt.Sprintf("shape of the cluster, one of %v", sandbox.Topologies()))
+	workers := flags.Int("workers", -1, "number of workers; -1 is the topology's own number")
+	flags.BoolVar(&opts.Hold, "hold", false, "leave everything running after the installation, until Ctrl-C")
+	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong, see -faults")
+	flags.BoolVar(&opts.Retry, "retry", false, "ask for another attempt after a reported failure of the installation, and verify that")
+	flags.Float64Var(&opts.Speed, "speed", 1, "how fast simulated time passes")
+	flags.StringVar(&opts.Template, "template", "", "template to apply instead of the topology's own")
+	flags.StringVar(&opts.Out, "out", "out", "folder for the timeline and the kubeconfigs")
+	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	opts.Topology = sandbox.Topology(*topology)
+	if *workers >= 0 {
+		opts.Workers = workers
+	}
+	return opts, nil
+}

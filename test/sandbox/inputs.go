@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	simmetal3 "github.com/capi-openshift/agent-providers/test/sim/metal3"
+)
+
+const (
+	// PullSecretName is the Secret of CreateInputs that the templates use by default.
+	PullSecretName = "pull-secret"
+
+	// hostNetwork is where the hosts' addresses are, from 192.0.2.10 on (TEST-NET-1).
+	hostNetwork   = "192.0.2."
+	firstHostByte = 10
+	// maxHosts keeps addresses within one byte.
+	maxHosts = 200
+
+	hostsTimeout = time.Minute
+)
+
+// CreateInputs makes what the user brings: the namespace, the pull secret, and BareMetalHosts host-0 … host-<hosts-1>
+// with their BMC Secrets. It returns when all of them are available.
+func (w *World) CreateInputs(ctx context.Context, namespace string, hosts int) error {
+	if hosts > maxHosts {
+		return fmt.Errorf("%d hosts are too many, at most %d", hosts, maxHosts)
+	}
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: PullSecretName},
+			Type:       corev1.SecretTypeDockerConfigJson,
+			StringData: map[string]string{corev1.DockerConfigJsonKey: `{"auths":{"registry.invalid":{"auth":"c2FuZGJveDpzYW5kYm94"}}}`},
+		},
+	}
+	for i := range hosts {
+		objects = append(objects, newHost(namespace, i)...)
+	}
+	for _, object := range objects {
+		if err := w.Client.Create(ctx, object); err != nil {
+			return fmt.Errorf("cannot create %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
+		}
+	}
+	return w.Watch.Await(ctx, hostsTimeout, "the BareMetalHosts to become available", w.HostsAvailable(namespace, hosts))
+}
+
+func newHost(namespace string, i int) []client.Object {
+	name := fmt.Sprintf("host-%d", i)
+	return []client.Object{
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-bmc"},
+			StringData: map[string]string{"username": "admin", "password": "admin"},
+		},
+		&bmov1alpha1.BareMetalHost{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: bmov1alpha1.BareMetalHostSpec{
+				BootMACAddress: fmt.Sprintf("52:54:00:00:00:%02x", i),
+				BMC: bmov1alpha1.BMCDetails{
+					Address:         "redfish-virtualmedia+http://bmc.invalid/redfish/v1/Systems/" + name,
+					CredentialsName: name + "-bmc",
+				},
+				AutomatedCleaningMode: bmov1alpha1.CleaningModeDisabled,
+			},
+		},
+	}
+}
+
+// inspectedHardware gives a host an IP address that follows from its MAC address.
+func inspectedHardware(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
+	hardware := simmetal3.DefaultHardware(host)
+	var index int
+	if _, err := fmt.Sscanf(host.Spec.BootMACAddress, "52:54:00:00:00:%02x", &index); err == nil {
+		hardware.NIC[0].IP = fmt.Sprintf("%s%d", hostNetwork, firstHostByte+index)
+	}
+	return hardware
+}
+
+// HostsAvailable checks that the namespace has this many BareMetalHosts and that all are available, consumed by nobody
+// and without an image.
+func (w *World) HostsAvailable(namespace string, hosts int) Check {
+	return func(ctx context.Context) (string, error) {
+		list := &bmov1alpha1.BareMetalHostList{}
+		if err := w.Watch.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return "", err
+		}
+		var busy []error
+		for i := range list.Items {
+			host := &list.Items[i]
+			if host.Status.Provisioning.State != bmov1alpha1.StateAvailable || host.Spec.ConsumerRef != nil || host.Spec.Image != nil {
+				busy = append(busy, fmt.Errorf("BareMetalHost %s is %q %s", host.Name, host.Status.Provisioning.State, host.Status.ErrorMessage))
+			}
+		}
+		if len(list.Items) != hosts {
+			busy = append(busy, fmt.Errorf("there are %d BareMetalHosts of %d", len(list.Items), hosts))
+		}
+		return text(errors.Join(busy...)), nil
+	}
+}
+
+// text is an error's message, or "" for none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// lineWriter makes lines of the narrator out of what is written.
+type lineWriter struct{ narrator *narrator }
+
+func (w lineWriter) Write(data []byte) (int, error) {
+	for line := range strings.Lines(string(data)) {
+		w.narrator.printf("%s", strings.TrimRight(line, "\n"))
+	}
+	return len(data), nil
+}
+
+// report shows the cluster, where the time went, what the managers wrote, and how to look further.
+func (r *run) report(ctx context.Context) error {
+	r.timeline.enterPhase("")
+	description, err := r.world.Describe(ctx, runNamespace, runCluster)
+	if err != nil {
+		return err
+	}
+	admin, err := os.ReadFile(r.world.Management.AdminKubeconfig())
+	if err != nil {
+		return fmt.Errorf("cannot read the management cluster's kubeconfig: %w", err)
+	}
+	management := r.outFile("kubeconfig-management")
+	if err := os.WriteFile(management, admin, 0o600); err != nil {
+		return fmt.Errorf("cannot write the management cluster's kubeconfig: %w", err)
+	}
+	svg := r.outFile("timeline.svg")
+	out := r.opts.Output
+	return errors.Join(
+		section(out, "clusterctl describe cluster "+runCluster, func(out io.Writer) error {
+			_, err := io.WriteString(out, description)
+			return err
+		}),
+		section(out, "Machines, seconds since the start (chart: "+svg+")", r.timeline.WriteText),
+		section(out, "Elapsed time", r.timeline.WriteSpans),
+		section(out, "API writes of the managers", func(out io.Writer) error { return r.world.writeAudit(out, r.request.Machines()) }),
+		section(out, "While it runs", func(out io.Writer) error {
+			_, err := fmt.Fprintf(out, "kubectl --kubeconfig %s -n %s get clusters,machines,oacp,oac,bmh,agents\nkubectl --kubeconfig %s get nodes\n",
+				management, runNamespace, r.outFile("kubeconfig-"+runCluster))
+			return err
+		}),
+		r.writeFile("timeline.txt", r.timeline.WriteText), r.writeFile("timeline.svg", r.timeline.WriteSVG),
+	)
+}
+
+func section(out io.Writer, title string, write func(io.Writer) error) error {
+	if _, err := fmt.Fprintf(out, "\n%s\n%s\n", title, strings.Repeat("-", len(title))); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	if err := write(out); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	return nil
+}
+
+func (r *run) writeFile(name string, write func(io.Writer) error) (err error) {
+	file, err := os.Create(r.outFile(name))
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return write(file)
+}
+
+// explain shows where a failed run stands, for as far as it can be read. ctx may be over already.
+func (r *run) explain(ctx context.Context) {
+	if r.world == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), describeTimeout)
+	defer cancel()
+	description, err := r.world.Describe(ctx, runNamespace, runCluster)
+	if err != nil {
+		description = err.Error() + "\n"
+	}
+	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)
+	logs, err := r.keepLogs()
+	if err != nil {
+		fmt.Fprintln(r.opts.Output, "the logs are lost:", err)
+		return
+	}
+	fmt.Fprintf(r.opts.Output, "The logs of all processes are in %s\n", logs)
+}
+
+// keepLogs copies the logs out of the management cluster's folder, which goes with it.
+func (r *run) keepLogs() (string, error) {
+	target := r.outFile("logs")
+	if err := os.RemoveAll(target); err != nil {
+		return "", fmt.Errorf("cannot remove old logs: %w", err)
+	}
+	if err := os.CopyFS(target, os.DirFS(r.world.Management.Dir()+"/logs")); err != nil {
+		return "", fmt.Errorf("cannot keep the logs: %w", err)
+	}
+	return target, nil
+}

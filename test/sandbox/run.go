@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	runNamespace = "demo"
+	runCluster   = "demo"
+	runAddress   = "127.10.1.5"
+
+	// The time-outs are for times at speed 1 on a loaded machine with two cores, and are longer when time runs slower.
+	installTimeout = 4 * time.Minute
+	settleTimeout  = time.Minute
+	deleteTimeout  = 2 * time.Minute
+	reportTimeout  = 2 * time.Minute
+	// describeTimeout bounds the last look at a cluster, after a step has failed or was interrupted.
+	describeTimeout = 20 * time.Second
+)
+
+// Options are the settings of a Run.
+type Options struct {
+	// Topology of the cluster. Default: HA.
+	Topology Topology
+	// Workers is the number of worker Machines. Default: two for HA, none otherwise.
+	Workers *int
+	// Hold leaves everything running after the cluster was verified, until ctx ends, instead of deleting the cluster.
+	Hold bool
+	// Fault names what goes wrong; see Faults. Retry asks for another attempt after a reported failure of the installation.
+	Fault string
+	Retry bool
+	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
+	Speed float64
+	// Template is the path of another template than the topology's.
+	Template string
+	// Out is the folder that gets the timeline and the kubeconfigs. It is made when missing.
+	Out string
+	// Output gets the progress and the report.
+	Output io.Writer
+}
+
+// run is one Run.
+type run struct {
+	opts     Options
+	request  ClusterRequest
+	cluster  types.NamespacedName
+	hosts    int
+	fault    *Fault
+	world    *World
+	narrator *narrator
+	timeline *Timeline
+	before   *Snapshot
+}
+
+// Run brings up a World, takes a cluster from nothing to Available, adds a worker, reports, and deletes the cluster until
+// nothing is left. It returns nil when every step was verified, and otherwise an error that says what was not.
+func Run(ctx context.Context, opts Options) (err error) {
+	r, err := newRun(opts)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(opts.Out, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder for the results: %w", err)
+	}
+	defer func() {
+		if r.world != nil {
+			err = errors.Join(err, r.world.Stop())
+		}
+	}()
+	for _, step := range r.steps() {
+		r.narrator.printf("== %s", step.name)
+		if err := r.timeline.step(step.name, func() error { return step.do(ctx) }); err != nil {
+			r.explain(ctx)
+			return fmt.Errorf("step %q failed: %w", step.name, err)
+		}
+	}
+	r.narrator.printf("== every step was verified")
+	return nil
+}
+
+func newRun(opts Options) (*run, error) {
+	if opts.Topology == "" {
+		opts.Topology = HA
+	}
+	if opts.Speed <= 0 {
+		opts.Speed = 1
+	}
+	r := &run{opts: opts, cluster: types.NamespacedName{Namespace: runNamespace, Name: runCluster}, timeline: newTimeline()}
+	r.narrator = newNarrator(opts.Output, r.timeline)
+	r.request = ClusterRequest{
+		Namespace: runNamespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
+		Workers: ptr.Deref(opts.Workers, shapes[opts.Topology].workers), Address: runAddress,
+	}
+	if err := r.request.validate(); err != nil {
+		return nil, err
+	}
+	if opts.Fault != "" {
+		fault, err := faultNamed(opts.Fault)
+		if err != nil {
+			return nil, err
+		}
+		r.fault, r.request.Variables = fault, fault.Variables
+		if fault.NeedsWorker && r.request.Workers == 0 {
+			return nil, fmt.Errorf("fault %s needs a worker: choose another topology or more workers", fault.Name)
+		}
+	}
+	r.hosts = r.request.Machines()
+	if r.scales() {
+		r.hosts++
+	}
+	return r, nil
+}
+
+// scales says whether a worker is added after the installation. A single-node cluster's workers are all added so.
+func (r *run) scales() bool { return r.opts.Topology == HA }
+
+// step is a part of a Run that is verified when do returns nil.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+func (r *run) steps() []step {
+	steps := []step{
+		{"management cluster", r.startWorld},
+		{"snapshot", r.takeSnapshot},
+		{"apply the template", r.apply},
+	}
+	if r.fault != nil && r.fault.Report != nil {
+		steps = append(steps, step{"report of " + r.fault.Name, r.reportFault})
+		if !r.opts.Retry {
+			return steps
+		}
+		steps = append(steps, step{"retry", r.retry})
+	}
+	steps = append(steps,
+		step{"install", r.install},
+		step{"verify", r.verify},
+	)
+	if r.scales() {
+		steps = append(steps, step{"add a worker", r.scaleUp})
+	}
+	steps = append(steps, step{"report", r.report})
+	if r.opts.Hold {
+		return append(steps, step{"hold", r.hold})
+	}
+	return append(steps, step{"delete", r.delete}, step{"compare with the snapshot", r.compare})
+}
+
+func (r *run) slower(d time.Duration) time.Duration {
+	return max(d, scaled(d, r.opts.Speed))
+}
+
+func (r *run) startWorld(ctx context.Context) error {
+	var err error
+	r.world, err = NewWorld(ctx, WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed})
+	if err != nil {
+		return err
+	}
+	r.world.Watch.OnChange(r.narrator.observe)
+	return r.world.CreateInputs(ctx, runNamespace, r.hosts)
+}
+
+func (r *run) takeSnapshot(ctx context.Context) error {
+	var err error
+	r.before, err = TakeSnapshot(ctx, r.world.Management.Admin())
+	return err
+}
+
+func (r *run) apply(ctx context.Context) error {
+	if r.fault != nil {
+		r.fault.Inject(ctx, &FaultScene{World: r.world, Cluster: r.cluster, Hosts: r.hosts, Speed: r.opts.Speed, printf: r.narrator.printf})
+	}
+	return r.world.ApplyCluster(ctx, r.request)
+}
+
+func (r *run) install(ctx context.Context) error {
+	return r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.request.Machines()))
+}
+
+// verify checks everything about the cluster that a user may rely on.
+func (r *run) verify(ctx context.Context) error {
+	machines := r.request.Machines()
+	settled := all(
+		r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines),
+	)
+	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
+		return err
+	}
+	agents, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	kubeconfig := r.outFile("kubeconfig-" + runCluster)
+	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
+		return err
+	}
+	if err := r.world.VerifyNodes(ctx, r.cluster, kubeconfig); err != nil {
+		return err
+	}
+	if r.opts.Topology != SNO {
+		return nil
+	}
+	return r.verifyWorkersDayTwo(ctx, agents)
+}
+
+// verifyWorkersDayTwo checks that all workers of a single-node cluster joined after its installation.
+func (r *run) verifyWorkersDayTwo(ctx context.Context, agents map[string]string) error {
+	machines, err := r.world.Machines(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range machines {
+		if _, controlPlane := machines[i].Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
+			errs = append(errs, r.world.VerifyDayTwo(ctx, r.cluster, agents[machines[i].Name]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// scaleUp adds a worker to the MachineDeployment and checks that it joins as day 2.
+func (r *run) scaleUp(ctx context.Context) error {
+	before, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	list := &clusterv1.MachineDeploymentList{}
+	if err := r.world.Client.List(ctx, list, ofCluster(r.cluster)...); err != nil {
+		return fmt.Errorf("cannot list the MachineDeployments: %w", err)
+	}
+	if len(list.Items) != 1 {
+		return fmt.Errorf("the cluster has %d MachineDeployments, want one", len(list.Items))
+	}
+	deployment := &list.Items[0]
+	patch := client.MergeFrom(deployment.DeepCopy())
+	deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1)
+	if err := r.world.Client.Patch(ctx, deployment, patch); err != nil {
+		return fmt.Errorf("cannot scale MachineDeployment %s: %w", deployment.Name, err)
+	}
+	r.request.Workers++
+	if err := r.install(ctx); err != nil {
+		return err
+	}
+	if err := r.verify(ctx); err != nil {
+		return err
+	}
+	after, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	for machine, agent := range after {
+		if before[machine] != "" {
+			continue
+		}
+		if err := r.world.VerifyDayTwo(ctx, r.cluster, agent); err != nil {
+			return err
+		}
+		r.narrator.printf("Machine %s joined as day 2", machine)
+	}
+	return nil
+}
+
+func (r *run) delete(ctx context.Context) error {
+	r.timeline.enterPhase("")
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = r.cluster.Namespace, r.cluster.Name
+	if err := r.world.Client.Delete(ctx, cluster); err != nil {
+		return fmt.Errorf("cannot delete Cluster %s: %w", r.cluster, err)
+	}
+	gone := all(r.world.Gone(r.cluster), r.world.HostsAvailable(runNamespace, r.hosts))
+	return r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone)
+}
+
+// compare waits until the garbage collector has caught up, and fails with what is left.
+func (r *run) compare(ctx context.Context) error {
+	return r.world.Watch.Await(ctx, settleTimeout, "nothing to be left", func(ctx context.Context) (string, error) {
+		after, err := TakeSnapshot(ctx, r.world.Management.Admin())
+		if err != nil {
+			return "", err
+		}
+		return text(r.before.Compare(after)), nil
+	})
+}
+
+func (r *run) hold(ctx context.Context) error {
+	r.narrator.printf("everything stays until you press Ctrl-C")
+	<-ctx.Done()
+	return nil
+}
+
+func (r *run) outFile(name string) string { return filepath.Join(r.opts.Out, name) }

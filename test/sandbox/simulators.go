@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	simmetal3 "github.com/capi-openshift/agent-providers/test/sim/metal3"
+	"github.com/capi-openshift/agent-providers/test/sim/workload"
+)
+
+const (
+	// simulatorUser is the simulators' name in the audit log.
+	simulatorUser  = "simulators"
+	simulatorGroup = "system:masters"
+	simulatorQPS   = 200
+	simulatorBurst = 400
+
+	apiDelay   = 500 * time.Millisecond
+	joinDelay  = 300 * time.Millisecond
+	readyDelay = 500 * time.Millisecond
+)
+
+// simulators play everything that needs metal. They run in one controller manager with an identity of their own.
+type simulators struct {
+	metal3   *simmetal3.Simulator
+	assisted *assisted.Simulator
+	workload *workload.Manager
+
+	stop context.CancelFunc
+	done chan error
+
+	mu       sync.Mutex
+	hardware func(*bmov1alpha1.BareMetalHost, assisted.HostHardware) assisted.HostHardware
+}
+
+// startSimulators starts the simulators; they end with stopAll.
+func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*simulators, error) {
+	mgr, err := simulatorManager(cp)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulators{done: make(chan error, 1)}
+	speed := opts.speed()
+	s.workload = workload.New(workload.Local(cp), workload.Options{
+		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
+		KubeletVersion: KubernetesVersion, Version: OpenShiftVersion,
+		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
+	})
+	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: inspectedHardware}); err != nil {
+		return nil, err
+	}
+	s.assisted = assisted.New(assisted.Options{
+		Durations: assisted.DefaultDurations().Scale(speed), Workload: s.workload, Hardware: s.hardwareOf,
+	})
+	if err := s.assisted.SetupWithManager(mgr); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(manager.RunnableFunc(s.workload.Start)); err != nil {
+		return nil, fmt.Errorf("cannot add the simulator of installed clusters: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() { s.done <- mgr.Start(ctx) }()
+	select {
+	case <-mgr.Elected():
+		return s, nil
+	case err := <-s.done:
+		stop()
+		return nil, fmt.Errorf("the simulators ended: %w", err)
+	}
+}
+
+func simulatorManager(cp *localcontrolplane.ControlPlane) (ctrl.Manager, error) {
+	kubeconfig, err := cp.Kubeconfig(simulatorUser, simulatorGroup)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the simulators' kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst, config.UserAgent = simulatorQPS, simulatorBurst, "sandbox-simulators"
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{assisted.AddToScheme, clusterv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("cannot register the simulators' API types: %w", err)
+		}
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		return nil, fmt.Errorf("cannot create the simulators' manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// reportFailures tells of failures of the installed clusters. A cluster whose API is coming up fails for moments, as it
+// should, and says the same thing again and again.
+func reportFailures(opts WorldOptions) func(types.NamespacedName, error) {
+	var mu sync.Mutex
+	last := map[types.NamespacedName]string{}
+	return func(cluster types.NamespacedName, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if last[cluster] == err.Error() {
+			return
+		}
+		last[cluster] = err.Error()
+		opts.printf("simulator of cluster %s: %s", cluster, strings.TrimSpace(err.Error()))
+	}
+}
+
+func scaled(d time.Duration, speed float64) time.Duration {
+	return time.Duration(float64(d) / speed)
+}
+
+// hardwareOf is what a host's agent reports: what was inspected, unless a fault says otherwise.
+func (s *simulators) hardwareOf(host *bmov1alpha1.BareMetalHost) assisted.HostHardware {
+	s.mu.Lock()
+	change := s.hardware
+	s.mu.Unlock()
+	hardware := assisted.HardwareOf(host)
+	if change != nil {
+		return change(host, hardware)
+	}
+	return hardware
+}
+
+// setHardware makes change the last word on what the hosts that boot from now on report.
+func (s *simulators) setHardware(change func(*bmov1alpha1.BareMetalHost, assisted.HostHardware) assisted.HostHardware) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hardware = change
+}
+
+func (s *simulators) stopAll() error {
+	s.stop()
+	if err := <-s.done; err != nil {
+		return fmt.Errorf("the simulators ended with an error: %w", err)
+	}
+	return nil
+}

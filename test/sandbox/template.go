@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+)
+
+// Topology is the shape of a cluster.
+type Topology string
+
+const (
+	// HA is three control-plane hosts and workers.
+	HA Topology = "ha"
+	// Compact is three control-plane hosts that run workloads too.
+	Compact Topology = "compact"
+	// SNO is a single-node cluster; workers join after the installation.
+	SNO Topology = "sno"
+)
+
+// Topologies returns every topology.
+func Topologies() []Topology { return []Topology{HA, Compact, SNO} }
+
+// shape is what the templates do not say themselves.
+type shape struct {
+	template     string
+	controlPlane int
+	workers      int
+}
+
+var shapes = map[Topology]shape{
+	HA:      {template: "templates/cluster-template.yaml", controlPlane: 3, workers: 2},
+	Compact: {template: "templates/cluster-template-compact.yaml", controlPlane: 3},
+	SNO:     {template: "templates/cluster-template-sno.yaml", controlPlane: 1},
+}
+
+// ClusterRequest is a cluster that a user asks for.
+type ClusterRequest struct {
+	// Namespace and Name of the Cluster. The namespace and its inputs must exist; see World.CreateInputs.
+	Namespace, Name string
+	// Topology decides the template and the number of control-plane hosts.
+	Topology Topology
+	// Template is the path of another template, absolute or relative to the repository's root. Default: the topology's.
+	Template string
+	// Workers is the number of worker Machines; always 0 for Compact.
+	Workers int
+	// Address is the loopback address of the cluster's API, such as 127.10.1.5; every cluster needs its own.
+	Address string
+	// Variables are further variables of the template.
+	Variables map[string]string
+}
+
+// ControlPlaneReplicas is the number of control-plane Machines.
+func (r ClusterRequest) ControlPlaneReplicas() int { return shapes[r.Topology].controlPlane }
+
+// Machines is the number of Machines that the cluster starts with.
+func (r ClusterRequest) Machines() int { return r.ControlPlaneReplicas() + r.Workers }
+
+// HasWorkers says whether the template has a MachineDeployment.
+func (r ClusterRequest) HasWorkers() bool { return r.Topology != Compact }
+
+// validate says what cannot be asked for.
+func (r ClusterRequest) validate() error {
+	switch {
+	case shapes[r.Topology].controlPlane == 0:
+		return fmt.Errorf("unknown topology %q: choose one of %v", r.Topology, Topologies())
+	case r.Workers < 0:
+		return errors.New("the number of workers must not be negative")
+	case r.Workers > 0 && !r.HasWorkers():
+		return fmt.Errorf("topology %s has no workers: choose topology %s", r.Topology, HA)
+	}
+	return nil
+}
+
+// Render returns the cluster's manifests as clusterctl makes them from the template.
+func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	path := r.Template
+	if path == "" {
+		path = shapes[r.Topology].template
+	}
+	if !filepath.IsAbs(path) {
+		root, err := localcontrolplane.RepositoryRoot()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(root, path)
+	}
+	variables := []string{
+		"API_VIP=" + r.Address, "INGRESS_VIP=" + r.Address, "API_ENDPOINT_HOST=" + r.Address,
+		"BASE_DOMAIN=sandbox.example.com", "OPENSHIFT_VERSION=" + OpenShiftVersion, "PULL_SECRET_NAME=" + PullSecretName,
+	}
+	for name, value := range r.Variables {
+		variables = append(variables, name+"="+value)
+	}
+	return w.run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
+		"--target-namespace", r.Namespace, "--kubernetes-version", KubernetesVersion,
+		"--control-plane-machine-count", strconv.Itoa(r.ControlPlaneReplicas()),
+		"--worker-machine-count", strconv.Itoa(r.Workers))
+}
+
+// ApplyCluster renders the cluster's template and applies it with kubectl, as a user does.
+func (w *World) ApplyCluster(ctx context.Context, r ClusterRequest) error {
+	manifests, err := w.Render(ctx, r)
+	if err != nil {
+		return err
+	}
+	path, err := w.file(r.Namespace + "." + r.Name + ".yaml")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, manifests, 0o600); err != nil {
+		return fmt.Errorf("cannot keep the manifests of cluster %s: %w", r.Name, err)
+	}
+	_, err = w.Kubectl(ctx, "apply", "-f", path)
+	return err
+}
+
+// Describe returns the output of `clusterctl describe cluster`.
+func (w *World) Describe(ctx context.Context, namespace, name string) (string, error) {
+	out, err := w.run(ctx, "clusterctl", nil, "describe", "cluster", name, "--namespace", namespace)
+	return string(out), err
+}
+
+// Kubectl runs kubectl against the management cluster and returns its output.
+func (w *World) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
+	return w.run(ctx, "kubectl", nil, args...)
+}
+
+// run runs kubectl or clusterctl against the management cluster. Their own files stay in the sandbox's folder.
+func (w *World) run(ctx context.Context, tool string, environment []string, args ...string) ([]byte, error) {
+	path, err := w.Management.Tools().Path(ctx, tool)
+	if err != nil {
+		return nil, err
+	}
+	home, err := w.file("")
+	if err != nil {
+		return nil, err
+	}
+	var stdout, stderr strings.Builder
+	command := exec.CommandContext(ctx, path, args...)
+	command.Env = append([]string{
+		"KUBECONFIG=" + w.Management.AdminKubeconfig(), "HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home,
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "PATH=" + os.Getenv("PATH"),
+	}, environment...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("%s %s failed: %w: %s", tool, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return []byte(stdout.String()), nil
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	simmetal3 "github.com/capi-openshift/agent-providers/test/sim/metal3"
+	"github.com/capi-openshift/agent-providers/test/sim/workload"
+)
+
+const (
+	// KubernetesVersion is what the simulated kubelets report: the templates' KUBERNETES_VERSION.
+	KubernetesVersion = "v1.33.4"
+	// OpenShiftVersion is the release that is installed: the templates' OPENSHIFT_VERSION.
+	OpenShiftVersion = "4.20.0"
+)
+
+// managerArgs shorten waits that are right for a data centre and would be most of a sandbox's run.
+var (
+	leaderElectionArgs = []string{
+		"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
+	}
+	clusterCacheArgs = []string{"--clustercache-retry-interval=2s"}
+)
+
+// WorldOptions are the settings of a World. The zero value is a good one.
+type WorldOptions struct {
+	// Progress gets the lines about processes that are built and started. Default: no output.
+	Progress io.Writer
+	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
+	Speed float64
+	// Dir is where the management cluster's files go; see localcontrolplane.Options. KeepDir leaves it behind.
+	Dir     string
+	KeepDir bool
+	// WithoutManagers leaves the two managers out; StartManagers starts them later.
+	WithoutManagers bool
+}
+
+func (o WorldOptions) speed() float64 {
+	if o.Speed <= 0 {
+		return 1
+	}
+	return o.Speed
+}
+
+func (o WorldOptions) printf(format string, args ...any) {
+	if o.Progress != nil {
+		fmt.Fprintf(o.Progress, format+"\n", args...)
+	}
+}
+
+// World is a management cluster with everything that installs clusters from it. Its methods are safe for concurrent use
+// unless they say otherwise.
+type World struct {
+	// Management is the management cluster.
+	Management *localcontrolplane.ControlPlane
+	// Client reads and writes past every cache, as cluster-admin.
+	Client client.Client
+	// Watch waits for changes.
+	Watch *Watch
+	// Bootstrap and ControlPlane are our managers; nil until StartManagers.
+	Bootstrap, ControlPlane *localcontrolplane.Manager
+	// Metal3, Assisted and Workload are the simulators, with their knobs for faults.
+	Metal3   *simmetal3.Simulator
+	Assisted *assisted.Simulator
+	Workload *workload.Manager
+
+	opts       WorldOptions
+	simulators *simulators
+}
+
+// NewWorld brings up the management cluster with all CRDs, Cluster API core, the simulators and both managers. End it
+// with Stop, also when it runs in a test that fails.
+func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
+	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: opts.Progress, Dir: opts.Dir, KeepDir: opts.KeepDir})
+	if err != nil {
+		return nil, err
+	}
+	w := &World{Management: cp, opts: opts}
+	if err := w.start(ctx); err != nil {
+		return nil, errors.Join(err, w.Stop())
+	}
+	return w, nil
+}
+
+func (w *World) start(ctx context.Context) error {
+	if err := w.Management.InstallCRDs(ctx, localcontrolplane.AllCRDs()...); err != nil {
+		return err
+	}
+	if _, err := w.Management.StartCore(ctx); err != nil {
+		return err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	if w.Client, err = client.New(w.Management.Admin(), client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("cannot create the sandbox's client: %w", err)
+	}
+	if w.Watch, err = newWatch(ctx, w.Management.Admin(), scheme); err != nil {
+		return err
+	}
+	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
+		return err
+	}
+	w.Metal3, w.Assisted, w.Workload = w.simulators.metal3, w.simulators.assisted, w.simulators.workload
+	if w.opts.WithoutManagers {
+		return nil
+	}
+	return w.StartManagers(ctx)
+}
+
+// StartManagers builds both managers and starts them.
+func (w *World) StartManagers(ctx context.Context) error {
+	bootstrap := localcontrolplane.BootstrapManager()
+	bootstrap.Args = leaderElectionArgs
+	var err error
+	if w.Bootstrap, err = w.Management.StartManager(ctx, bootstrap); err != nil {
+		return err
+	}
+	controlPlane := localcontrolplane.ControlPlaneManager()
+	controlPlane.Args = append(append([]string{}, leaderElectionArgs...), clusterCacheArgs...)
+	w.ControlPlane, err = w.Management.StartManager(ctx, controlPlane)
+	return err
+}
+
+// Stop ends everything and removes all files.
+func (w *World) Stop() error {
+	var errs []error
+	if w.Watch != nil {
+		w.Watch.Stop()
+	}
+	if w.simulators != nil {
+		errs = append(errs, w.simulators.stopAll())
+	}
+	return errors.Join(append(errs, w.Management.Stop())...)
+}
+
+// file returns the path of a file of the sandbox's own in the management cluster's folder, which goes with the World.
+func (w *World) file(name string) (string, error) {
+	dir := filepath.Join(w.Management.Dir(), "sandbox")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make the sandbox's folder: %w", err)
+	}
+	return filepath.Join(dir, name), nil
+}

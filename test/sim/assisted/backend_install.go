@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"slices"
+	"time"
+)
+
+// monitorPreparing waits for the hosts of a cluster that prepares.
+func (b *backend) monitorPreparing(c *cluster) {
+	members := c.members(b)
+	failed := slices.ContainsFunc(members, func(h *host) bool { return h.state == hostPreparingFailed })
+	left := slices.ContainsFunc(members, func(h *host) bool { return isOneOf(h.state, leftPreparing) })
+	switch {
+	case failed:
+		b.setClusterInfo(c, clusterReady, "Cluster failed to prepare for installation")
+	case left:
+		b.setClusterInfo(c, clusterInsufficient, "At least one host has stopped preparing for installation")
+	case allIn(members, hostPreparingSuccessful):
+		c.installingSince = b.now()
+		c.progress = 10
+		b.setCluster(c, clusterInstalling)
+	}
+}
+
+// leftPreparing are the states of a host that was preparing and lost contact or started anew.
+var leftPreparing = []string{hostDisconnected, hostDiscovering, hostInsufficient}
+
+// leavePreparing takes a host back once its cluster has noticed that the preparation failed, in the order that the
+// service does: the cluster is insufficient first (trace image-preparation-failure-loop).
+func (b *backend) leavePreparing(h *host, c *cluster) {
+	if c.state == clusterInsufficient {
+		b.setHost(h, hostKnown)
+	}
+}
+
+func allIn(hosts []*host, states ...string) bool {
+	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h *host) bool { return !isOneOf(h.state, states) })
+}
+
+// monitorInstalling follows the hosts: a failed control-plane host fails the cluster, and when every other host is
+// installed the cluster is finalized.
+func (b *backend) monitorInstalling(c *cluster) {
+	founders := c.founders(b)
+	var running []*host
+	var percent int64
+	for _, h := range founders {
+		percent += stagePercent(h.stages, h.stage)
+		if h.state != hostError {
+			running = append(running, h)
+		} else if h.effectiveRole() == roleMaster {
+			b.setCluster(c, clusterError)
+			return
+		}
+	}
+	if len(founders) > 0 {
+		b.setProgress(c, 10+70*percent/int64(100*len(founders)))
+	}
+	if allIn(running, hostInstalled) {
+		c.finalizingSince = b.now()
+		b.setCluster(c, clusterFinalizing)
+	}
+}
+
+func (b *backend) setProgress(c *cluster, percent int64) {
+	if percent > c.progress {
+		c.progress = percent
+		b.touchCluster(c)
+	}
+}
+
+// monitorFinalizing completes the installation. It needs the cluster's API, through which the operators report.
+func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
+	elapsed := now.Sub(c.finalizingSince)
+	if elapsed >= b.opts.Durations.Finalize/2 {
+		b.setProgress(c, 95)
+	}
+	if elapsed < b.opts.Durations.Finalize || !b.opts.Workload.Status(c.cd).APIUp {
+		return
+	}
+	c.progress = 100
+	b.setCluster(c, clusterAddingHosts)
+}
+
+// failRest fails the other hosts of a failed cluster (ASSISTED 3, row 11).
+func (b *backend) failRest(c *cluster) {
+	for _, h := range c.founders(b) {
+		if h.state != hostError {
+			b.failHost(h, "Host is part of a cluster that failed to install")
+		}
+	}
+}
+
+// startAddition installs a known and approved day-2 host: there is nothing else to wait for.
+func (b *backend) startAddition(h *host) {
+	if h.kind == kindAddition && h.approved && h.state == hostKnown && h.specSynced {
+		b.setHost(h, hostInstalling)
+	}
+}
+
+// monitorInstall moves a host whose cluster installs, as far as the host's own reports do not.
+func (b *backend) monitorInstall(h *host, now time.Time) {
+	c := b.clusters[h.clusterID]
+	if c == nil {
+		return
+	}
+	switch h.state {
+	case hostPreparing:
+		b.finishPreparing(h, c, now)
+	case hostPreparingSuccessful:
+		if c.state == clusterInstalling {
+			b.setHost(h, hostInstalling)
+		}
+		b.leavePreparing(h, c)
+	case hostPreparingFailed:
+		b.leavePreparing(h, c)
+	case hostInstallingInProgress, hostInstallingPending:
+		b.advanceAfterReboot(h, c, now)
+	}
+}
+
+func (b *backend) finishPreparing(h *host, c *cluster, now time.Time) {
+	if c.state != clusterPreparing {
+		b.leavePreparing(h, c)
+		return
+	}
+	if now.Sub(h.since) < b.opts.Durations.Prepare {
+		return
+	}
+	if b.hostFaults(h).takePrepareFailure() {
+		b.setHost(h, hostPreparingFailed)
+		return
+	}
+	b.setHost(h, hostPreparingSuccessful)
+}
+
+// stagesFor are the stages of a host at the start of its installation.
+func (b *backend) stagesFor(h *host) []string {
+	c := b.clusters[h.clusterID]
+	switch {
+	case h.kind == kindHost && c != nil && c.spec.ControlPlaneAgents == 1 && h.effectiveRole() == roleMaster:
+		return singleNodeStages
+	case h.kind == kindHost && h.bootstrap:
+		return bootstrapStages
+	case h.effectiveRole() == roleMaster:
+		return masterStages
+	}
+	return workerStages
+}
+
+// enterStage moves a host to a stage of its own list, or fails it there when a fault says so.
+func (b *backend) enterStage(h *host, index int) {
+	if h.stages == nil {
+		h.stages = b.stagesFor(h)
+	}
+	h.stage = index
+	h.stageEntered = b.now()
+	stage := h.stageName()
+	if message, failed := b.hostFaults(h).takeStageFailure(stage); failed {
+		b.failHost(h, "Failed - "+message)
+		return
+	}
+	if stage == StageRebooting {
+		b.leaveImage(h)
+	}
+	switch {
+	case stage == StageDone && h.kind == kindHost:
+		b.setHost(h, hostInstalled)
+	case stage == StageDone:
+		b.touchHost(h)
+	default:
+		b.setHostInfo(h, hostInstallingInProgress, stage)
+	}
+	b.touchHost(h)
+}
+
+// leaveImage is the reboot from the discovery image: the machine falls silent until it runs from its disk.
+func (b *backend) leaveImage(h *host) {
+	if m := b.running[h.id]; m != nil && m.mode == machineAgent {
+		b.writeDisk(m, h)
+		m.mode, m.due = machineRebooting, b.now().Add(b.jitter(b.opts.Durations.Reboot))
+	}
+}
+
+// advanceOnAgent is what the installer on the host reports: the stages up to the reboot.
+func (b *backend) advanceOnAgent(m *machine, h *host, now time.Time) {
+	if h.rebooted() || now.Sub(h.stageEntered) < b.opts.Durations.Stage || b.hostFaults(h).hangStage == h.stageName() {
+		return
+	}
+	if !b.mayLeave(h) {
+		return
+	}
+	b.enterStage(h, h.stage+1)
+}
+
+// mayLeave says whether what the host's stage waits for is there.
+func (b *backend) mayLeave(h *host) bool {
+	c := b.clusters[h.clusterID]
+	if c == nil || h.kind != kindHost {
+		return c != nil
+	}
+	switch h.stageName() {
+	case StageWaitingBootkube:
+		return b.joinedMasters(c, h) >= min(2, c.spec.ControlPlaneAgents-1)
+	case StageWaitingControlPlane:
+		return h.bootstrap || b.joinedMasters(c, h) >= min(2, c.spec.ControlPlaneAgents-1)
+	}
+	return true
+}
+
+// joinedMasters counts the other control-plane hosts that have joined.
+func (b *backend) joinedMasters(c *cluster, h *host) int {
+	n := 0
+	for _, other := range c.founders(b) {
+		joined := slices.Index(other.stages, StageJoined)
+		if other != h && other.effectiveRole() == roleMaster && joined >= 0 && other.stage >= joined {
+			n++
+		}
+	}
+	return n
+}
+
+// advanceAfterReboot is what the installed cluster shows of a host that runs from its disk.
+func (b *backend) advanceAfterReboot(h *host, c *cluster, now time.Time) {
+	if !h.rebooted() {
+		return
+	}
+	if h.state == hostInstallingInProgress && now.Sub(h.since) > b.opts.Durations.RebootTimeout && h.stageName() == StageRebooting {
+		b.setHostInfo(h, hostInstallingPending, "Host timed out when pulling the configuration files. Verify in the host console "+
+			"that the host boots from the OpenShift installation disk and has network access to the cluster API")
+		return
+	}
+	m := b.running[h.id]
+	status := b.opts.Workload.Status(c.cd)
+	if m == nil || m.mode != machineDisk || !status.APIUp || b.hostFaults(h).hangStage == h.stageName() {
+		return
+	}
+	node := status.Nodes[h.nodeName()]
+	if h.kind == kindAddition {
+		b.advanceAddition(h, node)
+		return
+	}
+	b.advanceFounder(h, node)
+}
+
+// advanceFounder is one step of a day-1 host: the controller inside the cluster reports them one at a time.
+func (b *backend) advanceFounder(h *host, node NodeStatus) {
+	next := h.stages[min(h.stage+1, len(h.stages)-1)]
+	switch {
+	case next == StageJoined && !node.Joined, next == StageDone && !node.Ready:
+		return
+	}
+	b.enterStage(h, h.stage+1)
+}
+
+// advanceAddition is one step of a day-2 host: the service itself looks at the cluster's Node (ASSISTED 2.3). Done is
+// seen for a moment before the host counts as added.
+func (b *backend) advanceAddition(h *host, node NodeStatus) {
+	switch {
+	case h.stageName() == StageDone:
+		b.setHost(h, hostAdded)
+	case node.Ready:
+		h.nodeAddition.approvedAt = b.now()
+		b.enterStage(h, len(h.stages)-1)
+	case node.Joined && h.stageName() != StageJoined:
+		b.enterStage(h, slices.Index(h.stages, StageJoined))
+	}
+}
+
+// applyWorkloads tells the installed clusters which of their hosts run.
+func (b *backend) applyWorkloads() {
+	for _, c := range b.clusters {
+		if c.state == clusterPreparing || !c.installingSince.IsZero() {
+			b.opts.Workload.Apply(b.workloadSpec(c))
+		}
+	}
+}
+
+func (b *backend) workloadSpec(c *cluster) ClusterSpec {
+	spec := ClusterSpec{
+		Key: c.cd, Name: c.spec.Name, BaseDomain: c.spec.BaseDomain, APIVIPs: c.spec.APIVIPs, ClusterID: c.openshift,
+		ReleaseImage: c.spec.ReleaseImage, Installing: !c.installingSince.IsZero(), Complete: c.state == clusterAddingHosts,
+	}
+	for _, key := range sortedHostKeys(b.machines) {
+		m := b.machines[key]
+		if m.installed && m.cluster == c.cd && m.started {
+			node := m.node
+			node.Running = m.mode == machineDisk
+			spec.Nodes = append(spec.Nodes, node)
+		}
+	}
+	return spec
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"crypto/md5"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// hostID is the name that the discovery agent gives itself: the MD5 of the board's serial number in the shape of a UUID,
+// else the system UUID, else the MD5 of the lowest MAC (ASSISTED fact 9).
+func hostID(hw HostHardware) string {
+	switch {
+	case hw.Serial != "":
+		return md5UUID(hw.Serial)
+	case hw.SystemUUID != "":
+		return strings.ToLower(hw.SystemUUID)
+	}
+	var macs []string
+	for _, nic := range hw.NICs {
+		macs = append(macs, strings.ToLower(nic.MAC))
+	}
+	if len(macs) == 0 {
+		return md5UUID("")
+	}
+	return md5UUID(slices.Min(macs))
+}
+
+func md5UUID(text string) string {
+	sum := md5.Sum([]byte(text))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:])
+}
+
+// register is a host's POST to an InfraEnv. It returns false when the answer is one on which the agent freezes for ever
+// (ASSISTED fact 1).
+func (b *backend) register(m *machine, now time.Time) bool {
+	env := b.infraEnvs[m.infraEnv]
+	if env == nil {
+		return false
+	}
+	id := hostID(m.hardware)
+	m.hostID = id
+	b.running[id] = m
+	h := b.hosts[id]
+	if h == nil {
+		return b.registerNew(env, id, now)
+	}
+	return b.registerAgain(h, env, now)
+}
+
+func (b *backend) registerNew(env *infraEnv, id string, now time.Time) bool {
+	h := &host{id: id, infraEnv: env.key, registered: now, order: b.registrations, lastSeen: now, kind: kindHost, specSynced: true}
+	if env.clusterRef != nil {
+		c := b.clusters[env.clusterID]
+		if c == nil || !isOneOf(c.state, acceptingStates) {
+			return false
+		}
+		h.clusterID = c.id
+	}
+	b.registrations++
+	b.hosts[id] = h
+	b.discover(h)
+	return true
+}
+
+// discover starts the discovery of a host anew: no hardware report yet.
+func (b *backend) discover(h *host) {
+	h.registered = b.now()
+	h.inventory = nil
+	h.stages, h.stage, h.bootstrap = nil, -1, false
+	h.nodeAddition = nodeAddition{}
+	h.kind = kindHost
+	if c := b.clusters[h.clusterID]; c != nil {
+		if c.state == clusterAddingHosts {
+			h.kind = kindAddition
+			h.suggestedRole = roleWorker
+		}
+		h.bootstrap = c.spec.ControlPlaneAgents == 1 && h.kind == kindHost
+		if h.bootstrap {
+			h.suggestedRole = roleMaster
+		}
+	} else {
+		h.suggestedRole = ""
+	}
+	b.setHost(h, h.variant(hostDiscovering))
+	b.touchHost(h)
+}
+
+// registerAgain is a registration of a host that the service knows already.
+func (b *backend) registerAgain(h *host, env *infraEnv, now time.Time) bool {
+	h.lastSeen = now
+	if h.infraEnv != env.key {
+		return b.moveHost(h, env, now)
+	}
+	switch {
+	case h.state == hostUnbinding || h.state == hostUnbindingPending || h.state == hostCancelled:
+		h.clusterID = ""
+		b.discover(h)
+	case isOneOf(h.state, installingStates) && (h.rebooted() || h.state == hostInstallingPending):
+		b.setHostInfo(h, hostInstallingPending, "Expected the host to boot from disk, but it booted the installation image - "+
+			"please reboot and fix boot order to boot from disk")
+		return false
+	case isOneOf(h.state, []string{hostPreparing, hostPreparingSuccessful, hostPreparingFailed}):
+		b.discover(h)
+	case isOneOf(h.state, installingStates):
+		b.failHost(h, "The host unexpectedly restarted during the installation")
+		return false
+	case h.state == hostInstalled || h.state == hostAdded || h.state == hostError:
+		return false
+	default:
+		b.discover(h)
+	}
+	return true
+}
+
+// moveHost gives a host to another InfraEnv: everything that was asked of it is forgotten (ASSISTED 1.2).
+func (b *backend) moveHost(h *host, env *infraEnv, now time.Time) bool {
+	old := h.key()
+	delete(b.hosts, h.id)
+	if !b.registerNew(env, h.id, now) {
+		b.hosts[h.id] = h
+		return false
+	}
+	b.dirtyAgents[old] = true
+	b.hosts[h.id].moved = &old
+	return true
+}
+
+// removeHost deregisters a host. Its next poll freezes it.
+func (b *backend) removeHost(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.hosts[id]
+	if h == nil {
+		return
+	}
+	delete(b.hosts, id)
+	if c := b.clusters[h.clusterID]; c != nil {
+		b.touchCluster(c)
+	}
+}
+
+// bind assigns a host to the cluster of a ClusterDeployment (ASSISTED 8.4).
+func (b *backend) bind(id string, cd types.NamespacedName) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.hosts[id]
+	c := b.clusters[b.byCD[cd]]
+	if h == nil || c == nil {
+		return serverError("Failed to get cluster of ClusterDeployment %s: record not found", cd)
+	}
+	if !isOneOf(c.state, acceptingStates) {
+		return userError("Host can register only in one of the following states: [insufficient ready pending-for-input adding-hosts]")
+	}
+	if h.state != hostKnownUnbound {
+		return serverError("no condition found to run transition")
+	}
+	h.clusterID = c.id
+	h.inventory = nil
+	b.setHost(h, hostBinding)
+	return nil
+}
+
+// unbind takes a host out of its cluster (ASSISTED 8.2).
+func (b *backend) unbind(id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.hosts[id]
+	if h == nil || h.clusterID == "" {
+		return nil
+	}
+	c := b.clusters[h.clusterID]
+	if h.kind == kindHost && isOneOf(h.state, installingStates) && c != nil {
+		return userError("cancelling non-day-2 host [%s] of cluster [%s] in the middle of installation is not allowed", h.id, c.id)
+	}
+	b.leaveCluster(h, c)
+	return nil
+}
+
+// leaveCluster starts an unbind: a host that has not begun to install leaves by itself at its next poll, any other needs
+// a reboot.
+func (b *backend) leaveCluster(h *host, c *cluster) {
+	next := hostUnbindingPending
+	if isOneOf(h.state, preInstallStates) {
+		next = hostUnbinding
+	}
+	if c != nil {
+		h.deprovision = &deprovision{cluster: c.cd, node: h.nodeName(), message: "Waiting for host to unbind to do spoke cleanup"}
+		b.touchCluster(c)
+	}
+	h.role, h.suggestedRole, h.lostDisk = "", "", true
+	h.clusterID, h.kind = "", kindHost
+	h.stages, h.stage, h.bootstrap = nil, -1, false
+	b.setHost(h, next)
+	b.touchHost(h)
+}

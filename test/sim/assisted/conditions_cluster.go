@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	condCompleted         = "Completed"
+	condFailed            = "Failed"
+	condStopped           = "Stopped"
+	condPreparationFailed = "LastInstallationPreparationFailed"
+)
+
+// clusterView is what an AgentClusterInstall shows of its cluster.
+type clusterView struct {
+	id, state, info string
+	openshiftID     string
+	failing         []string
+	tally           tally
+	spec            clusterInput
+	prepared        bool
+	progress        int64
+	// hasMetadata is set from installing on, hasKubeconfig when the Secret may be there, complete at the end.
+	hasMetadata, hasKubeconfig, complete bool
+	nodeIPs                              []string
+}
+
+// clusterConditions is the condition table of ASSISTED 1.3, without SpecSynced.
+func clusterConditions(c clusterView) []condition {
+	return []condition{
+		clusterRequirements(c), clusterValidated(c), clusterCompleted(c), clusterFailed(c), clusterStopped(c), preparationFailed(c.prepared),
+	}
+}
+
+// unavailableConditions are those of an AgentClusterInstall that the service knows no cluster for.
+func unavailableConditions() []condition {
+	var out []condition
+	for _, kind := range []string{condRequirementsMet, condValidated, condCompleted, condFailed, condStopped} {
+		out = append(out, condition{kind, unknown, "NotAvailable", "Information not available"})
+	}
+	return append(out, preparationFailed(false))
+}
+
+func clusterRequirements(c clusterView) condition {
+	met := func(reason, message string) condition { return condition{condRequirementsMet, yes, reason, message} }
+	switch c.state {
+	case clusterReady:
+		return readyRequirements(c)
+	case clusterPreparing, clusterInstalling, clusterFinalizing, clusterAddingHosts:
+		return met("ClusterAlreadyInstalling", "The cluster requirements are met")
+	case clusterError:
+		return met("ClusterInstallationStopped", "The cluster installation stopped")
+	case clusterCancelled:
+		return condition{condRequirementsMet, unknown, "UnknownStatus", "The installation status is currently not recognized: " + c.state}
+	}
+	return condition{condRequirementsMet, no, "ClusterNotReady", "The cluster is not ready to begin the installation"}
+}
+
+func readyRequirements(c clusterView) condition {
+	unmet := func(reason, format string, args ...any) condition {
+		return condition{condRequirementsMet, no, reason, fmt.Sprintf(format, args...)}
+	}
+	t, want := c.tally, c.spec
+	expected := want.ControlPlaneAgents + want.WorkerAgents
+	switch {
+	case t.masters != want.ControlPlaneAgents || t.workers != want.WorkerAgents:
+		return unmet("InsufficientAgents", "The cluster currently requires exactly %d master agents, 0 arbiter agents and %d worker agents, "+
+			"but currently registered %d master agents, 0 arbiter agents and %d worker agents",
+			want.ControlPlaneAgents, want.WorkerAgents, t.masters, t.workers)
+	case t.unsynced > 0:
+		return unmet("UnsyncedAgents", "The cluster currently has %d agents with spec error", t.unsynced)
+	case t.approved < expected:
+		return unmet("UnapprovedAgents", "The installation is pending on the approval of %d agents", expected-t.approved)
+	}
+	return condition{condRequirementsMet, yes, "ClusterIsReady", "The cluster is ready to begin the installation"}
+}
+
+func clusterValidated(c clusterView) condition {
+	failing := strings.Join(c.failing, ",")
+	switch c.state {
+	case clusterInsufficient:
+		return condition{condValidated, no, "ValidationsFailing", "The cluster's validations are failing: " + failing}
+	case clusterPendingInput:
+		return condition{condValidated, no, "ValidationsUserPending", "The cluster's validations are pending for user: " + failing}
+	}
+	return condition{condValidated, yes, "ValidationsPassing", "The cluster's validations are passing"}
+}
+
+func clusterCompleted(c clusterView) condition {
+	switch c.state {
+	case clusterReady:
+		if c.spec.Held {
+			return condition{condCompleted, no, "InstallationOnHold", "The installation is on hold. To unhold set holdInstallation to false"}
+		}
+	case clusterPreparing, clusterInstalling, clusterFinalizing:
+		return condition{condCompleted, no, "InstallationInProgress", "The installation is in progress: " + c.info}
+	case clusterAddingHosts:
+		return condition{condCompleted, yes, "InstallationCompleted", "The installation has completed: " + c.info}
+	case clusterError:
+		return condition{condCompleted, no, "InstallationFailed", "The installation has failed: " + c.info}
+	case clusterCancelled:
+		return condition{condCompleted, unknown, "UnknownStatus", "The installation status is currently not recognized: " + c.state}
+	}
+	return condition{condCompleted, no, "InstallationNotStarted", "The installation has not yet started"}
+}
+
+func clusterFailed(c clusterView) condition {
+	if c.state == clusterError {
+		return condition{condFailed, yes, "InstallationFailed", "The installation failed: " + c.info}
+	}
+	return condition{condFailed, no, "InstallationNotFailed", "The installation has not failed"}
+}
+
+func clusterStopped(c clusterView) condition {
+	switch c.state {
+	case clusterAddingHosts:
+		return condition{condStopped, yes, "InstallationCompleted", "The installation has stopped because it completed successfully"}
+	case clusterError:
+		return condition{condStopped, yes, "InstallationFailed", "The installation has stopped due to error"}
+	case clusterCancelled:
+		return condition{condStopped, yes, "InstallationCancelled", "The installation has stopped because it was cancelled"}
+	}
+	return condition{condStopped, no, "InstallationNotStopped", "The installation is waiting to start or in progress"}
+}
+
+// preparationFailed never turns true: only failures of the service's own manifests do that, and the simulator has none.
+func preparationFailed(prepared bool) condition {
+	if prepared {
+		return condition{condPreparationFailed, no, "There is no failing prior preparation attempt", ""}
+	}
+	return condition{condPreparationFailed, no, "Cluster preparation has never been performed for this cluster", ""}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import hivev1 "github.com/openshift/hive/apis/hive/v1"
+
+// failureScenarios are installations that go wrong.
+func failureScenarios() []scenario {
+	return []scenario{
+		{
+			name:       "preparation fails, hosts go silent, the installation fails",
+			files:      []string{"image-preparation-failure-loop.log"},
+			hosts:      map[string]string{"a9373d83": "x0", "7f26bfa0": "x1", "c4e88cac": "x2"},
+			run:        runPreparationFailures,
+			missing:    with(flapping, anyRole, countdown),
+			additional: with(flapping, noValidated, anyRole, countdown, discovering, waiting),
+		},
+		{
+			name:  "delete the ClusterDeployment of a failed installation",
+			files: []string{"cd-delete-while-installing.log"},
+			hosts: map[string]string{"145bc8db": "x0", "8679dc86": "x1", "d6b1bbe1": "x2"},
+			run:   runDeleteFailed,
+			additional: []difference{
+				noValidated,
+				{object: "agent/", reason: "the recording has no Agent fields; that they go is in ASSISTED 1.3"},
+				{object: "aci/x1", reason: "the recording begins when the installation has failed"},
+				{object: "infraenv/", field: "deleting", reason: "shorter than the recording's period"},
+			},
+		},
+	}
+}
+
+func runPreparationFailures(d *driver) {
+	d.cluster("c2", 3, 0, false)
+	d.waitCluster("c2", clusterPendingInput)
+	d.infraEnv("c2ie", "c2")
+	d.start("c2ie", "x1", "x0")
+	d.wait(hostInsufficient, "x0", "x1")
+	d.sim.PowerOff(d.key("x0"))
+	d.sim.PowerOff(d.key("x1"))
+	d.wait(hostDisconnected, "x0", "x1")
+	d.sim.Reboot(d.key("x0"))
+	d.sim.Reboot(d.key("x1"))
+	d.start("c2ie", "x2")
+	d.sim.Faults().PreparationFails(d.key("x0"), 3)
+	d.sim.Faults().InstallFails(d.key("x0"), StageWritingImage, "fake failure")
+	d.waitCluster("c2", clusterReady)
+	for _, host := range []string{"x1", "x2", "x0"} {
+		d.ask(host, roleMaster, "c2", "")
+	}
+	d.waitCluster("c2", clusterError)
+	d.wait(hostError, "x0", "x1", "x2")
+}
+
+func runDeleteFailed(d *driver) {
+	d.cluster("x1", 3, 0, false)
+	d.infraEnv("x1ie", "x1")
+	d.sim.Faults().InstallFails(d.key("x0"), StageInstalling, "fake failure")
+	d.start("x1ie", "x0", "x1", "x2")
+	for _, host := range []string{"x0", "x1", "x2"} {
+		d.ask(host, roleMaster, "x1", "")
+	}
+	d.waitCluster("x1", clusterError)
+	d.deleteCluster("x1")
+	d.eventually("InfraEnv x1ie to miss its cluster", func() bool { return d.imageReason("x1ie") == "MissingClusterDeployment" })
+	must(d.t, d.client.Delete(d.ctx, d.infraEnvNamed("x1ie")))
+	d.eventually("InfraEnv x1ie to be gone", func() bool { return d.infraEnvNamed("x1ie").UID == "" })
+}
+
+// deleteCluster deletes a ClusterDeployment and waits until it and its AgentClusterInstall are gone.
+func (d *driver) deleteCluster(name string) {
+	d.t.Helper()
+	must(d.t, d.client.Delete(d.ctx, &hivev1.ClusterDeployment{ObjectMeta: d.meta(name)}))
+	d.eventually("ClusterDeployment "+name+" to be gone", func() bool {
+		return d.client.Get(d.ctx, d.key(name), &hivev1.ClusterDeployment{}) != nil && d.aci(name).UID == ""
+	})
+}

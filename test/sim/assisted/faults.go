@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
+)
+
+// Faults makes things go wrong, before a host or cluster exists or while it lives. All methods may be called at any time
+// from any goroutine. A host is named by its BareMetalHost (or the key given to BootHost), a cluster by its
+// AgentClusterInstall.
+type Faults struct{ s *Simulator }
+
+// Faults returns the simulator's faults.
+func (s *Simulator) Faults() Faults { return Faults{s} }
+
+func (f Faults) change(fn func(b *backend)) {
+	f.s.backend.mu.Lock()
+	defer f.s.backend.mu.Unlock()
+	fn(f.s.backend)
+}
+
+// HostNeverBoots keeps a host from ever registering, until it is called with false: then it boots at last.
+func (f Faults) HostNeverBoots(host HostKey, on bool) {
+	f.change(func(b *backend) { b.faults.of(host).neverBoots = on })
+}
+
+// WrongBootOrder lets a host boot the discovery image again after its installation, while on.
+func (f Faults) WrongBootOrder(host HostKey, on bool) {
+	f.change(func(b *backend) { b.faults.of(host).wrongBootOrder = on })
+}
+
+// Disconnect silences a host's agent while on: its heartbeats stop although it runs.
+func (f Faults) Disconnect(host HostKey, on bool) {
+	f.change(func(b *backend) {
+		if m := b.machines[host]; m != nil {
+			m.silent = on
+		}
+	})
+}
+
+// StageHang keeps a host in an installation stage. An empty stage lifts it.
+func (f Faults) StageHang(host HostKey, stage string) {
+	f.change(func(b *backend) { b.faults.of(host).hangStage = stage })
+}
+
+// InstallFails makes a host's installation fail, once, when it enters a stage.
+func (f Faults) InstallFails(host HostKey, stage, message string) {
+	f.change(func(b *backend) {
+		faults := b.faults.of(host)
+		faults.failStage, faults.failMessage = stage, message
+	})
+}
+
+// PreparationFails makes the next n preparations of a host fail, as when an image cannot be pulled.
+func (f Faults) PreparationFails(host HostKey, n int) {
+	f.change(func(b *backend) { b.faults.of(host).prepareFails = n })
+}
+
+// HostValidationFails makes a host's check id fail with a message, until it is called with an empty one.
+func (f Faults) HostValidationFails(host HostKey, id, message string) {
+	f.change(func(b *backend) { setOrDelete(b.faults.of(host).validations, id, message) })
+}
+
+// ClusterValidationFails makes a cluster's check id fail with a message, until it is called with an empty one.
+func (f Faults) ClusterValidationFails(aci types.NamespacedName, id, message string) {
+	f.change(func(b *backend) {
+		if b.faults.clusters[aci] == nil {
+			b.faults.clusters[aci] = map[string]string{}
+		}
+		setOrDelete(b.faults.clusters[aci], id, message)
+	})
+}
+
+func setOrDelete(m map[string]string, key, value string) {
+	if value == "" {
+		delete(m, key)
+		return
+	}
+	m[key] = value
+}
+
+// KubeconfigLate delays the kubeconfig Secret of every cluster by d after the state installing.
+func (f Faults) KubeconfigLate(d time.Duration) {
+	f.change(func(b *backend) { b.faults.kubeconfigDelay = d })
+}
+
+// ServiceDown stops the service for d: no status is written and no host can register or report. Its database survives,
+// so ServiceDown is also a restart.
+func (f Faults) ServiceDown(d time.Duration) {
+	f.change(func(b *backend) { b.faults.downUntil = b.now().Add(d) })
+}
+
+// ISORotate gives an InfraEnv a new ISO URL. Earlier ones stay valid.
+func (f Faults) ISORotate(infraEnv types.NamespacedName) {
+	f.change(func(b *backend) {
+		if env := b.infraEnvs[infraEnv]; env != nil {
+			b.rotate(env)
+		}
+	})
+	f.s.enqueueInfraEnv(infraEnv)
+}
+
+// AgentVanishes deletes a host's Agent as somebody else might. The host freezes at its next poll and registers again
+// when it is rebooted, which it is after rebootAfter; zero leaves it frozen.
+func (f Faults) AgentVanishes(ctx context.Context, host HostKey, rebootAfter time.Duration) error {
+	key, ok := f.s.AgentOf(host)
+	if !ok {
+		return fmt.Errorf("host %s has no Agent that could vanish: boot it first", host)
+	}
+	agent := &aiv1.Agent{}
+	agent.Namespace, agent.Name = key.Namespace, key.Name
+	if err := f.s.client.Delete(ctx, agent); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete Agent %s: %w", key, err)
+	}
+	f.change(func(b *backend) {
+		delete(b.hosts, key.Name)
+		if m := b.machines[host]; m != nil && rebootAfter > 0 {
+			m.mode, m.due = machineBooting, b.now().Add(rebootAfter)
+		}
+	})
+	return nil
+}

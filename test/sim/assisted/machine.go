@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// machineMode is what a machine is doing.
+type machineMode int
+
+const (
+	machineOff machineMode = iota
+	machineBooting
+	machineAgent
+	machineFrozen
+	machineRebooting
+	machineDisk
+)
+
+// machine is a physical host and the agent that runs on it. It is not the service's row of it: the service may have
+// forgotten a machine that still runs, and remember one that is gone.
+type machine struct {
+	key      HostKey
+	hardware HostHardware
+	// infraEnv is what its discovery image belongs to.
+	infraEnv types.NamespacedName
+	mode     machineMode
+	// due is when the next thing happens: the registration, the next poll, or the end of a reboot.
+	due    time.Time
+	hostID string
+	silent bool
+	// sawPower says that the BareMetalHost has reported power at least once, and can be believed when it denies it.
+	sawPower bool
+	// installed says that the disk holds a system: that of a node of a cluster, the ClusterDeployment's key.
+	// started says that it has booted at least once.
+	installed bool
+	started   bool
+	node      NodeSpec
+	cluster   types.NamespacedName
+}
+
+// powerOn boots the discovery image, or the installed system when there is one.
+func (b *backend) powerOn(m *machine) {
+	if m.installed {
+		m.mode, m.due = machineRebooting, b.now().Add(b.opts.Durations.Reboot)
+		return
+	}
+	m.mode, m.due = machineBooting, b.now().Add(b.jitter(b.opts.Durations.Discovery))
+}
+
+// tickMachine does what the machine does by itself.
+func (b *backend) tickMachine(m *machine, now time.Time, serviceUp bool) {
+	if now.Before(m.due) || b.faults.of(m.key).neverBoots {
+		return
+	}
+	switch m.mode {
+	case machineBooting:
+		b.registerMachine(m, now, serviceUp)
+	case machineAgent:
+		b.pollMachine(m, now, serviceUp)
+	case machineRebooting:
+		b.finishReboot(m)
+	case machineOff, machineFrozen, machineDisk:
+	}
+}
+
+func (b *backend) registerMachine(m *machine, now time.Time, serviceUp bool) {
+	m.due = now.Add(b.jitter(b.opts.Durations.AgentPoll))
+	if !serviceUp {
+		return
+	}
+	m.mode = machineFrozen
+	if b.register(m, now) {
+		m.mode = machineAgent
+	}
+}
+
+// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong.
+func (b *backend) finishReboot(m *machine) {
+	if b.faults.of(m.key).wrongBootOrder {
+		m.mode, m.installed = machineBooting, false
+		return
+	}
+	m.mode, m.started = machineDisk, true
+}
+
+// writeDisk makes the machine a node of its cluster, from its next boot on.
+func (b *backend) writeDisk(m *machine, h *host) {
+	c := b.clusters[h.clusterID]
+	if c == nil {
+		return
+	}
+	m.installed, m.cluster = true, c.cd
+	m.node = NodeSpec{
+		Name: h.nodeName(), Role: h.effectiveRole(), Addresses: addresses(&m.hardware),
+		Labels: maps.Clone(h.nodeLabels), Day2: h.kind == kindAddition,
+	}
+}
+
+// pollMachine is one question for instructions, and the work that the answer asks for.
+func (b *backend) pollMachine(m *machine, now time.Time, serviceUp bool) {
+	m.due = now.Add(b.jitter(b.opts.Durations.AgentPoll))
+	if !serviceUp || m.silent {
+		return
+	}
+	h := b.hosts[m.hostID]
+	if h == nil {
+		m.mode = machineFrozen
+		return
+	}
+	h.lastSeen = now
+	switch h.state {
+	case hostBinding, hostUnbinding, hostUnbindingPending:
+		m.mode = machineBooting
+	case hostInstalling:
+		b.enterStage(h, 0)
+	case hostInstallingInProgress:
+		b.advanceOnAgent(m, h, now)
+	case hostDisconnected, hostDisconnectedUnbound:
+		b.monitorHost(h, now)
+	default:
+		b.report(m, h, now)
+	}
+}
+
+// report sends the hardware once the host has had the time to collect it.
+func (b *backend) report(m *machine, h *host, now time.Time) {
+	if h.inventory != nil || now.Sub(h.registered) < b.opts.Durations.Inventory {
+		return
+	}
+	hw := m.hardware
+	h.inventory, h.inventoryAt = &hw, now
+	b.touchHost(h)
+}
+
+// addresses are the host's IPs without prefix length.
+func addresses(hw *HostHardware) []string {
+	var out []string
+	for _, nic := range hw.NICs {
+		for _, ip := range nic.IPs {
+			address, _, _ := strings.Cut(ip, "/")
+			out = append(out, address)
+		}
+	}
+	return out
+}

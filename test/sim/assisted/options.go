@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// Durations are all times of the simulation. None is a minimum of the real service: they keep its order of events and
+// shorten the rest.
+type Durations struct {
+	// Tick is how often anything can happen at all: the resolution of every other duration.
+	Tick time.Duration
+	// Monitor is the period of the service's host and cluster monitors (8 s and 10 s in reality).
+	Monitor time.Duration
+	// AgentPoll is the period in which a host asks for instructions (60 s in reality).
+	AgentPoll time.Duration
+	// Discovery is the time from power-on with the ISO to the registration (5 to 15 min).
+	Discovery time.Duration
+	// Inventory is the time from a registration to the hardware report.
+	Inventory time.Duration
+	// Validation is the time from the hardware report until time and connectivity checks pass.
+	Validation time.Duration
+	// Prepare is the time that hosts spend in preparing-for-installation (1 to 6 min).
+	Prepare time.Duration
+	// Stage is the time of each installation stage before the host reboots.
+	Stage time.Duration
+	// Reboot is the time from the stage Rebooting until the kubelet starts.
+	Reboot time.Duration
+	// Finalize is the time of the state finalizing (10 to 40 min).
+	Finalize time.Duration
+	// Heartbeat is the silence after which a host counts as disconnected (3 min).
+	Heartbeat time.Duration
+	// RebootTimeout is the time in Rebooting after which a host needs a person (40 min).
+	RebootTimeout time.Duration
+	// BackendRetry is the pause before the service repeats a request that failed for reasons of its own (10 s).
+	BackendRetry time.Duration
+	// Churn is the period of status rewrites that change nothing but probe times. Zero turns them off.
+	Churn time.Duration
+}
+
+// DefaultDurations let three control-plane hosts and two workers install in about 15 seconds.
+func DefaultDurations() Durations {
+	return Durations{
+		Tick:          50 * time.Millisecond,
+		Monitor:       200 * time.Millisecond,
+		AgentPoll:     200 * time.Millisecond,
+		Discovery:     time.Second,
+		Inventory:     200 * time.Millisecond,
+		Validation:    600 * time.Millisecond,
+		Prepare:       600 * time.Millisecond,
+		Stage:         400 * time.Millisecond,
+		Reboot:        600 * time.Millisecond,
+		Finalize:      1500 * time.Millisecond,
+		Heartbeat:     5 * time.Second,
+		RebootTimeout: 30 * time.Second,
+		BackendRetry:  time.Second,
+		Churn:         5 * time.Second,
+	}
+}
+
+// Scale returns the durations divided by speed: 2 is twice as fast, 0.1 ten times slower. Tick stays as it is, being a
+// resolution. A speed of zero or less leaves everything unchanged.
+func (d Durations) Scale(speed float64) Durations {
+	if speed <= 0 {
+		return d
+	}
+	for _, field := range []*time.Duration{
+		&d.Monitor, &d.AgentPoll, &d.Discovery, &d.Inventory, &d.Validation, &d.Prepare, &d.Stage, &d.Reboot,
+		&d.Finalize, &d.Heartbeat, &d.RebootTimeout, &d.BackendRetry, &d.Churn,
+	} {
+		*field = time.Duration(float64(*field) / speed)
+	}
+	return d
+}
+
+// Options configure a Simulator. The zero value of every field is usable.
+type Options struct {
+	// Durations default to DefaultDurations.
+	Durations Durations
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+	// Seed decides every identifier and jitter.
+	Seed int64
+	// Workload runs the installed clusters. The default pretends: nodes join and are ready at once.
+	Workload Workload
+	// Hardware returns what a host really is, which its agent will report. The default derives it from the
+	// BareMetalHost. A test that wants a wrong MAC or a duplicate serial number answers differently.
+	Hardware func(*bmov1alpha1.BareMetalHost) HostHardware
+	// ImageBaseURL is the image service's address, by default http://assisted-image-service.sim.
+	ImageBaseURL string
+	// ImageTokenLength is the length of the token in ISO URLs, by default 180 bytes as that of a real one.
+	ImageTokenLength int
+	// OSImageVersions are the minor versions that the service has images for, as "4.20". Empty: all of them.
+	OSImageVersions []string
+	// CalmState turns off the flapping between insufficient and pending-for-input of a cluster without hosts
+	// (ASSISTED fact 5).
+	CalmState bool
+	// NoHostsFromAPI turns off the discovery of hosts through BareMetalHosts: only BootHost starts hosts.
+	NoHostsFromAPI bool
+}
+
+// HostHardware is the truth about one machine.
+type HostHardware struct {
+	Hostname     string
+	NICs         []NIC
+	Serial       string
+	SystemUUID   string
+	Disks        []Disk
+	Manufacturer string
+	ProductName  string
+	// CPUs and MemoryBytes default to 16 and 64 GiB.
+	CPUs        int64
+	MemoryBytes int64
+}
+
+// NIC is a network card. IPs are in CIDR form.
+type NIC struct {
+	Name string
+	MAC  string
+	IPs  []string
+}
+
+// Disk is a drive, by its kernel name (sda) and size in bytes.
+type Disk struct {
+	Name      string
+	SizeBytes int64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Durations == (Durations{}) {
+		o.Durations = DefaultDurations()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Workload == nil {
+		o.Workload = newInstantWorkload()
+	}
+	if o.Hardware == nil {
+		o.Hardware = HardwareOf
+	}
+	if o.ImageBaseURL == "" {
+		o.ImageBaseURL = "http://assisted-image-service.sim"
+	}
+	if o.ImageTokenLength == 0 {
+		o.ImageTokenLength = 180
+	}
+	return o
+}
+
+// HostKey identifies a machine: namespace and name of its BareMetalHost, or what BootHost was told.
+type HostKey = types.NamespacedName

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
+)
+
+// Simulator is assisted-service, its agents, and the hosts that they run on.
+type Simulator struct {
+	backend *backend
+	client  client.Client
+	// reader reads past the cache where a decision must not be made on a stale object.
+	reader client.Reader
+
+	agents    notifier
+	acis      notifier
+	infraEnvs notifier
+}
+
+// AddToScheme registers every kind that the simulator reads or writes.
+func AddToScheme(s *runtime.Scheme) error {
+	return errors.Join(corev1.AddToScheme(s), aiv1.AddToScheme(s), hivev1.AddToScheme(s), hiveext.AddToScheme(s), bmov1alpha1.AddToScheme(s))
+}
+
+// New makes a simulator. It does nothing until its manager runs.
+func New(opts Options) *Simulator {
+	return &Simulator{backend: newBackend(opts.withDefaults())}
+}
+
+// SetupWithManager adds the simulator's controllers and its clock to a manager whose scheme has AddToScheme.
+func (s *Simulator) SetupWithManager(mgr ctrl.Manager) error {
+	s.client, s.reader = mgr.GetClient(), mgr.GetAPIReader()
+	for _, setup := range []func(ctrl.Manager) error{
+		s.setupInfraEnv, s.setupAgent, s.setupClusterInstall, s.setupClusterDeployment, s.setupHosts,
+	} {
+		if err := setup(mgr); err != nil {
+			return fmt.Errorf("cannot set up the assisted-service simulator: %w", err)
+		}
+	}
+	return mgr.Add(manager.RunnableFunc(s.run))
+}
+
+// run is the simulation's clock.
+func (s *Simulator) run(ctx context.Context) error {
+	ticker := s.backend.opts.Clock.NewTicker(s.backend.opts.Durations.Tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			s.Step()
+		}
+	}
+}
+
+// Step advances the simulation to the clock's present. The manager does so by itself; it is exported for tests with a
+// clock of their own.
+func (s *Simulator) Step() {
+	changed := s.backend.tick()
+	for _, key := range changed.agents {
+		s.agents.add(key)
+	}
+	for _, key := range changed.acis {
+		s.acis.add(key)
+	}
+}
+
+func (s *Simulator) enqueueInfraEnv(key types.NamespacedName) { s.infraEnvs.add(key) }
+
+// notifier lets the backend wake a controller. The queue is known once the controller has started; what comes before is
+// not lost, since every object is reconciled at start.
+type notifier struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (n *notifier) source() source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.queue = queue
+		return nil
+	})
+}
+
+func (n *notifier) add(key types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.queue != nil {
+		n.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+// controllerOptions let several simulators live in one process and reconcile a few objects at a time.
+func controllerOptions() controller.Options {
+	return controller.Options{SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 4}
+}
+
+// paused returns a result that waits out a stopped service. ok is false while the service runs.
+func (s *Simulator) paused() (ctrl.Result, bool) {
+	if rest := s.backend.downFor(); rest > 0 {
+		return ctrl.Result{RequeueAfter: max(rest, time.Millisecond)}, true
+	}
+	return ctrl.Result{}, false
+}
+
+// isUserError says whether the service would blame its user, and not try again.
+func isUserError(err error) bool {
+	var request *requestError
+	return errors.As(err, &request) && request.user
+}

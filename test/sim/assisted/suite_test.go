@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
+)
+
+var restConfig *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(runSuite(m))
+}
+
+func runSuite(m *testing.M) int {
+	ctrl.SetLogger(klog.Background())
+	env := &envtest.Environment{
+		CRDDirectoryPaths:        crds(),
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: 3 * time.Minute,
+	}
+	env.ControlPlane.GetAPIServer().Configure().Set("advertise-address", "127.0.0.1")
+	config, err := env.Start()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "cannot start the test API server: %v\n", err)
+		return 1
+	}
+	restConfig = config
+	code := m.Run()
+	if err := env.Stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot stop the test API server: %v\n", err)
+		return 1
+	}
+	return code
+}
+
+// crds are the folders with the CRDs of hive, assisted-service and baremetal-operator.
+func crds() []string { return []string{os.Getenv("SIM_CRDS")} }
+
+// fastDurations keep the order of events at a pace that a test likes.
+func fastDurations() Durations {
+	d := DefaultDurations().Scale(2)
+	d.Tick = 20 * time.Millisecond
+	d.Heartbeat = 1500 * time.Millisecond
+	d.Churn = 0
+	return d
+}
+
+// fixture is a simulator in a namespace of its own.
+type fixture struct {
+	t         *testing.T
+	ctx       context.Context
+	sim       *Simulator
+	client    client.WithWatch
+	namespace string
+}
+
+func newFixture(t *testing.T, opts Options) *fixture {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	scheme := runtime.NewScheme()
+	must(t, AddToScheme(scheme))
+	c, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
+	must(t, err)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "sim-"}}
+	must(t, c.Create(ctx, namespace))
+	if opts.Durations == (Durations{}) {
+		opts.Durations = fastDurations()
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace.Name: {}}},
+	})
+	must(t, err)
+	f := &fixture{t: t, ctx: ctx, sim: New(opts), client: c, namespace: namespace.Name}
+	must(t, f.sim.SetupWithManager(mgr))
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the simulator's manager failed: %v", err)
+		}
+	})
+	f.create(&corev1.Secret{
+		ObjectMeta: f.meta("pull-secret"), Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)},
+	})
+	return f
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: f.namespace, Name: name}
+}
+
+func (f *fixture) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: f.namespace, Name: name}
+}
+
+func (f *fixture) create(obj client.Object) {
+	f.t.Helper()
+	must(f.t, f.client.Create(f.ctx, obj))
+}
+
+// eventually waits for a condition to hold.
+func (f *fixture) eventually(what string, holds func() bool) {
+	f.t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			f.t.Fatalf("waited a minute for %s; hosts are %s", what, f.hostStates())
+		case <-ticker.C:
+		}
+	}
+}
+
+// hostStates says where every host is, for the messages of failed tests.
+func (f *fixture) hostStates() string {
+	var list aiv1.AgentList
+	if err := f.client.List(f.ctx, &list, client.InNamespace(f.namespace)); err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, agent := range list.Items {
+		out = append(out, fmt.Sprintf("%s %s %q", agent.Spec.Hostname, agent.Status.DebugInfo.State, agent.Status.DebugInfo.StateInfo))
+	}
+	var installs hiveext.AgentClusterInstallList
+	if err := f.client.List(f.ctx, &installs, client.InNamespace(f.namespace)); err != nil {
+		return err.Error()
+	}
+	for _, aci := range installs.Items {
+		out = append(out, fmt.Sprintf("cluster %s %s %v", aci.Name, aci.Status.DebugInfo.State, aci.Status.Conditions))
+	}
+	return strings.Join(out, "; ")
+}
+
+func (f *fixture) infraEnv(name, cd string) *aiv1.InfraEnv {
+	f.t.Helper()
+	env := &aiv1.InfraEnv{ObjectMeta: f.meta(name), Spec: aiv1.InfraEnvSpec{PullSecretRef: &corev1.LocalObjectReference{Name: "pull-secret"}}}
+	if cd != "" {
+		env.Spec.ClusterRef = &aiv1.ClusterReference{Name: cd, Namespace: f.namespace}
+	}
+	f.create(env)
+	f.eventually("an ISO URL of InfraEnv "+name, func() bool {
+		return f.client.Get(f.ctx, f.key(name), env) == nil && env.Status.ISODownloadURL != ""
+	})
+	return env
+}
+
+// infraEnvNamed reads an InfraEnv; it is empty when there is none.
+func (f *fixture) infraEnvNamed(name string) *aiv1.InfraEnv {
+	f.t.Helper()
+	env := &aiv1.InfraEnv{ObjectMeta: f.meta(name)}
+	if err := f.client.Get(f.ctx, f.key(name), env); client.IgnoreNotFound(err) != nil {
+		f.t.Fatal(err)
+	}
+	return env
+}
+
+// imageReason is the reason of an InfraEnv's one condition.
+func (f *fixture) imageReason(name string) string {
+	f.t.Helper()
+	for _, c := range f.infraEnvNamed(name).Status.Conditions {
+		return c.Reason
+	}
+	return ""
+}
+
+// cluster creates a ClusterDeployment and its AgentClusterInstall, multi-node with VIPs or single-node without.
+func (f *fixture) cluster(name string, controlPlanes, workers int, held bool) {
+	f.t.Helper()
+	cd := &hivev1.ClusterDeployment{ObjectMeta: f.meta(name)}
+	cd.Spec.ClusterName, cd.Spec.BaseDomain = name, "example.com"
+	cd.Spec.PullSecretRef = &corev1.LocalObjectReference{Name: "pull-secret"}
+	cd.Spec.ClusterInstallRef = &hivev1.ClusterInstallLocalReference{
+		Group: hiveext.Group, Version: hiveext.Version, Kind: "AgentClusterInstall", Name: name,
+	}
+	f.create(cd)
+	aci := &hiveext.AgentClusterInstall{ObjectMeta: f.meta(name)}
+	aci.Spec.ClusterDeploymentRef.Name = name
+	aci.Spec.ProvisionRequirements = hiveext.ProvisionRequirements{ControlPlaneAgents: controlPlanes, WorkerAgents: workers}
+	aci.Spec.HoldInstallation = held
+	aci.Spec.Networking.MachineNetwork = []hiveext.MachineNetworkEntry{{CIDR: "1.2.3.0/24"}}
+	if controlPlanes > 1 {
+		aci.Spec.APIVIPs, aci.Spec.IngressVIPs = []string{"1.2.3.5"}, []string{"1.2.3.6"}
+	}
+	f.create(aci)
+	f.eventually("the conditions of AgentClusterInstall "+name, func() bool {
+		return f.client.Get(f.ctx, f.key(name), aci) == nil && len(aci.Status.Conditions) > 0
+	})
+}
+
+// boot starts a host and returns the name of its Agent.
+func (f *fixture) boot(host, infraEnv string) string {
+	f.t.Helper()
+	hw := HostHardware{
+		Hostname: host, Serial: f.namespace + host, Manufacturer: "Acme", ProductName: "Box",
+		NICs: []NIC{{Name: "eno1", MAC: "52:54:00:00:00:01", IPs: []string{"1.2.3.100/24"}}},
+	}
+	must(f.t, f.sim.BootHost(f.key(host), f.key(infraEnv), hw))
+	return hostID(hw)
+}
+
+func (f *fixture) agent(name string) *aiv1.Agent {
+	f.t.Helper()
+	agent := &aiv1.Agent{}
+	if err := f.client.Get(f.ctx, f.key(name), agent); client.IgnoreNotFound(err) != nil {
+		f.t.Fatal(err)
+	}
+	return agent
+}
+
+func (f *fixture) waitAgent(name, state string) {
+	f.t.Helper()
+	f.eventually("Agent "+name+" in state "+state, func() bool { return f.agent(name).Status.DebugInfo.State == state })
+}
+
+func (f *fixture) aci(name string) *hiveext.AgentClusterInstall {
+	f.t.Helper()
+	aci := &hiveext.AgentClusterInstall{}
+	if err := f.client.Get(f.ctx, f.key(name), aci); client.IgnoreNotFound(err) != nil {
+		f.t.Fatal(err)
+	}
+	return aci
+}
+
+func (f *fixture) waitCluster(name, state string) {
+	f.t.Helper()
+	f.eventually("AgentClusterInstall "+name+" in state "+state, func() bool { return f.aci(name).Status.DebugInfo.State == state })
+}
+
+func (f *fixture) patchAgent(name string, change func(*aiv1.Agent)) {
+	f.t.Helper()
+	agent := f.agent(name)
+	before := agent.DeepCopy()
+	change(agent)
+	must(f.t, f.client.Patch(f.ctx, agent, client.MergeFrom(before)))
+}
+
+func (f *fixture) patchACI(name string, change func(*hiveext.AgentClusterInstall)) {
+	f.t.Helper()
+	aci := f.aci(name)
+	before := aci.DeepCopy()
+	change(aci)
+	must(f.t, f.client.Patch(f.ctx, aci, client.MergeFrom(before)))
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+// cluster is one installed cluster. run owns everything but what mu guards.
+type cluster struct {
+	manager *Manager
+	cancel  context.CancelFunc
+
+	mu             sync.Mutex
+	spec           assisted.ClusterSpec
+	status         assisted.ClusterStatus
+	server         APIServer
+	extraCA        []byte
+	installingFrom time.Time
+	down           bool
+	downUntil      time.Time
+
+	client client.Client
+	proxy  *proxy
+	seeded bool
+	// completed says that the ClusterVersion tells of the end of the installation.
+	completed bool
+	nodes     map[string]*nodeProgress
+}
+
+// nodeProgress is when a host's kubelet started and when its Node joined.
+type nodeProgress struct {
+	started, joined time.Time
+	labelled        bool
+	requested       bool
+}
+
+func newCluster(m *Manager, spec assisted.ClusterSpec) *cluster {
+	return &cluster{manager: m, spec: spec, nodes: map[string]*nodeProgress{}, proxy: &proxy{}}
+}
+
+func (c *cluster) setSpec(spec assisted.ClusterSpec) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if spec.Installing && c.installingFrom.IsZero() {
+		c.installingFrom = time.Now()
+	}
+	c.spec = spec
+}
+
+func (c *cluster) wanted() assisted.ClusterSpec {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.spec
+}
+
+func (c *cluster) observed() assisted.ClusterStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return assisted.ClusterStatus{APIUp: c.status.APIUp, Nodes: maps.Clone(c.status.Nodes)}
+}
+
+func (c *cluster) apiServer() APIServer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server
+}
+
+func (c *cluster) setDown(d time.Duration, down bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down, c.downUntil = down, time.Time{}
+	if down && d > 0 {
+		c.downUntil = time.Now().Add(d)
+	}
+}
+
+// answers says whether the API should be reachable now.
+func (c *cluster) answers() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if c.down && !c.downUntil.IsZero() && now.After(c.downUntil) {
+		c.down = false
+	}
+	return !c.down && !c.installingFrom.IsZero() && now.Sub(c.installingFrom) >= c.manager.opts.APIDelay
+}
+
+// run looks after the cluster until ctx ends, and takes it down.
+func (c *cluster) run(ctx context.Context) {
+	ticker := time.NewTicker(c.manager.opts.Poll)
+	defer ticker.Stop()
+	for {
+		if err := c.sync(ctx); err != nil && ctx.Err() == nil {
+			c.manager.opts.Report(c.wanted().Key, err)
+		}
+		select {
+		case <-ctx.Done():
+			c.stop()
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (c *cluster) stop() {
+	c.proxy.shut()
+	if server := c.apiServer(); server != nil {
+		if err := server.Stop(); err != nil {
+			c.manager.opts.Report(c.wanted().Key, fmt.Errorf("cannot stop the kube-apiserver of the cluster: %w", err))
+		}
+	}
+}
+
+// sync does the next thing that is to be done.
+func (c *cluster) sync(ctx context.Context) error {
+	spec := c.wanted()
+	if c.apiServer() == nil {
+		if err := c.startServer(ctx, spec); err != nil {
+			return err
+		}
+	}
+	if !c.seeded {
+		if err := c.seed(ctx, spec); err != nil {
+			return err
+		}
+		c.seeded = true
+	}
+	if err := c.syncEndpoint(ctx, spec); err != nil {
+		return err
+	}
+	if !c.observed().APIUp {
+		return nil
+	}
+	if spec.Complete && !c.completed {
+		if err := c.complete(ctx); err != nil {
+			return err
+		}
+		c.completed = true
+	}
+	return c.syncNodes(ctx, spec)
+}
+
+func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) error {
+	host, _, err := c.manager.opts.Endpoint(ctx, spec)
+	if err != nil {
+		return fmt.Errorf("cannot find the endpoint of cluster %s: %w", spec.Key, err)
+	}
+	name := spec.Key.Namespace + "." + spec.Key.Name + "." + spec.ClusterID
+	server, err := c.manager.servers.Start(ctx, APIServerSpec{
+		Name: name, EtcdPrefix: "/" + name, SANs: []string{host, publicName(spec)},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot start the kube-apiserver of cluster %s: %w", spec.Key, err)
+	}
+	extra, err := certificateAuthority("ingress-operator@" + spec.Name)
+	if err != nil {
+		return err
+	}
+	c.client, err = client.New(server.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("cannot make a client for cluster %s: %w", spec.Key, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server, c.extraCA = server, extra
+	return nil
+}
+
+// publicName is the DNS name of the cluster's API, which exists in its own network only.
+func publicName(spec assisted.ClusterSpec) string { return "api." + spec.Name + "." + spec.BaseDomain }
+
+// syncEndpoint opens or shuts the cluster's API address.
+func (c *cluster) syncEndpoint(ctx context.Context, spec assisted.ClusterSpec) error {
+	up := c.answers()
+	if up && !c.proxy.open() {
+		host, port, err := c.manager.opts.Endpoint(ctx, spec)
+		if err != nil {
+			return fmt.Errorf("cannot find the endpoint of cluster %s: %w", spec.Key, err)
+		}
+		target, err := url.Parse(c.apiServer().URL())
+		if err != nil {
+			return fmt.Errorf("the kube-apiserver of cluster %s has a bad address: %w", spec.Key, err)
+		}
+		if err := c.proxy.listen(host, port, target.Host); err != nil {
+			return fmt.Errorf("cannot open the API address of cluster %s: %w", spec.Key, err)
+		}
+	}
+	if !up {
+		c.proxy.shut()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.APIUp = up
+	return nil
+}
+
+func (c *cluster) kubeconfig(complete bool) ([]byte, bool) {
+	c.mu.Lock()
+	server, spec, extra := c.server, c.spec, c.extraCA
+	c.mu.Unlock()
+	if server == nil {
+		return nil, false
+	}
+	data, err := server.AdminKubeconfig("https://" + publicName(spec) + ":6443")
+	if err == nil && complete {
+		data, err = addCertificate(data, extra)
+	}
+	if err != nil {
+		c.manager.opts.Report(spec.Key, fmt.Errorf("cannot make the kubeconfig of cluster %s: %w", spec.Key, err))
+	}
+	return data, err == nil
+}

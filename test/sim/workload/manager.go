@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+// APIServers starts the kube-apiservers of installed clusters.
+type APIServers interface {
+	Start(ctx context.Context, spec APIServerSpec) (APIServer, error)
+}
+
+// APIServerSpec describes a kube-apiserver. It listens on a loopback address and port of its own choice.
+type APIServerSpec struct {
+	// Name is unique and a valid file name.
+	Name string
+	// EtcdPrefix is where its data lives; it is never used twice.
+	EtcdPrefix string
+	// SANs are the names and addresses, besides its own, under which it is called.
+	SANs []string
+}
+
+// APIServer is a running kube-apiserver.
+type APIServer interface {
+	// URL is its own address, Config a client configuration with all rights on it.
+	URL() string
+	Config() *rest.Config
+	// AdminKubeconfig returns a kubeconfig with all rights that calls the given server URL.
+	AdminKubeconfig(server string) ([]byte, error)
+	Stop() error
+}
+
+// Options configure a Manager. Durations of zero mean "at once".
+type Options struct {
+	// APIDelay is the time from the state installing until the API answers; the kubeconfig is there long before.
+	APIDelay time.Duration
+	// JoinDelay is the time from the first boot of a host until its Node exists, ReadyDelay from then until it is Ready.
+	JoinDelay  time.Duration
+	ReadyDelay time.Duration
+	// Poll is how often the Nodes are looked after, 200 ms by default.
+	Poll time.Duration
+	// KubeletVersion is what Nodes report, by default v1.33.4.
+	KubeletVersion string
+	// Version is the OpenShift version that the ClusterVersion reports, by default 4.20.0.
+	Version string
+	// ServingCSRs makes every kubelet ask for a serving certificate, which somebody has to approve (DESIGN D7).
+	ServingCSRs bool
+	// Endpoint returns where a cluster's API is to be reached: a loopback address and a port. The default is port 6443
+	// of the first API VIP.
+	Endpoint func(ctx context.Context, spec assisted.ClusterSpec) (host string, port int, err error)
+	// Report is told about every failure of a cluster's upkeep, once per attempt. The default drops it.
+	Report func(cluster types.NamespacedName, err error)
+}
+
+// Manager runs the installed clusters. It implements assisted.Workload.
+type Manager struct {
+	servers APIServers
+	opts    Options
+
+	mu       sync.Mutex
+	ctx      context.Context
+	clusters map[types.NamespacedName]*cluster
+	running  sync.WaitGroup
+}
+
+var _ assisted.Workload = &Manager{}
+
+// New makes a Manager. It starts no cluster before Start.
+func New(servers APIServers, opts Options) *Manager {
+	if opts.Poll == 0 {
+		opts.Poll = 200 * time.Millisecond
+	}
+	if opts.KubeletVersion == "" {
+		opts.KubeletVersion = "v1.33.4"
+	}
+	if opts.Version == "" {
+		opts.Version = "4.20.0"
+	}
+	if opts.Endpoint == nil {
+		opts.Endpoint = firstVIP
+	}
+	if opts.Report == nil {
+		opts.Report = func(types.NamespacedName, error) {}
+	}
+	return &Manager{servers: servers, opts: opts, clusters: map[types.NamespacedName]*cluster{}}
+}
+
+func firstVIP(_ context.Context, spec assisted.ClusterSpec) (string, int, error) {
+	if len(spec.APIVIPs) == 0 {
+		return "", 0, fmt.Errorf("cluster %s has no API VIP: set Options.Endpoint", spec.Key)
+	}
+	return spec.APIVIPs[0], 6443, nil
+}
+
+// Start runs the clusters until ctx ends, then stops them all. It is a runnable for a controller manager.
+func (m *Manager) Start(ctx context.Context) error {
+	m.mu.Lock()
+	m.ctx = ctx
+	for _, c := range m.clusters {
+		m.launch(c)
+	}
+	m.mu.Unlock()
+	<-ctx.Done()
+	m.running.Wait()
+	return nil
+}
+
+// Apply implements assisted.Workload.
+func (m *Manager) Apply(spec assisted.ClusterSpec) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.clusters[spec.Key]
+	if c == nil {
+		c = newCluster(m, spec)
+		m.clusters[spec.Key] = c
+		m.launch(c)
+	}
+	c.setSpec(spec)
+}
+
+// launch runs a cluster once the manager runs.
+func (m *Manager) launch(c *cluster) {
+	if m.ctx == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	c.cancel = cancel
+	m.running.Add(1)
+	go func() {
+		defer m.running.Done()
+		c.run(ctx)
+	}()
+}
+
+func (m *Manager) find(key types.NamespacedName) *cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clusters[key]
+}
+
+// Status implements assisted.Workload.
+func (m *Manager) Status(key types.NamespacedName) assisted.ClusterStatus {
+	if c := m.find(key); c != nil {
+		return c.observed()
+	}
+	return assisted.ClusterStatus{}
+}
+
+// Kubeconfig implements assisted.Workload. Its server is https://api.<cluster>.<domain>:6443, which the management
+// cluster cannot resolve.
+func (m *Manager) Kubeconfig(key types.NamespacedName, complete bool) ([]byte, bool) {
+	if c := m.find(key); c != nil {
+		return c.kubeconfig(complete)
+	}
+	return nil, false
+}
+
+// ErrUnreachable says that a cluster's API does not answer.
+var ErrUnreachable = errors.New("the API of the cluster does not answer")
+
+// RemoveNode implements assisted.Workload.
+func (m *Manager) RemoveNode(ctx context.Context, key types.NamespacedName, node string) error {
+	c := m.find(key)
+	if c == nil || !c.observed().APIUp {
+		return fmt.Errorf("cannot delete Node %s of cluster %s: %w", node, key, ErrUnreachable)
+	}
+	return c.removeNode(ctx, node)
+}
+
+// Delete implements assisted.Workload.
+func (m *Manager) Delete(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.clusters[key]
+	delete(m.clusters, key)
+	if c != nil && c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// Down makes a cluster's API unreachable for d; zero or less means until Up.
+func (m *Manager) Down(key types.NamespacedName, d time.Duration) error {
+	return m.setDown(key, d, true)
+}
+
+// Up ends a Down.
+func (m *Manager) Up(key types.NamespacedName) error { return m.setDown(key, 0, false) }
+
+func (m *Manager) setDown(key types.NamespacedName, d time.Duration, down bool) error {
+	c := m.find(key)
+	if c == nil {
+		return fmt.Errorf("cluster %s is not running: wait until its AgentClusterInstall is preparing-for-installation", key)
+	}
+	c.setDown(d, down)
+	return nil
+}
+
+// Config returns a client configuration with all rights on a cluster's API, for tests that look into it. It does not go
+// through the cluster's endpoint and works while that is Down.
+func (m *Manager) Config(key types.NamespacedName) (*rest.Config, error) {
+	if c := m.find(key); c != nil {
+		if server := c.apiServer(); server != nil {
+			return server.Config(), nil
+		}
+	}
+	return nil, fmt.Errorf("cluster %s has no API server yet: wait until its AgentClusterInstall is installing", key)
+}

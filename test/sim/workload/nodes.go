@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+// syncNodes moves every host of the cluster one step: joined, labelled, ready; or not ready when its machine is off.
+func (c *cluster) syncNodes(ctx context.Context, spec assisted.ClusterSpec) error {
+	status := map[string]assisted.NodeStatus{}
+	for _, host := range spec.Nodes {
+		state, err := c.syncNode(ctx, host)
+		if err != nil {
+			return err
+		}
+		status[host.Name] = state
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Nodes = status
+	return nil
+}
+
+func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assisted.NodeStatus, error) {
+	now := time.Now()
+	progress := c.nodes[host.Name]
+	if progress == nil {
+		progress = &nodeProgress{started: now}
+		c.nodes[host.Name] = progress
+	}
+	node := &corev1.Node{}
+	err := c.client.Get(ctx, types.NamespacedName{Name: host.Name}, node)
+	switch {
+	case apierrors.IsNotFound(err):
+		return assisted.NodeStatus{}, c.join(ctx, host, progress, now)
+	case err != nil:
+		return assisted.NodeStatus{}, fmt.Errorf("cannot read Node %s: %w", host.Name, err)
+	}
+	if c.manager.opts.ServingCSRs && !progress.requested && host.Running {
+		if err := c.requestServing(ctx, host); err != nil {
+			return assisted.NodeStatus{}, err
+		}
+		progress.requested = true
+	}
+	ready := host.Running && now.Sub(progress.joined) >= c.manager.opts.ReadyDelay
+	if err := c.setReady(ctx, node, ready); err != nil {
+		return assisted.NodeStatus{}, err
+	}
+	if !progress.labelled && (ready || !host.Day2) {
+		if err := c.label(ctx, node, host.Labels); err != nil {
+			return assisted.NodeStatus{}, err
+		}
+		progress.labelled = true
+	}
+	return assisted.NodeStatus{Joined: true, Ready: ready && progress.labelled}, nil
+}
+
+// join creates the Node as its kubelet does: with its role, without a provider ID and without the labels that the
+// installer adds later.
+func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *nodeProgress, now time.Time) error {
+	if !host.Running || now.Sub(progress.started) < c.manager.opts.JoinDelay {
+		return nil
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name, Labels: map[string]string{
+		corev1.LabelHostname: host.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+	}}}
+	if host.Role == "master" {
+		node.Labels["node-role.kubernetes.io/master"] = ""
+		node.Labels["node-role.kubernetes.io/control-plane"] = ""
+		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}}
+	} else {
+		node.Labels["node-role.kubernetes.io/worker"] = ""
+	}
+	if err := c.client.Create(ctx, node); err != nil {
+		return fmt.Errorf("cannot create Node %s: %w", host.Name, err)
+	}
+	progress.joined = now
+	before := node.DeepCopy()
+	node.Status.NodeInfo.KubeletVersion = c.manager.opts.KubeletVersion
+	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.Architecture = "linux", "amd64"
+	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID = host.Name, host.Name
+	node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS " + c.manager.opts.Version
+	node.Status.Addresses = nodeAddresses(host)
+	node.Status.Conditions = []corev1.NodeCondition{nodeReady(corev1.ConditionFalse)}
+	if err := c.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot write the status of Node %s: %w", host.Name, err)
+	}
+	return nil
+}
+
+func nodeAddresses(host assisted.NodeSpec) []corev1.NodeAddress {
+	out := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: host.Name}}
+	for _, address := range host.Addresses {
+		if net.ParseIP(address) != nil {
+			out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+		}
+	}
+	return out
+}
+
+func nodeReady(status corev1.ConditionStatus) corev1.NodeCondition {
+	now := metav1.Now()
+	c := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: status, LastHeartbeatTime: now, LastTransitionTime: now,
+		Reason: "KubeletReady", Message: "kubelet is posting ready status",
+	}
+	if status != corev1.ConditionTrue {
+		c.Reason, c.Message = "KubeletNotReady", "container runtime network not ready"
+	}
+	return c
+}
+
+// setReady writes the Ready condition when it changes. A kubelet that does not run leaves it Unknown, as the node
+// controller would say.
+func (c *cluster) setReady(ctx context.Context, node *corev1.Node, ready bool) error {
+	want := corev1.ConditionFalse
+	if ready {
+		want = corev1.ConditionTrue
+	}
+	index := slices.IndexFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool { return condition.Type == corev1.NodeReady })
+	if index >= 0 && node.Status.Conditions[index].Status == want {
+		return nil
+	}
+	before := node.DeepCopy()
+	node.Status.Conditions = []corev1.NodeCondition{nodeReady(want)}
+	if err := c.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot write the status of Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func (c *cluster) label(ctx context.Context, node *corev1.Node, labels map[string]string) error {
+	before := node.DeepCopy()
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	maps.Copy(node.Labels, labels)
+	if err := c.client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot label Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func (c *cluster) removeNode(ctx context.Context, name string) error {
+	err := c.client.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete Node %s: %w", name, err)
+	}
+	return nil
+}

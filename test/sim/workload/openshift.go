@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+// scheme knows what an installed cluster holds.
+var scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(configv1.Install(s))
+	return s
+}
+
+// operators are the ClusterOperators that every cluster has, as far as somebody might look for them.
+var operators = []string{"authentication", "console", "etcd", "ingress", "kube-apiserver", "machine-config", "network"}
+
+// seed fills a new API: the CRDs, the ClusterVersion of a running installation, and operators that are not there yet.
+func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
+	crds := []*apiextensionsv1.CustomResourceDefinition{
+		openCRD("ClusterVersion", "clusterversion", "clusterversions"),
+		openCRD("ClusterOperator", "clusteroperator", "clusteroperators"),
+	}
+	if err := localcontrolplane.InstallCRDs(ctx, c.apiServer().Config(), crds); err != nil {
+		return fmt.Errorf("cannot install the CRDs of cluster %s: %w", spec.Key, err)
+	}
+	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	version.Spec.ClusterID = configv1.ClusterID(spec.ClusterID)
+	version.Spec.Channel = "stable"
+	if err := c.client.Create(ctx, version); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("cannot create the ClusterVersion of cluster %s: %w", spec.Key, err)
+	}
+	for _, name := range operators {
+		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := c.client.Create(ctx, operator); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("cannot create ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
+		}
+	}
+	return c.report(ctx, spec, false)
+}
+
+// complete reports the end of the installation.
+func (c *cluster) complete(ctx context.Context) error { return c.report(ctx, c.wanted(), true) }
+
+// report writes what the cluster says about its own installation.
+func (c *cluster) report(ctx context.Context, spec assisted.ClusterSpec, done bool) error {
+	version := &configv1.ClusterVersion{}
+	if err := c.client.Get(ctx, types.NamespacedName{Name: "version"}, version); err != nil {
+		return fmt.Errorf("cannot read the ClusterVersion of cluster %s: %w", spec.Key, err)
+	}
+	now := metav1.Now()
+	release := configv1.Release{Version: c.manager.opts.Version, Image: spec.ReleaseImage}
+	update := configv1.UpdateHistory{State: configv1.PartialUpdate, StartedTime: now, Version: release.Version, Image: release.Image}
+	if len(version.Status.History) > 0 {
+		update.StartedTime = version.Status.History[0].StartedTime
+	}
+	if done {
+		update.State, update.CompletionTime = configv1.CompletedUpdate, &now
+	}
+	before := version.DeepCopy()
+	version.Status.Desired = release
+	version.Status.History = []configv1.UpdateHistory{update}
+	version.Status.Conditions = operatorConditions(done)
+	if err := c.client.Status().Patch(ctx, version, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot write the ClusterVersion of cluster %s: %w", spec.Key, err)
+	}
+	for _, name := range operators {
+		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		base := operator.DeepCopy()
+		operator.Status.Conditions = operatorConditions(done)
+		operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: release.Version}}
+		if err := c.client.Status().Patch(ctx, operator, client.MergeFrom(base)); err != nil {
+			return fmt.Errorf("cannot write ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
+		}
+	}
+	return nil
+}
+
+func operatorConditions(done bool) []configv1.ClusterOperatorStatusCondition {
+	available, progressing := configv1.ConditionFalse, configv1.ConditionTrue
+	if done {
+		available, progressing = configv1.ConditionTrue, configv1.ConditionFalse
+	}
+	now := metav1.Now()
+	return []configv1.ClusterOperatorStatusCondition{
+		{Type: configv1.OperatorAvailable, Status: available, Reason: "Simulated", LastTransitionTime: now},
+		{Type: configv1.OperatorProgressing, Status: progressing, Reason: "Simulated", LastTransitionTime: now},
+		{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: "Simulated", LastTransitionTime: now},
+	}
+}
+
+// openCRD is a cluster-scoped resource of config.openshift.io/v1 that takes any content.
+func openCRD(kind, singular, plural string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + configv1.GroupName},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: configv1.GroupName,
+			Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Singular: singular, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
+}

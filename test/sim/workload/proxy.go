@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// proxy forwards connections from a cluster's API address to its kube-apiserver. Shutting it is what a dead API looks
+// like from outside, without the cost of a restart.
+type proxy struct {
+	mu          sync.Mutex
+	listener    net.Listener
+	connections map[net.Conn]bool
+}
+
+func (p *proxy) open() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listener != nil
+}
+
+// listen opens the address, which must be a loopback one.
+func (p *proxy) listen(host string, port int, target string) error {
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("%q is not a loopback address: use one in 127.0.0.0/8 as the API VIP", host)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s port %d: %w", host, port, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener, p.connections = listener, map[net.Conn]bool{}
+	go p.accept(listener, target)
+	return nil
+}
+
+// accept ends when the listener is closed.
+func (p *proxy) accept(listener net.Listener, target string) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.forward(conn, target)
+	}
+}
+
+func (p *proxy) forward(conn net.Conn, target string) {
+	upstream, err := net.Dial("tcp", target)
+	if err != nil {
+		closeAll(conn)
+		return
+	}
+	if !p.track(conn, upstream) {
+		closeAll(conn, upstream)
+		return
+	}
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{conn, upstream}, {upstream, conn}} {
+		go func() {
+			// An error here is the end of the connection, of which there is nobody to tell.
+			_, _ = io.Copy(pair[0], pair[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	closeAll(conn, upstream)
+	<-done
+	p.forget(conn, upstream)
+}
+
+func (p *proxy) track(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener == nil {
+		return false
+	}
+	for _, conn := range conns {
+		p.connections[conn] = true
+	}
+	return true
+}
+
+func (p *proxy) forget(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range conns {
+		delete(p.connections, conn)
+	}
+}
+
+// shut closes the address and every connection.
+func (p *proxy) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener == nil {
+		return
+	}
+	// A listener or connection that does not close is closed already.
+	_ = p.listener.Close()
+	p.listener = nil
+	for conn := range p.connections {
+		closeAll(conn)
+	}
+	p.connections = nil
+}
+
+func closeAll(conns ...net.Conn) {
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+}
