@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -53,10 +55,12 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	onWrite func(Write) bool
+	cut     bool
 }
 
 // NewProxy starts a proxy on loopback. config is the administrator's; requests are made as user and groups by impersonation. onWrite is
-// called, one write at a time, when a write was carried out; if it returns true the manager never hears of it: its connection is cut.
+// called, one write at a time, when a write was carried out; if it returns true the manager never hears of it, nor of anything else until
+// Mend: its connections are cut.
 func NewProxy(config *rest.Config, user string, groups []string, onWrite func(Write) bool) (*Proxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
@@ -74,13 +78,21 @@ func NewProxy(config *rest.Config, user string, groups []string, onWrite func(Wr
 		url: "http://" + listener.Addr().String(), user: user, groups: groups, onWrite: onWrite,
 		info: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
-	p.server = &http.Server{ReadHeaderTimeout: headerTimeout, Handler: &httputil.ReverseProxy{
+	reverse := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { p.rewrite(r, target) },
 		Transport:      transport,
 		FlushInterval:  -1, // Watches are streams.
 		ModifyResponse: p.observe,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}}
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	p.server = &http.Server{ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if p.isCut() {
+				panic(http.ErrAbortHandler)
+			}
+			reverse.ServeHTTP(w, r)
+		})}
 	go func() {
 		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			panic(fmt.Sprintf("chaos proxy: %v", err))
@@ -124,10 +136,24 @@ func (p *Proxy) observe(response *http.Response) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.onWrite(write) {
+	p.cut = p.cut || p.onWrite(write)
+	if p.cut {
 		return errCut
 	}
 	return nil
+}
+
+func (p *Proxy) isCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
+}
+
+// Mend lets requests through again, for the manager's next life.
+func (p *Proxy) Mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = false
 }
 
 // writeOf tells which write a response answers; ok is false for reads, failures and what is ignored.

@@ -183,6 +183,10 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 	if agent.Spec.ClusterDeploymentName == nil {
 		return decideBind(s, d, agent, role, gate)
 	}
+	if s.install != nil && !agent.BoundTo(s.install.Namespace, s.install.Spec.ClusterDeploymentRef.Name) {
+		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s is bound to ClusterDeployment %s, not to %s: clear its spec.clusterDeploymentName",
+			agent.Name, agent.Spec.ClusterDeploymentName.Name, s.install.Spec.ClusterDeploymentRef.Name)
+	}
 	if agent.BindRefused() && gate != assisted.GateClosed {
 		value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
 		if agent.Annotations[bootstrapv1.BindNudgeAnnotation] != value {

@@ -114,6 +114,9 @@ func TestDecide(t *testing.T) {
 			s.agents[0].Annotations[bootstrapv1.BindNudgeAnnotation] = "install-uid/Completed"
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.nudge).To(BeNil()) }},
+		{name: "bound to another cluster by somebody", change: func(s *scope) {
+			s.agents[0].Spec.ClusterDeploymentName = &assisted.ClusterReference{Name: "other", Namespace: "ns"}
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
 		{name: "installed", change: func(s *scope) {
 			bound(&s.agents[0], "installed", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionTrue})
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentInstalledReason},

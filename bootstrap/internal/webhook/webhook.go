@@ -78,8 +78,10 @@ func (templateValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftA
 }
 
 func validateTemplate(template *bootstrapv1.OpenshiftAssistedConfigTemplate) error {
-	path := field.NewPath("spec", "template", "spec")
-	return invalid("OpenshiftAssistedConfigTemplate", template.Name, ValidateSpec(template.Spec.Template.Spec, path))
+	path := field.NewPath("spec", "template")
+	errs := template.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
+	errs = append(errs, ValidateSpec(template.Spec.Template.Spec, path.Child("spec"))...)
+	return invalid("OpenshiftAssistedConfigTemplate", template.Name, errs)
 }
 
 func invalid(kind, name string, errs field.ErrorList) error {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+const (
+	installTimeout = 8 * time.Minute
+	deleteTimeout  = 4 * time.Minute
+
+	// minPoints is how many different writes the managers must have died after, over all runs.
+	minPoints = 30
+)
+
+// TestCrashes installs and deletes clusters while both managers are killed after writes of their own, and expects the same objects as from
+// a clean run, none of them twice. The step is the distance between the writes after which a manager dies: with 1 it dies after every write
+// that it makes for the first time.
+func TestCrashes(t *testing.T) {
+	clean := install(t, 0)
+	points, hit := sets.New[string](), sets.New[string]()
+	for _, step := range []int{1, 3} {
+		t.Run(fmt.Sprintf("every %d", step), func(t *testing.T) {
+			g := NewWithT(t)
+			got := install(t, step)
+			g.Expect(got.objects).To(Equal(clean.objects), "the same objects as from a clean run, none twice")
+			points, hit = points.Union(got.points), hit.Union(got.pointKinds)
+			t.Logf("killed after %d different writes", len(got.points))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(len(points)).To(BeNumerically(">=", minPoints), "%v", sets.List(points))
+	g.Expect(sets.List(clean.writeKinds.Difference(hit))).To(BeEmpty(), "kinds of writes of a clean run after which no manager died")
+}
+
+// result is what a run left behind and what happened in it.
+type result struct {
+	// objects are what exists once the cluster is Available, as "<kind> <name>", with generated names as a count.
+	objects []string
+	// points are the different writes ("<manager>: <verb> <resource> <name>") after which a manager was killed.
+	points sets.Set[string]
+	// pointKinds are the same as "<manager>: <verb> <resource>"; writeKinds are those of all writes of the run.
+	pointKinds, writeKinds sets.Set[string]
+}
+
+// install runs a cluster from nothing to Available and back, with managers that die after every step-th write that is new; 0 is never.
+func install(t *testing.T, step int) result {
+	t.Helper()
+	g := NewWithT(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	res := result{points: sets.New[string](), pointKinds: sets.New[string](), writeKinds: sets.New[string]()}
+	victims := map[string]*Victim{}
+	choosers := map[string]*chooser{}
+	world, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{Speed: 4, Adjust: func(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
+		choosers[spec.Name] = &chooser{step: step, seen: sets.New[string](), kinds: sets.New[string]()}
+		victims[spec.Name] = NewVictim(newClient(g, cp), t.TempDir(), choosers[spec.Name].choose)
+		victims[spec.Name].Adjust(cp, spec)
+	}})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(world.Stop()).To(Succeed()) }()
+	go victims[world.Bootstrap.Name()].Supervise(ctx, world.Bootstrap)
+	go victims[world.ControlPlane.Name()].Supervise(ctx, world.ControlPlane)
+
+	request := sandbox.ClusterRequest{Namespace: "chaos", Name: "demo", Topology: sandbox.HA, Workers: 1, Address: "127.10.7.5"}
+	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
+	g.Expect(world.CreateInputs(ctx, request.Namespace, request.Machines())).To(Succeed())
+	before, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(world.ApplyCluster(ctx, request)).To(Succeed())
+	g.Expect(world.Watch.Await(ctx, installTimeout, "the cluster", world.Running(key, request.Machines()))).To(Succeed())
+	_, err = world.VerifyHosts(ctx, key)
+	g.Expect(err).NotTo(HaveOccurred())
+	res.objects = objects(ctx, g, world.Client, request.Namespace)
+
+	g.Expect(world.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})).To(Succeed())
+	g.Expect(world.Watch.Await(ctx, deleteTimeout, "the deletion", world.Gone(key))).To(Succeed())
+	g.Eventually(func() error {
+		now, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
+		if err != nil {
+			return err
+		}
+		return before.Compare(now)
+	}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
+
+	stop()
+	for name, victim := range victims {
+		for _, write := range victim.Points() {
+			res.points.Insert(name + ": " + write.String() + " " + write.Name)
+			res.pointKinds.Insert(name + ": " + write.String())
+		}
+		g.Expect(victim.Close()).To(Succeed())
+		for kind := range choosers[name].kinds {
+			res.writeKinds.Insert(name + ": " + kind)
+		}
+	}
+	return res
+}
+
+// chooser picks the writes after which a manager dies: every step-th of those that it makes for the first time. A write that is made
+// again after a crash, and status that changes as an installation goes on, is passed over, so that the manager gets on.
+type chooser struct {
+	step  int
+	count int
+	seen  sets.Set[string]
+	kinds sets.Set[string]
+}
+
+func (c *chooser) choose(w Write) bool {
+	c.kinds.Insert(w.String())
+	key := w.String() + " " + w.Name
+	if c.step == 0 || c.seen.Has(key) {
+		return false
+	}
+	c.seen.Insert(key)
+	c.count++
+	return (c.count-1)%c.step == 0
+}
+
+// kinds are what the managers and Cluster API make for a cluster.
+var kinds = []client.ObjectList{
+	&clusterv1.MachineList{}, &bootstrapv1.OpenshiftAssistedConfigList{}, &controlplanev1.OpenshiftAssistedControlPlaneList{},
+	&assisted.InfraEnvList{}, &assisted.AgentList{}, &hivev1.ClusterDeploymentList{}, &hiveext.AgentClusterInstallList{},
+	&hivev1.ClusterImageSetList{}, &corev1.SecretList{},
+}
+
+// objects lists what exists, sorted. Names that Cluster API generates for workers are counted.
+func objects(ctx context.Context, g *WithT, c client.Client, namespace string) []string {
+	counts := map[string]int{}
+	for _, kind := range kinds {
+		list := kind.DeepCopyObject().(client.ObjectList)
+		g.Expect(c.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		g.Expect(meta.EachListItem(list, func(o runtime.Object) error {
+			counts[describe(o.(client.Object))]++
+			return nil
+		})).To(Succeed())
+	}
+	var lines []string
+	for name, count := range counts {
+		lines = append(lines, fmt.Sprintf("%s: %d", name, count))
+	}
+	sort.Strings(lines)
+	return lines
+}
+
+func describe(o client.Object) string {
+	name := o.GetName()
+	if _, _, generated := strings.Cut(name, "-md-"); generated {
+		name = "<worker>"
+	}
+	if _, isSecret := o.(*corev1.Secret); isSecret {
+		return fmt.Sprintf("%T %s of type %s", o, name, o.(*corev1.Secret).Type)
+	}
+	return fmt.Sprintf("%T %s", o, name)
+}
+
+func newClient(g *WithT, cp *localcontrolplane.ControlPlane) client.Client {
+	c, err := client.New(cp.Admin(), client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
+}
