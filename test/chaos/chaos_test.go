@@ -169,7 +169,7 @@ func objects(ctx context.Context, g *WithT, c client.Client, namespace string) [
 
 func describe(o client.Object) string {
 	name := o.GetName()
-	if _, _, generated := strings.Cut(name, "-md-"); generated {
+	if _, _, generated := strings.Cut(name, "-workers-"); generated {
 		name = "<worker>"
 	}
 	if _, isSecret := o.(*corev1.Secret); isSecret {

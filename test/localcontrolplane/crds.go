@@ -158,7 +158,7 @@ func (cp *ControlPlane) crds(ctx context.Context, group CRDGroup) ([]*apiextensi
 		}
 		all = append(all, crds...)
 	}
-	return all, nil
+	return all, addNewFields(all)
 }
 
 // shippedCRDs returns the CRDs in the managers' kustomize folders, with conversion by the managers' webhooks.

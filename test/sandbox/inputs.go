@@ -20,9 +20,11 @@ const (
 	// PullSecretName is the Secret of CreateInputs that the templates use by default.
 	PullSecretName = "pull-secret"
 
-	// hostNetwork is where the hosts' addresses are, from 192.0.2.10 on (TEST-NET-1).
-	hostNetwork   = "192.0.2."
-	firstHostByte = 10
+	// machineNetwork holds the addresses of hosts and clusters. It is on loopback, because an installed cluster's API does
+	// listen on its address and an API address has to be in the network of the hosts; those of hosts are names only.
+	machineNetwork = "127.10.0.0/16"
+	hostAddresses  = "127.10.255."
+	firstHostByte  = 10
 	// maxHosts keeps addresses within one byte.
 	maxHosts = 200
 
@@ -80,7 +82,7 @@ func inspectedHardware(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDet
 	hardware := simmetal3.DefaultHardware(host)
 	var index int
 	if _, err := fmt.Sscanf(host.Spec.BootMACAddress, "52:54:00:00:00:%02x", &index); err == nil {
-		hardware.NIC[0].IP = fmt.Sprintf("%s%d", hostNetwork, firstHostByte+index)
+		hardware.NIC[0].IP = fmt.Sprintf("%s%d", hostAddresses, firstHostByte+index)
 	}
 	return hardware
 }

@@ -90,6 +90,9 @@ func clusterHeadline(cluster *clusterv1.Cluster) string {
 	if conditions.IsTrue(cluster, clusterv1.ClusterAvailableCondition) {
 		return "is Available"
 	}
+	if cluster.Status.Phase == "" {
+		return ""
+	}
 	return "is " + cluster.Status.Phase
 }
 
@@ -100,6 +103,9 @@ func (n *narrator) machineHeadline(machine *clusterv1.Machine) string {
 	n.timeline.pass(machine.UID, machine.Name, MachineCreated)
 	if machine.Spec.Bootstrap.DataSecretName != nil {
 		n.timeline.pass(machine.UID, machine.Name, BootMediaReady)
+	}
+	if machine.Status.Phase == "" {
+		return ""
 	}
 	headline := "is " + machine.Status.Phase
 	if machine.Status.NodeRef.IsDefined() {
@@ -126,7 +132,15 @@ func (n *narrator) installHeadline(controlPlane *controlplanev1.OpenshiftAssiste
 	return headline
 }
 
+// unusedHostStates are passed by every new host in no time.
+var unusedHostStates = map[bmov1alpha1.ProvisioningState]bool{
+	bmov1alpha1.StateNone: true, bmov1alpha1.StateRegistering: true, bmov1alpha1.StateInspecting: true, bmov1alpha1.StatePreparing: true,
+}
+
 func (n *narrator) hostHeadline(host *bmov1alpha1.BareMetalHost) string {
+	if unusedHostStates[host.Status.Provisioning.State] && host.Status.ErrorMessage == "" {
+		return ""
+	}
 	headline := fmt.Sprintf("is %s", host.Status.Provisioning.State)
 	if ref := host.Spec.ConsumerRef; ref != nil {
 		id := n.byInfra[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}]

@@ -4,7 +4,11 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2/textlogger"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -42,6 +47,7 @@ type simulators struct {
 	assisted *assisted.Simulator
 	workload *workload.Manager
 
+	log  *os.File
 	stop context.CancelFunc
 	done chan error
 
@@ -51,11 +57,22 @@ type simulators struct {
 
 // startSimulators starts the simulators; they end with stopAll.
 func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*simulators, error) {
-	mgr, err := simulatorManager(cp)
+	log, err := os.Create(filepath.Join(cp.Dir(), "logs", "simulators.log"))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot create the simulators' log: %w", err)
 	}
-	s := &simulators{done: make(chan error, 1)}
+	mgr, err := simulatorManager(cp, log)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	s := &simulators{log: log, done: make(chan error, 1)}
+	if err := s.start(cp, mgr, opts); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return s, nil
+}
+
+func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager, opts WorldOptions) (err error) {
 	speed := opts.speed()
 	s.workload = workload.New(workload.Local(cp), workload.Options{
 		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
@@ -63,30 +80,30 @@ func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*si
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})
 	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: inspectedHardware}); err != nil {
-		return nil, err
+		return err
 	}
 	s.assisted = assisted.New(assisted.Options{
 		Durations: assisted.DefaultDurations().Scale(speed), Workload: s.workload, Hardware: s.hardwareOf,
 	})
 	if err := s.assisted.SetupWithManager(mgr); err != nil {
-		return nil, err
+		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(s.workload.Start)); err != nil {
-		return nil, fmt.Errorf("cannot add the simulator of installed clusters: %w", err)
+		return fmt.Errorf("cannot add the simulator of installed clusters: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go func() { s.done <- mgr.Start(ctx) }()
 	select {
 	case <-mgr.Elected():
-		return s, nil
+		return nil
 	case err := <-s.done:
 		stop()
-		return nil, fmt.Errorf("the simulators ended: %w", err)
+		return fmt.Errorf("the simulators ended: %w", err)
 	}
 }
 
-func simulatorManager(cp *localcontrolplane.ControlPlane) (ctrl.Manager, error) {
+func simulatorManager(cp *localcontrolplane.ControlPlane, log io.Writer) (ctrl.Manager, error) {
 	kubeconfig, err := cp.Kubeconfig(simulatorUser, simulatorGroup)
 	if err != nil {
 		return nil, err
@@ -102,7 +119,10 @@ func simulatorManager(cp *localcontrolplane.ControlPlane) (ctrl.Manager, error) 
 			return nil, fmt.Errorf("cannot register the simulators' API types: %w", err)
 		}
 	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Logger: textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the simulators' manager: %w", err)
 	}
@@ -150,8 +170,5 @@ func (s *simulators) setHardware(change func(*bmov1alpha1.BareMetalHost, assiste
 
 func (s *simulators) stopAll() error {
 	s.stop()
-	if err := <-s.done; err != nil {
-		return fmt.Errorf("the simulators ended with an error: %w", err)
-	}
-	return nil
+	return errors.Join(<-s.done, s.log.Close())
 }

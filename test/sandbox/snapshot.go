@@ -48,6 +48,7 @@ type Snapshot struct {
 
 // TakeSnapshot lists all resources of a cluster.
 func TakeSnapshot(ctx context.Context, config *rest.Config) (*Snapshot, error) {
+	config = unlimited(config)
 	resources, err := listable(config)
 	if err != nil {
 		return nil, err

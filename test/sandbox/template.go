@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +54,8 @@ type ClusterRequest struct {
 	Template string
 	// Workers is the number of worker Machines; always 0 for Compact.
 	Workers int
-	// Address is the loopback address of the cluster's API, such as 127.10.1.5; every cluster needs its own.
+	// Address is the loopback address of the cluster's API in 127.10.0.0/16, such as 127.10.1.5. Every cluster needs its own
+	// and the one after it, which is that of its ingress.
 	Address string
 	// Variables are further variables of the template.
 	Variables map[string]string
@@ -97,9 +99,13 @@ func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
 		}
 		path = filepath.Join(root, path)
 	}
+	address, err := netip.ParseAddr(r.Address)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s needs the address of its API: %w", r.Name, err)
+	}
 	variables := []string{
-		"API_VIP=" + r.Address, "INGRESS_VIP=" + r.Address, "API_ENDPOINT_HOST=" + r.Address,
-		"BASE_DOMAIN=sandbox.example.com", "OPENSHIFT_VERSION=" + OpenShiftVersion, "PULL_SECRET_NAME=" + PullSecretName,
+		"API_VIP=" + r.Address, "INGRESS_VIP=" + address.Next().String(), "API_ENDPOINT_HOST=" + r.Address,
+		"MACHINE_NETWORK_CIDR=" + machineNetwork, "BASE_DOMAIN=sandbox.example.com", "OPENSHIFT_VERSION=" + OpenShiftVersion, "PULL_SECRET_NAME=" + PullSecretName,
 	}
 	for name, value := range r.Variables {
 		variables = append(variables, name+"="+value)

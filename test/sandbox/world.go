@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
@@ -44,6 +45,8 @@ type WorldOptions struct {
 	KeepDir bool
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
+	// Adjust changes how a manager is run, before it is started. Default: nothing.
+	Adjust func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec)
 }
 
 func (o WorldOptions) speed() float64 {
@@ -104,10 +107,10 @@ func (w *World) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.Client, err = client.New(w.Management.Admin(), client.Options{Scheme: scheme}); err != nil {
+	if w.Client, err = client.New(unlimited(w.Management.Admin()), client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("cannot create the sandbox's client: %w", err)
 	}
-	if w.Watch, err = newWatch(ctx, w.Management.Admin(), scheme); err != nil {
+	if w.Watch, err = newWatch(ctx, unlimited(w.Management.Admin()), scheme); err != nil {
 		return err
 	}
 	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
@@ -122,14 +125,17 @@ func (w *World) start(ctx context.Context) error {
 
 // StartManagers builds both managers and starts them.
 func (w *World) StartManagers(ctx context.Context) error {
-	bootstrap := localcontrolplane.BootstrapManager()
+	bootstrap, controlPlane := localcontrolplane.BootstrapManager(), localcontrolplane.ControlPlaneManager()
 	bootstrap.Args = leaderElectionArgs
+	controlPlane.Args = append(append([]string{}, leaderElectionArgs...), clusterCacheArgs...)
+	if w.opts.Adjust != nil {
+		w.opts.Adjust(w.Management, &bootstrap)
+		w.opts.Adjust(w.Management, &controlPlane)
+	}
 	var err error
 	if w.Bootstrap, err = w.Management.StartManager(ctx, bootstrap); err != nil {
 		return err
 	}
-	controlPlane := localcontrolplane.ControlPlaneManager()
-	controlPlane.Args = append(append([]string{}, leaderElectionArgs...), clusterCacheArgs...)
 	w.ControlPlane, err = w.Management.StartManager(ctx, controlPlane)
 	return err
 }
@@ -144,6 +150,13 @@ func (w *World) Stop() error {
 		errs = append(errs, w.simulators.stopAll())
 	}
 	return errors.Join(append(errs, w.Management.Stop())...)
+}
+
+// unlimited returns a copy of config without a limit on requests: the sandbox's own must not be what is waited for.
+func unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return config
 }
 
 // file returns the path of a file of the sandbox's own in the management cluster's folder, which goes with the World.

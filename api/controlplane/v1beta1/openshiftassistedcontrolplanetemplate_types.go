@@ -35,6 +35,8 @@ type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$')",message="must be the version of a release such as 4.20.4, without a leading v"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$') || int(self.split('.')[0]) > 4 || (int(self.split('.')[0]) == 4 && int(self.split('.')[1]) >= 17)",message="must be 4.17 or newer: older releases set a provider ID of their own on Nodes"
 	DistributionVersion string `json:"distributionVersion,omitempty"`
 
 	// release says where the release comes from. Defaults to the public image of distributionVersion.

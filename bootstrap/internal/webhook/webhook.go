@@ -5,18 +5,15 @@ package webhook
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-bootstrap-cluster-x-k8s-io-v1beta1-openshiftassistedconfig,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=bootstrap.cluster.x-k8s.io,resources=openshiftassistedconfigs,versions=v1beta1,name=validation.openshiftassistedconfig.bootstrap.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -54,7 +51,12 @@ func (configValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftAss
 }
 
 func validateConfig(config *bootstrapv1.OpenshiftAssistedConfig) error {
-	return invalid("OpenshiftAssistedConfig", config.Name, ValidateSpec(config.Spec, field.NewPath("spec")))
+	errs := validation.Config(config.Spec, field.NewPath("spec"))
+	if config.Spec.NodeRegistration.Name != bootstrapv1.NodeNameBareMetalHost {
+		// A config is named as its Machine, whose name the Node gets.
+		errs = append(errs, validation.Hostname(config.Name, field.NewPath("metadata", "name"))...)
+	}
+	return invalid("OpenshiftAssistedConfig", config.Name, errs)
 }
 
 type templateValidator struct{}
@@ -80,7 +82,7 @@ func (templateValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftA
 func validateTemplate(template *bootstrapv1.OpenshiftAssistedConfigTemplate) error {
 	path := field.NewPath("spec", "template")
 	errs := template.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
-	errs = append(errs, ValidateSpec(template.Spec.Template.Spec, path.Child("spec"))...)
+	errs = append(errs, validation.Config(template.Spec.Template.Spec, path.Child("spec"))...)
 	return invalid("OpenshiftAssistedConfigTemplate", template.Name, errs)
 }
 
@@ -89,50 +91,4 @@ func invalid(kind, name string, errs field.ErrorList) error {
 		return nil
 	}
 	return apierrors.NewInvalid(bootstrapv1.GroupVersion.WithKind(kind).GroupKind(), name, errs)
-}
-
-// ValidateSpec checks what CEL cannot: certificates that parse and a label selector that compiles.
-func ValidateSpec(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
-	errs := ValidateTrustBundle(spec.AdditionalTrustBundle, path.Child("additionalTrustBundle"))
-	if spec.NMStateConfigSelector == nil {
-		return errs
-	}
-	if _, err := metav1.LabelSelectorAsSelector(spec.NMStateConfigSelector); err != nil {
-		errs = append(errs, field.Invalid(path.Child("nmStateConfigSelector"), spec.NMStateConfigSelector, err.Error()))
-	}
-	return errs
-}
-
-// ValidateTrustBundle checks that a bundle is made of PEM certificates and nothing else.
-func ValidateTrustBundle(bundle string, path *field.Path) field.ErrorList {
-	if bundle == "" {
-		return nil
-	}
-	rest := []byte(bundle)
-	for count := 1; ; count++ {
-		block, after := pem.Decode(rest)
-		if block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			return field.ErrorList{field.Invalid(path, fmt.Sprintf("PEM block %d", count), fmt.Sprintf("must hold PEM blocks of type CERTIFICATE only, block %d is of type %s", count, block.Type))}
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return field.ErrorList{field.Invalid(path, fmt.Sprintf("PEM block %d", count), fmt.Sprintf("must hold certificates, block %d is none: %v", count, err))}
-		}
-		rest = after
-	}
-	if len(rest) == len(bundle) {
-		return field.ErrorList{field.Invalid(path, "no PEM block", "must hold PEM blocks of type CERTIFICATE")}
-	}
-	return nil
-}
-
-// ValidateHostname checks that a name can be a host's: Machine names become the names of Nodes (DESIGN D7).
-func ValidateHostname(name string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range validation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path, name, "becomes a host name: "+message))
-	}
-	return errs
 }

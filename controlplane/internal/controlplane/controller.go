@@ -82,7 +82,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // Reconcile brings one control plane closer to its spec, in the order of Cluster API's own control plane provider (STYLE 1.3).
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cp); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -106,6 +106,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, cp); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err
 	}
+	return r.pass(ctx, cp, cluster)
+}
+
+// pass reads, decides and writes, and computes the status from what it has found, whether writing succeeded or not.
+func (r *Reconciler) pass(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (_ ctrl.Result, reterr error) {
 	patchHelper, err := patch.NewHelper(cp, r.Client)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
@@ -125,7 +130,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if d.deletion != "" {
 		return ctrl.Result{}, r.applyDeletion(ctx, s, d)
 	}
-	return d.result(), r.apply(ctx, s, d)
+	err = r.apply(ctx, s, d)
+	return result(s, d), err
 }
 
 // ownerCluster returns the owner, or nil when there is none or it is gone.

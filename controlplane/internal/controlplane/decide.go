@@ -61,8 +61,8 @@ type decision struct {
 }
 
 // result tells when the pass is to be repeated without an event.
-func (d decision) result() ctrl.Result {
-	if d.conflict != "" {
+func result(s *scope, d decision) ctrl.Result {
+	if d.conflict != "" || s.conflict != "" {
 		return ctrl.Result{RequeueAfter: conflictRetryInterval}
 	}
 	// What is left of the wait for workers: nothing happens when it ends but time passing.

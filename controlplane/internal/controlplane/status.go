@@ -188,13 +188,13 @@ func availableCondition(s *scope) *metav1.Condition {
 func setMachineAggregates(cp *controlplanev1.OpenshiftAssistedControlPlane, machines collections.Machines) {
 	conditions.Set(cp, aggregate(machines, clusterv1.MachineReadyCondition, controlplanev1.MachinesReadyCondition,
 		clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason))
-	conditions.Set(cp, aggregate(machines, clusterv1.MachineUpToDateCondition, controlplanev1.MachinesUpToDateCondition,
+	// Machines get the condition in the pass after their creation; until then they would make the aggregate flicker.
+	checked := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.Has(m, clusterv1.MachineUpToDateCondition) })
+	conditions.Set(cp, aggregate(checked, clusterv1.MachineUpToDateCondition, controlplanev1.MachinesUpToDateCondition,
 		clusterv1.NotUpToDateReason, clusterv1.UpToDateUnknownReason, clusterv1.UpToDateReason))
 }
 
 func aggregate(machines collections.Machines, source, target, issue, unknown, info string) metav1.Condition {
-	// Machines are given the condition in the pass after their creation; until then they would make the aggregate flicker.
-	machines = machines.Filter(func(m *clusterv1.Machine) bool { return conditions.Has(m, source) })
 	if len(machines) == 0 {
 		return metav1.Condition{Type: target, Status: metav1.ConditionTrue, Reason: controlplanev1.NoReplicasReason}
 	}

@@ -8,16 +8,17 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/validation"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // maxNameLength leaves room for the ordinal in Machine names, which become hostnames: "-" and up to two digits of 63 characters (DESIGN D7).
-const maxNameLength = validation.DNS1123LabelMaxLength - 3
+const maxNameLength = apivalidation.DNS1123LabelMaxLength - 3
 
 // Setup adds the webhooks to a manager.
 func Setup(mgr ctrl.Manager) error {
@@ -78,14 +79,14 @@ func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) fiel
 	spec := field.NewPath("spec")
 	errs := validateName(cp.Name, field.NewPath("metadata", "name"))
 	errs = append(errs, validateInstall(cp.Spec.Install, spec.Child("install"))...)
-	errs = append(errs, validateTrustBundle(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
+	errs = append(errs, validation.Config(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
 	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)
 }
 
 // validateName checks the prefix of Machine names, which become hostnames.
 func validateName(name string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, problem := range validation.IsDNS1123Label(name) {
+	for _, problem := range apivalidation.IsDNS1123Label(name) {
 		errs = append(errs, field.Invalid(path, name, "Machine names begin with it and become hostnames: "+problem))
 	}
 	if len(name) > maxNameLength {

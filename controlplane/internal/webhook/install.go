@@ -3,15 +3,12 @@
 package webhook
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
@@ -98,24 +95,4 @@ func validateInNetworks(vips []string, networks []netip.Prefix, path *field.Path
 		}
 	}
 	return errs
-}
-
-// validateTrustBundle checks that every block of the bundle is a certificate that parses.
-func validateTrustBundle(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
-	path = path.Child("additionalTrustBundle")
-	rest := []byte(spec.AdditionalTrustBundle)
-	for n := 1; len(strings.TrimSpace(string(rest))) > 0; n++ {
-		var block *pem.Block
-		block, rest = pem.Decode(rest)
-		if block == nil {
-			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d cannot be decoded: remove what is no certificate", n))}
-		}
-		if block.Type != "CERTIFICATE" {
-			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d is a %s, must be a CERTIFICATE", n, block.Type))}
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("certificate %d cannot be parsed: %v", n, err))}
-		}
-	}
-	return nil
 }

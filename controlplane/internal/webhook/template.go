@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // ControlPlaneTemplate validates OpenshiftAssistedControlPlaneTemplates, so that a ClusterClass fails when it is written and not when it is used.
@@ -42,7 +43,7 @@ func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) e
 	spec := t.Spec.Template.Spec
 	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
 	errs = append(errs, validateInstall(spec.Install, path.Child("spec", "install"))...)
-	errs = append(errs, validateTrustBundle(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
+	errs = append(errs, validation.Config(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
 	errs = append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)
 	if len(errs) == 0 {
 		return nil

@@ -227,18 +227,35 @@ func (s *Simulator) cleanAfterUnbind(ctx context.Context, agent *aiv1.Agent, vie
 		return true, nil
 	}
 	_, skip := agent.Annotations[skipCleanup]
-	secret := types.NamespacedName{Namespace: view.deprovision.cluster.Namespace, Name: kubeconfigName(view.deprovision.cluster.Name)}
-	getErr := s.reader.Get(ctx, secret, &corev1.Secret{})
-	if !skip && !apierrors.IsNotFound(getErr) {
-		if getErr != nil {
-			return false, fmt.Errorf("cannot read Secret %s: %w", secret, getErr)
-		}
+	reachable, err := s.leftClusterReachable(ctx, view.deprovision.cluster)
+	if err != nil {
+		return false, err
+	}
+	if !skip && reachable {
 		if err := s.backend.opts.Workload.RemoveNode(ctx, view.deprovision.cluster, view.deprovision.node); err != nil {
 			return false, s.showCleanupError(ctx, agent, err)
 		}
 	}
 	s.backend.finishDeprovision(agent.Name)
 	return true, nil
+}
+
+// leftClusterReachable says whether there is a cluster to clean up in: its ClusterDeployment stays, and there is a
+// kubeconfig.
+func (s *Simulator) leftClusterReachable(ctx context.Context, cluster types.NamespacedName) (bool, error) {
+	cd := &hivev1.ClusterDeployment{}
+	err := s.reader.Get(ctx, cluster, cd)
+	if err == nil && cd.DeletionTimestamp.IsZero() {
+		secret := types.NamespacedName{Namespace: cluster.Namespace, Name: kubeconfigName(cluster.Name)}
+		err = s.reader.Get(ctx, secret, &corev1.Secret{})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot see whether cluster %s has a Node to clean up: %w", cluster, err)
+	}
+	return cd.DeletionTimestamp.IsZero(), nil
 }
 
 func (s *Simulator) showCleanupError(ctx context.Context, agent *aiv1.Agent, cause error) error {

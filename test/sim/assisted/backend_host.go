@@ -265,7 +265,9 @@ func (b *backend) suggestRole(h *host) {
 		suggested = ""
 	case h.kind == kindAddition:
 		suggested = roleWorker
-	default:
+	case suggested == "" || c.state != clusterReady:
+		// A cluster that has become ready with its roles keeps them until it is insufficient again (trace
+		// extra-agent-blocks).
 		suggested = c.roleFor(b, h)
 	}
 	if suggested != h.suggestedRole {

@@ -125,7 +125,7 @@ func (b *backend) finishPreparing(h *host, c *cluster, now time.Time) {
 		b.leavePreparing(h, c)
 		return
 	}
-	if now.Sub(h.since) < b.opts.Durations.Prepare {
+	if now.Sub(h.since) < b.opts.Durations.Prepare || b.hostFaults(h).hangStage == hostPreparing {
 		return
 	}
 	if b.hostFaults(h).takePrepareFailure() {
@@ -149,18 +149,24 @@ func (b *backend) stagesFor(h *host) []string {
 	return workerStages
 }
 
+// beginStages is the host's answer to the order to install.
+func (b *backend) beginStages(h *host, now time.Time) {
+	if now.Sub(h.since) >= b.opts.Durations.Stage/2 {
+		b.enterStage(h, 0)
+	}
+}
+
 // enterStage moves a host to a stage of its own list, or fails it there when a fault says so.
 func (b *backend) enterStage(h *host, index int) {
 	if h.stages == nil {
 		h.stages = b.stagesFor(h)
 	}
-	h.stage = index
-	h.stageEntered = b.now()
-	stage := h.stageName()
+	stage := h.stages[index]
 	if message, failed := b.hostFaults(h).takeStageFailure(stage); failed {
 		b.failHost(h, "Failed - "+message)
 		return
 	}
+	h.stage, h.stageEntered = index, b.now()
 	if stage == StageRebooting {
 		b.leaveImage(h)
 	}

@@ -54,7 +54,7 @@ func (b *backend) register(m *machine, now time.Time) bool {
 }
 
 func (b *backend) registerNew(env *infraEnv, id string, now time.Time) bool {
-	h := &host{id: id, infraEnv: env.key, registered: now, order: b.registrations, lastSeen: now, kind: kindHost, specSynced: true}
+	h := &host{id: id, infraEnv: env.key, registered: now, lastSeen: now, kind: kindHost, specSynced: true}
 	if env.clusterRef != nil {
 		c := b.clusters[env.clusterID]
 		if c == nil || !isOneOf(c.state, acceptingStates) {
@@ -62,7 +62,6 @@ func (b *backend) registerNew(env *infraEnv, id string, now time.Time) bool {
 		}
 		h.clusterID = c.id
 	}
-	b.registrations++
 	b.hosts[id] = h
 	b.discover(h)
 	return true
@@ -70,7 +69,8 @@ func (b *backend) registerNew(env *infraEnv, id string, now time.Time) bool {
 
 // discover starts the discovery of a host anew: no hardware report yet.
 func (b *backend) discover(h *host) {
-	h.registered = b.now()
+	b.registrations++
+	h.order, h.registered = b.registrations, b.now()
 	h.inventory = nil
 	h.stages, h.stage, h.bootstrap = nil, -1, false
 	h.nodeAddition = nodeAddition{}

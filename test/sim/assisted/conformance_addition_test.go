@@ -8,12 +8,15 @@ import "github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 func additionScenarios() []scenario {
 	return []scenario{
 		{
-			name:       "day 2 worker",
-			files:      []string{"day2-worker.log"},
-			hosts:      map[string]string{"bf883c00": "w0"},
-			run:        runAddition,
-			missing:    []difference{anyRole},
-			additional: []difference{noValidated, anyRole, waiting},
+			name:    "day 2 worker",
+			files:   []string{"day2-worker.log"},
+			hosts:   map[string]string{"bf883c00": "w0"},
+			run:     runAddition,
+			missing: []difference{anyRole},
+			additional: []difference{
+				noValidated, anyRole, waiting,
+				{field: "progress", value: "Rebooting 55", reason: "shorter than the minute between two looks at the Node"},
+			},
 		},
 		{
 			name:       "day 2 worker that boots its image again",

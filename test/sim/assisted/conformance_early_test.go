@@ -68,7 +68,7 @@ func earlyScenarios() []scenario {
 			files:      []string{"extra-agent-blocks.log"},
 			hosts:      map[string]string{"145bc8db": "x0", "8679dc86": "x1", "d6b1bbe1": "x2", "e1ae918b": "x3"},
 			run:        runExtraHost,
-			additional: with(flapping, noValidated, difference{object: "agent/", reason: "only the specs of the Agents were recorded"}),
+			additional: with(flapping, noValidated, countdown, difference{object: "agent/", reason: "only the specs of the Agents were recorded"}),
 		},
 	}
 }
@@ -103,13 +103,16 @@ func runSingleNode(d *driver) {
 func runExtraHost(d *driver) {
 	d.cluster("x1", 3, 0, false)
 	d.infraEnv("x1ie", "x1")
-	d.start("x1ie", "x3", "x0", "x1", "x2")
+	for _, host := range []string{"x3", "x0", "x1", "x2"} {
+		d.start("x1ie", host)
+		d.wait(hostInsufficient, host)
+	}
 	d.waitCluster("x1", clusterReady)
 	for _, host := range []string{"x0", "x1", "x2"} {
 		d.ask(host, roleMaster, "x1", "")
 	}
-	d.waitCluster("x1", clusterInsufficient)
 	d.waitCluster("x1", clusterReady)
+	d.waitRequirements("x1", "InsufficientAgents")
 	d.ask("x3", roleWorker, "x1", "")
 	d.waitRequirements("x1", "InsufficientAgents")
 	d.delete("x3")

@@ -5,7 +5,6 @@ package assisted
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -131,6 +130,7 @@ func runScenario(t *testing.T, s scenario) {
 	f := newFixture(t, Options{Workload: spoke})
 	d := &driver{fixture: f, spoke: spoke, recorder: f.record(), agents: map[string]string{}}
 	s.run(d)
+	d.eventually("the recorder to see the last change", d.recorder.current)
 	compareTrace(t, recorded, d.recorder.take(), s.missing, s.additional)
 }
 
@@ -154,8 +154,5 @@ func checkCoverage(t *testing.T, scenarios []scenario) {
 	files := traceFiles(t)
 	if missing := slices.DeleteFunc(files, func(file string) bool { return replayed[file] }); len(missing) > 0 {
 		t.Errorf("no scenario replays %v", missing)
-	}
-	if len(replayed) < len(files) {
-		t.Errorf("scenarios name recordings that are not there: %v", slices.Sorted(maps.Keys(replayed)))
 	}
 }

@@ -46,7 +46,8 @@ func (f Faults) Disconnect(host HostKey, on bool) {
 	})
 }
 
-// StageHang keeps a host in an installation stage. An empty stage lifts it.
+// StageHang keeps a host in an installation stage, or in the state preparing-for-installation before the first. An empty
+// stage lifts it.
 func (f Faults) StageHang(host HostKey, stage string) {
 	f.change(func(b *backend) { b.faults.of(host).hangStage = stage })
 }

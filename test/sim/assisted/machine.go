@@ -118,7 +118,7 @@ func (b *backend) pollMachine(m *machine, now time.Time, serviceUp bool) {
 	case hostBinding, hostUnbinding, hostUnbindingPending:
 		m.mode = machineBooting
 	case hostInstalling:
-		b.enterStage(h, 0)
+		b.beginStages(h, now)
 	case hostInstallingInProgress:
 		b.advanceOnAgent(m, h, now)
 	case hostDisconnected, hostDisconnectedUnbound:

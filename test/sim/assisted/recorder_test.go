@@ -4,6 +4,7 @@ package assisted
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -66,11 +67,25 @@ func (r *recorder) see(obj client.Object, deleted bool) {
 			keys = append(keys, field)
 		}
 	}
+	if _, had := r.last[name]["bootstrap"]; had && fields["bootstrap"] == "" && !deleted {
+		fields["bootstrap"] = "<gone>"
+		keys = append(keys, "bootstrap")
+	}
 	slices.Sort(keys)
 	for _, field := range keys {
 		r.changes = append(r.changes, change{group: r.events, object: name, field: field, value: fields[field]})
 	}
+	if fields["bootstrap"] == "<gone>" {
+		delete(fields, "bootstrap")
+	}
 	r.last[name] = fields
+}
+
+// saw says whether a field has had a value since the last take. An Agent's object is its own name.
+func (r *recorder) saw(object, field, value string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.changes, func(c change) bool { return c.object == object && c.field == field && c.value == value })
 }
 
 // name tells which host an Agent is.
@@ -92,6 +107,28 @@ func (r *recorder) take() []change {
 		}
 	}
 	return out
+}
+
+// current says whether the recorder has seen everything that is there now.
+func (r *recorder) current() bool {
+	f := r.fixture
+	var agents aiv1.AgentList
+	var installs hiveext.AgentClusterInstallList
+	must(f.t, f.client.List(f.ctx, &agents, client.InNamespace(f.namespace)))
+	must(f.t, f.client.List(f.ctx, &installs, client.InNamespace(f.namespace)))
+	var objects []client.Object
+	for i := range agents.Items {
+		objects = append(objects, &agents.Items[i])
+	}
+	for i := range installs.Items {
+		objects = append(objects, &installs.Items[i])
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.ContainsFunc(objects, func(obj client.Object) bool {
+		name, fields := fieldsOf(obj)
+		return !maps.Equal(fields, r.last[name])
+	})
 }
 
 // fieldsOf returns the fields of an object that are compared.

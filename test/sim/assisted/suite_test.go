@@ -63,6 +63,7 @@ func fastDurations() Durations {
 	d := DefaultDurations().Scale(2)
 	d.Tick = 20 * time.Millisecond
 	d.Heartbeat = 1500 * time.Millisecond
+	d.RebootTimeout = 3 * time.Second
 	d.Churn = 0
 	return d
 }
@@ -168,17 +169,22 @@ func (f *fixture) hostStates() string {
 	return strings.Join(out, "; ")
 }
 
-func (f *fixture) infraEnv(name, cd string) *aiv1.InfraEnv {
+func (f *fixture) infraEnv(name, cd string) {
 	f.t.Helper()
 	env := &aiv1.InfraEnv{ObjectMeta: f.meta(name), Spec: aiv1.InfraEnvSpec{PullSecretRef: &corev1.LocalObjectReference{Name: "pull-secret"}}}
 	if cd != "" {
 		env.Spec.ClusterRef = &aiv1.ClusterReference{Name: cd, Namespace: f.namespace}
 	}
 	f.create(env)
+	f.waitURL(name)
+}
+
+func (f *fixture) waitURL(name string) {
+	f.t.Helper()
+	env := &aiv1.InfraEnv{}
 	f.eventually("an ISO URL of InfraEnv "+name, func() bool {
 		return f.client.Get(f.ctx, f.key(name), env) == nil && env.Status.ISODownloadURL != ""
 	})
-	return env
 }
 
 // infraEnvNamed reads an InfraEnv; it is empty when there is none.

@@ -97,6 +97,9 @@ func (r *hostReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if p.host.Name == "hf-0" {
+		println("DBG", p.now.Format("05.000"), before.Status.Provisioning.State, before.Status.ErrorType, "->", p.host.Status.Provisioning.State, p.host.Status.ErrorType, wait.String(), p.poked, p.metal.failed, p.metal.retryAt.Sub(p.now).String(), p.faults.neverProvision)
+	}
 	p.setConditions()
 	if err := p.write(ctx, before); err != nil {
 		if apierrors.IsConflict(err) {

@@ -23,9 +23,9 @@ import (
 
 const (
 	// outputTimeout is how long a recorded output may take to appear in the simulation.
-	outputTimeout = 4 * time.Second
+	outputTimeout = 20 * time.Second
 	// nudgeAfter is how long it may take before the 30 s timer that CAPM3 had in the recording is stood in for.
-	nudgeAfter = 300 * time.Millisecond
+	nudgeAfter = 500 * time.Millisecond
 )
 
 // blockMoveLine is CAPM3's last write to a host for an association.
@@ -77,6 +77,7 @@ func (r *replay) run(ctx context.Context) {
 	for i := range r.recording.Transitions {
 		transition := &r.recording.Transitions[i]
 		r.clock.jumpTo(transition.T)
+		println("WALK", transition.Object, transition.T, r.clock.Now().Format("05.000"), r.clock.Since(r.clock.start).String())
 		switch {
 		case r.until > 0 && transition.T >= r.until:
 			return
@@ -143,7 +144,7 @@ func (r *replay) awaitHost(ctx context.Context, transition *trace.Transition) {
 	leaves := r.working[host] && (moved || failed)
 	if leaves && failed {
 		// CAPM3's late write of this annotation would make BMO try again at once, and so once more than in the recording.
-		r.awaitLine(ctx, transition.Object, blockMoveLine)
+		r.awaitLine(ctx, transition, blockMoveLine)
 	}
 	if leaves {
 		r.setHeld(host, false)
@@ -187,23 +188,23 @@ func (r *replay) expect(transition *trace.Transition) {
 // await waits until the simulation has shown everything that the recording has shown of the object so far.
 func (r *replay) await(ctx context.Context, transition *trace.Transition) {
 	r.wake()
-	r.awaitNone(ctx, transition.Object, func(transitions []trace.Transition) []string {
+	r.awaitNone(ctx, transition, func(transitions []trace.Transition) []string {
 		return r.missing(transition.Object, transitions)
 	})
 }
 
-// awaitLine waits until the simulation has shown a line.
-func (r *replay) awaitLine(ctx context.Context, object, line string) {
-	r.awaitNone(ctx, object, func([]trace.Transition) []string {
-		if slices.Contains(r.simulated(object), line) {
+// awaitLine waits until the simulation has shown a line of the transition's object.
+func (r *replay) awaitLine(ctx context.Context, transition *trace.Transition, line string) {
+	r.awaitNone(ctx, transition, func([]trace.Transition) []string {
+		if slices.Contains(r.simulated(transition.Object), line) {
 			return nil
 		}
 		return []string{line}
 	})
 }
 
-// awaitNone waits until nothing is missing from an object.
-func (r *replay) awaitNone(ctx context.Context, object string, missingFrom func([]trace.Transition) []string) {
+// awaitNone waits until nothing is missing from the transition's object.
+func (r *replay) awaitNone(ctx context.Context, transition *trace.Transition, missingFrom func([]trace.Transition) []string) {
 	deadline, nudge := time.After(outputTimeout), time.NewTicker(nudgeAfter)
 	defer nudge.Stop()
 	for {
@@ -215,9 +216,10 @@ func (r *replay) awaitNone(ctx context.Context, object string, missingFrom func(
 		select {
 		case <-changed:
 		case <-nudge.C:
-			r.nudge(ctx)
+			r.nudge(ctx, transition)
 		case <-deadline:
-			r.Fatalf("%s does not show %q\nso far:\n%s", object, missing, strings.Join(r.simulated(object), "\n"))
+			r.Fatalf("t=%v: %s does not show %q\nso far:\n%s", transition.T, transition.Object, missing,
+				strings.Join(r.simulated(transition.Object), "\n"))
 		}
 	}
 }
@@ -245,21 +247,34 @@ func (r *replay) missing(object string, transitions []trace.Transition) []string
 func (r *replay) wake() { r.faults.set(types.NamespacedName{}, func(*hostFaults) {}) }
 
 // nudge stands in for CAPM3's timers, which are off in the replay: a change of its Machine makes CAPM3 look at a Metal3Machine too.
-func (r *replay) nudge(ctx context.Context) {
+func (r *replay) nudge(ctx context.Context, transition *trace.Transition) {
 	r.wake()
+	name := timerOf(transition)
+	if name == "" {
+		return
+	}
 	r.nudges++
-	machines := &clusterv1.MachineList{}
-	if err := r.client.List(ctx, machines, client.InNamespace(r.recording.Namespace)); err != nil {
-		r.Fatalf("list Machines: %v", err)
+	machine := &clusterv1.Machine{}
+	if err := r.client.Get(ctx, r.host(name), machine); err != nil {
+		r.Fatalf("nudge Machine %s: %v", name, err)
 	}
-	for i := range machines.Items {
-		machine := &machines.Items[i]
-		before := machine.DeepCopy()
-		setAnnotation(machine, "replay/nudge", fmt.Sprint(r.nudges))
-		if err := r.client.Patch(ctx, machine, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-			r.Fatalf("nudge Machine %s: %v", machine.Name, err)
-		}
+	before := machine.DeepCopy()
+	setAnnotation(machine, "replay/nudge", fmt.Sprint(r.nudges))
+	if err := r.client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
+		r.Fatalf("nudge Machine %s: %v", name, err)
 	}
+}
+
+// timerOf names the Metal3Machine, and so the Machine, whose timer a transition may have waited for; none for a write of BMO's.
+func timerOf(transition *trace.Transition) string {
+	if transition.Kind() == kindMachine {
+		return transition.Name()
+	}
+	if consumer, ok := transition.Set["spec.consumerRef.name"].(string); ok {
+		return consumer
+	}
+	providerID, _ := transition.Set["spec.providerID"].(string)
+	return providerID[strings.LastIndex(providerID, "/")+1:]
 }
 
 // recordedLines are the lines of a recorded transition in the words of the installed API version.
@@ -356,11 +371,5 @@ func (r *replay) allows(object string, difference trace.Difference) bool {
 }
 
 func allows(list []allowance, object string, difference trace.Difference) bool {
-	for i := range list {
-		if list[i].matches(object, difference) {
-			list[i].used = true
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(a allowance) bool { return a.matches(object, difference) })
 }

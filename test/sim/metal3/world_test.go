@@ -138,6 +138,9 @@ func (w *world) modify(ctx context.Context, object *unstructured.Unstructured, t
 		unstructured.RemoveNestedField(object.Object, w.path(object.GetKind(), path)...)
 		removeEmptyParent(object, w.path(object.GetKind(), path))
 	}
+	if err := w.shape.completeImage(object); err != nil {
+		return err
+	}
 	changed := object.DeepCopy()
 	if err := w.client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,7 +96,7 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID = host.Name, host.Name
 	node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS " + c.manager.opts.Version
 	node.Status.Addresses = nodeAddresses(host)
-	node.Status.Conditions = []corev1.NodeCondition{nodeReady(corev1.ConditionFalse)}
+	node.Status.Conditions = nodeConditions(corev1.ConditionFalse)
 	if err := c.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("cannot write the status of Node %s: %w", host.Name, err)
 	}
@@ -112,8 +113,24 @@ func nodeAddresses(host assisted.NodeSpec) []corev1.NodeAddress {
 	return out
 }
 
-func nodeReady(status corev1.ConditionStatus) corev1.NodeCondition {
+// nodeConditions are all that a kubelet reports: Cluster API takes a Node for healthy only when it knows each of them.
+func nodeConditions(ready corev1.ConditionStatus) []corev1.NodeCondition {
 	now := metav1.Now()
+	out := []corev1.NodeCondition{nodeReady(ready, now)}
+	for conditionType, reason := range map[corev1.NodeConditionType]string{
+		corev1.NodeMemoryPressure: "KubeletHasSufficientMemory",
+		corev1.NodeDiskPressure:   "KubeletHasNoDiskPressure",
+		corev1.NodePIDPressure:    "KubeletHasSufficientPID",
+	} {
+		out = append(out, corev1.NodeCondition{
+			Type: conditionType, Status: corev1.ConditionFalse, LastHeartbeatTime: now, LastTransitionTime: now, Reason: reason,
+		})
+	}
+	slices.SortFunc(out, func(a, b corev1.NodeCondition) int { return strings.Compare(string(a.Type), string(b.Type)) })
+	return out
+}
+
+func nodeReady(status corev1.ConditionStatus, now metav1.Time) corev1.NodeCondition {
 	c := corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: status, LastHeartbeatTime: now, LastTransitionTime: now,
 		Reason: "KubeletReady", Message: "kubelet is posting ready status",
@@ -136,7 +153,7 @@ func (c *cluster) setReady(ctx context.Context, node *corev1.Node, ready bool) e
 		return nil
 	}
 	before := node.DeepCopy()
-	node.Status.Conditions = []corev1.NodeCondition{nodeReady(want)}
+	node.Status.Conditions = nodeConditions(want)
 	if err := c.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("cannot write the status of Node %s: %w", node.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -19,10 +20,9 @@ import (
 )
 
 func main() {
-	// The simulators' logs are of use only to who works on them.
-	ctrl.SetLogger(klog.Background())
-	klog.LogToStderr(false)
-	klog.SetOutput(discard{})
+	// What is left to these loggers are retries of clients; the simulators have a log file of their own.
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	opts, err := parse(os.Args[1:])
 	if err != nil {
 		os.Exit(2)
@@ -35,10 +35,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(data []byte) (int, error) { return len(data), nil }
 
 func parse(args []string) (sandbox.Options, error) {
 	opts := sandbox.Options{Output: os.Stdout}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation holds the checks that the webhooks of both providers make, because an OpenshiftAssistedConfigSpec is part of kinds of
+// both.
+package validation
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+)
+
+// Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates that parse and a label selector that compiles.
+func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
+	errs := trustBundle(spec.AdditionalTrustBundle, path.Child("additionalTrustBundle"))
+	if spec.NMStateConfigSelector == nil {
+		return errs
+	}
+	if _, err := metav1.LabelSelectorAsSelector(spec.NMStateConfigSelector); err != nil {
+		errs = append(errs, field.Invalid(path.Child("nmStateConfigSelector"), field.OmitValueType{}, err.Error()))
+	}
+	return errs
+}
+
+// Hostname checks that a name can be a host's: Machine names become the names of Nodes (DESIGN D7).
+func Hostname(name string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range apivalidation.IsDNS1123Subdomain(name) {
+		errs = append(errs, field.Invalid(path, name, "becomes a hostname: "+problem))
+	}
+	if len(name) > apivalidation.DNS1123LabelMaxLength {
+		errs = append(errs, field.Invalid(path, name, fmt.Sprintf("becomes a hostname: must be no more than %d characters", apivalidation.DNS1123LabelMaxLength)))
+	}
+	return errs
+}
+
+// trustBundle checks that every block of a bundle is a certificate that parses, and that nothing else is in it.
+func trustBundle(bundle string, path *field.Path) field.ErrorList {
+	rest := []byte(bundle)
+	for n := 1; strings.TrimSpace(string(rest)) != ""; n++ {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d cannot be decoded: remove what is no certificate", n))}
+		}
+		if block.Type != "CERTIFICATE" {
+			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d is a %s, must be a CERTIFICATE", n, block.Type))}
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("certificate %d cannot be parsed: %v", n, err))}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+func TestAdmission(t *testing.T) {
+	cl := startAPI(t)
+	t.Run("accepted", func(t *testing.T) { testAccepted(t, cl) })
+	t.Run("refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
+	t.Run("scale", func(t *testing.T) { testScale(t, cl) })
+	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl) })
+}
+
+// testAccepted stores the good manifests, which the updates change later.
+func testAccepted(t *testing.T, cl client.Client) {
+	for name := range manifests {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(cl.Create(t.Context(), good(t, name))).To(Succeed()) })
+	}
+	quoted, err := yaml.Marshal(certificate(t) + certificate(t))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	variants := []change{
+		{name: "nothing set", base: config, path: "spec", value: "{}"},
+		{name: "two certificates", base: config, path: "spec.additionalTrustBundle", value: string(quoted)},
+		{name: "proxy without scheme https", base: config, path: "spec.proxy.httpsProxy", value: "http://proxy.example.com"},
+		{name: "IPv6 NTP source", base: config, path: "spec.additionalNTPSources", value: `["2001:db8::1"]`},
+		{name: "all defaults", base: configTemplate, path: "spec.template.spec", value: "{}"},
+		{name: "image by digest", base: controlPlane, path: "spec.release.image", value: "quay.io/ocp/release@sha256:" + strings.Repeat("a", 64)},
+		{name: "release by name", base: controlPlane, path: "spec.release", value: "{imageSetRef: {name: ocp-4.20}}"},
+		{name: "default release", base: controlPlane, path: "spec.release"},
+		{name: "version without v", base: controlPlane, path: "spec.version", value: "1.33.4"},
+		{name: "candidate", base: controlPlane, path: "spec.distributionVersion", value: "4.21.0-rc.1"},
+		{name: "five hosts", base: controlPlane, path: "spec.replicas", value: "5"},
+		{name: "no worker is waited for", base: controlPlane, path: "spec.install.workerWaitTimeoutSeconds", value: "0"},
+		{name: "single node", base: controlPlane, path: "spec", value: `
+replicas: 1
+version: v1.33.4
+distributionVersion: 4.20.4
+machineTemplate:
+  spec:
+    infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: masters}
+install:
+  baseDomain: example.com
+  pullSecretRef: {name: pull-secret}
+`},
+		{name: "dual stack", base: controlPlane, path: "spec.install", value: `
+baseDomain: example.com
+pullSecretRef: {name: pull-secret}
+apiVIPs: [192.0.2.10, "2001:db8::10"]
+ingressVIPs: [192.0.2.11, "2001:db8::11"]
+networking: {machineNetwork: [192.0.2.0/24, "2001:db8::/64"]}
+`},
+	}
+	for _, variant := range variants {
+		t.Run(variant.name, func(t *testing.T) {
+			object := with(t, good(t, variant.base), variant.path, variant.value)
+			object.SetName(object.GetName() + "-variant")
+			NewWithT(t).Expect(cl.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
+		})
+	}
+}
+
+func testRefused(t *testing.T, cl client.Client, changes []change, opts ...client.CreateOption) {
+	t.Helper()
+	for _, bad := range changes {
+		t.Run(bad.base+" "+bad.name, func(t *testing.T) {
+			object := with(t, good(t, bad.base), bad.path, bad.value)
+			if bad.path != "metadata.name" {
+				object.SetName(object.GetName() + "-bad")
+			}
+			checkRefusal(t, cl.Create(t.Context(), object, opts...), bad)
+		})
+	}
+}
+
+func testRefusedUpdates(t *testing.T, cl client.Client) {
+	for _, bad := range badUpdates {
+		t.Run(bad.base+" "+bad.name, func(t *testing.T) {
+			stored := good(t, bad.base)
+			NewWithT(t).Expect(cl.Get(t.Context(), client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+			checkRefusal(t, cl.Update(t.Context(), with(t, stored, bad.path, bad.value), client.DryRunAll), bad)
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, err error, bad change) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(err).To(HaveOccurred())
+	t.Log(err)
+	g.Expect(err.Error()).To(ContainSubstring(bad.field), "the message must name the field")
+	g.Expect(err.Error()).To(ContainSubstring(bad.allowed), "the message must say what is allowed")
+}
+
+// testScale checks that the scale subresource passes through the same rules (CONTRACT CP-8).
+func testScale(t *testing.T, cl client.Client) {
+	scaled := good(t, controlPlane)
+	scale := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": scaled.GetName(), "namespace": scaled.GetNamespace()},
+	}}
+	g := NewWithT(t)
+	g.Expect(cl.SubResource("scale").Get(t.Context(), scaled, scale)).To(Succeed())
+	for replicas, works := range map[string]bool{"2": false, "0": false, "1": false, "5": true} {
+		t.Run(replicas, func(t *testing.T) {
+			err := cl.SubResource("scale").Update(t.Context(), scaled, client.WithSubResourceBody(with(t, scale.DeepCopy(), "spec.replicas", replicas)), client.DryRunAll)
+			if works {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring("replicas")))
+		})
+	}
+}
