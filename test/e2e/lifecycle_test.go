@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+var _ = Describe("topologies", func() {
+	DescribeTable("install, and every Node is the right host's",
+		func(ctx SpecContext, namespace string, topology sandbox.Topology, workers, address int) {
+			s := newScene(ctx, namespace, "demo", topology, workers, address)
+			s.apply(ctx)
+			s.expectRunning(ctx)
+			kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+			Expect(world.WriteKubeconfig(ctx, s.key(), kubeconfig)).To(Succeed())
+			Expect(world.VerifyNodes(ctx, s.key(), kubeconfig)).To(Succeed())
+			s.delete(ctx)
+		},
+		Entry("compact", "compact", sandbox.Compact, 0, 41),
+		Entry("single node whose worker joins afterwards", "sno-worker", sandbox.SNO, 1, 42),
+	)
+})

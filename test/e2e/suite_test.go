@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e tells the stories of whole clusters in one sandbox world: a real API server, the real Cluster API core, both managers as
+// processes with their shipped identities, and simulators of what needs metal.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+const (
+	// speed makes an installation take some seconds of simulated time.
+	speed = 3
+
+	installTimeout = 4 * time.Minute
+	deleteTimeout  = 3 * time.Minute
+	settleTimeout  = time.Minute
+)
+
+var world *sandbox.World
+
+func TestE2E(t *testing.T) {
+	ctrl.SetLogger(klog.Background())
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "clusters in a sandbox world")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	// The world outlives the node that starts it.
+	world, err = sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+var _ = AfterSuite(func() {
+	if world != nil {
+		Expect(world.Stop()).To(Succeed())
+	}
+})
+
+// scene is a cluster of a spec, with its namespace and what was there before it.
+type scene struct {
+	request sandbox.ClusterRequest
+	hosts   int
+}
+
+// key is the Cluster's.
+func (s scene) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name}
+}
+
+// install names the ClusterDeployment and AgentClusterInstall of the cluster: they are called as its control plane is in the templates.
+func (s scene) install() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name + "-control-plane"}
+}
+
+// newScene makes the inputs of a cluster: its namespace, pull secret and hosts. address is the third byte of its API's loopback address.
+func newScene(ctx context.Context, namespace, name string, topology sandbox.Topology, workers, address int) scene {
+	GinkgoHelper()
+	s := scene{request: sandbox.ClusterRequest{
+		Namespace: namespace, Name: name, Topology: topology, Workers: workers, Address: fmt.Sprintf("127.10.%d.5", address),
+	}}
+	s.hosts = s.request.Machines()
+	Expect(world.CreateInputs(ctx, namespace, s.hosts)).To(Succeed())
+	return s
+}
+
+// apply applies the cluster's template.
+func (s scene) apply(ctx context.Context) {
+	GinkgoHelper()
+	Expect(world.ApplyCluster(ctx, s.request)).To(Succeed())
+}
+
+// expectRunning waits until the cluster is Available with all its Machines, and verifies which host is which.
+func (s scene) expectRunning(ctx context.Context) {
+	GinkgoHelper()
+	err := world.Watch.Await(ctx, installTimeout, s.key().String(), world.Running(s.key(), s.request.Machines()))
+	if err != nil {
+		description, _ := world.Describe(ctx, s.request.Namespace, s.request.Name)
+		Expect(err).NotTo(HaveOccurred(), description)
+	}
+	_, err = world.VerifyHosts(ctx, s.key())
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// delete deletes the cluster and waits until nothing of it is left and every host is available.
+func (s scene) delete(ctx context.Context) {
+	GinkgoHelper()
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = s.request.Namespace, s.request.Name
+	Expect(client.IgnoreNotFound(world.Client.Delete(ctx, cluster))).To(Succeed())
+	Expect(world.Watch.Await(ctx, deleteTimeout, "the deletion of "+s.key().String(), world.Gone(s.key()))).To(Succeed())
+	Expect(world.Watch.Await(ctx, settleTimeout, "the hosts", world.HostsAvailable(s.request.Namespace, s.hosts))).To(Succeed())
+}
