@@ -6,15 +6,18 @@ export GOWORK := off
 
 GO_BUILD := CGO_ENABLED=0 go
 GO_FLAGS := -trimpath
-TESTSUM := $(GO_BUILD) run $(GO_FLAGS) ./hack/testsum
+# The race detector needs cgo.
+TESTSUM := CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum
 TEST_FLAGS := -trimpath -race -timeout=30m
+# Every end-to-end package runs whole clusters: one at a time.
+E2E_FLAGS := $(TEST_FLAGS) -p=1
 
 # tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
-E2E_PACKAGES := ./test/e2e/... ./test/sandbox/...
-integration_packages = $$(go list ./test/... | grep -v -e /test/e2e -e /test/sandbox)
+E2E_PACKAGES := ./test/e2e/... ./test/chaos/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
@@ -88,7 +91,7 @@ format: ## Format the code as lint wants it.
 
 .PHONY: test
 test: ## Run every test with the race detector; the last line is "N passed, N failed".
-	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES) $(integration_packages) $(E2E_PACKAGES)
+	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES) $(integration_packages) -- $(E2E_FLAGS) $(E2E_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane.
@@ -100,17 +103,18 @@ test-integration: ## Run the tests against a real API server, and the simulators
 
 .PHONY: test-e2e
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
-	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES)
+	$(TESTSUM) $(E2E_FLAGS) $(E2E_PACKAGES)
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.
-	$(TESTSUM) -trimpath ./test/compat -args -crds="$(if $(CRDS),$(abspath $(CRDS)))"
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum -trimpath ./test/compat -args -crds="$(if $(CRDS),$(abspath $(CRDS)))"
 
 ##@ Sandbox
 
 sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
-	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(TEMPLATE),-template=$(TEMPLATE))
+	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
+	$(if $(RETRY),-retry=$(RETRY))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name SPEED=n TEMPLATE=file.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n TEMPLATE=file.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

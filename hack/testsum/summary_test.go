@@ -90,3 +90,9 @@ func TestSummary(t *testing.T) {
 func TestSummaryRefusesWhatIsNoEvent(t *testing.T) {
 	NewWithT(t).Expect(newSummary(&bytes.Buffer{}).read(strings.NewReader("no json"))).To(MatchError(ContainSubstring("go test")))
 }
+
+func TestGroups(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(groups([]string{"a", "b"})).To(Equal([][]string{{"a", "b"}}))
+	g.Expect(groups([]string{"a", "--", "b", "c"})).To(Equal([][]string{{"a"}, {"b", "c"}}))
+}

@@ -8,9 +8,8 @@ import (
 	"sort"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/openshift/assisted-service/api/common"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // FindCondition returns the condition of a type, or nil.

@@ -3,9 +3,8 @@
 package assisted
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/openshift/assisted-service/api/common"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ClusterReference names a ClusterDeployment.

@@ -6,10 +6,9 @@ import (
 	"sort"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Phase is where an installation is, told by the AgentClusterInstall's conditions and, where none exists, by its state (DESIGN D8).

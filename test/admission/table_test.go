@@ -31,7 +31,7 @@ var badCreates = []change{
 	{"NTP source", config, "spec.additionalNTPSources", `["http://ntp"]`, "spec.additionalNTPSources[0]", "a host name or an IP address"},
 	{"no NTP source", config, "spec.additionalNTPSources", "[]", "spec.additionalNTPSources", "at least 1 items"},
 	{"trust bundle", config, "spec.additionalTrustBundle", "certificate", "spec.additionalTrustBundle", "PEM blocks of type CERTIFICATE"},
-	{"broken certificate", config, "spec.additionalTrustBundle", `"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"`, "spec.additionalTrustBundle", "must hold certificates, block 1 is none"},
+	{"broken certificate", config, "spec.additionalTrustBundle", `"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"`, "spec.additionalTrustBundle", "certificate 1 cannot be parsed"},
 	{"architecture", config, "spec.cpuArchitecture", "amd64", "spec.cpuArchitecture", `supported values: "x86_64"`},
 	{"selector's operator", config, "spec.nmStateConfigSelector", "{matchExpressions: [{key: rack, operator: Equals, values: [a]}]}", "spec.nmStateConfigSelector", "not a valid label selector operator"},
 	{"node name", config, "spec.nodeRegistration.name", "Hostname", "spec.nodeRegistration.name", `supported values: "MachineName", "BareMetalHost"`},
@@ -43,11 +43,14 @@ var badCreates = []change{
 	{"identity", config, "spec.hostIdentity", "SerialNumber", "spec.hostIdentity", `supported values: "BareMetalHost", "InfraEnv"`},
 	{"identity's type", config, "spec.hostIdentity", "1", "spec.hostIdentity", "must be of type string"},
 
+	{"selector's operator", controlPlane, "spec.openshiftAssistedConfigSpec.nmStateConfigSelector", "{matchExpressions: [{key: rack, operator: Equals, values: [a]}]}", "spec.openshiftAssistedConfigSpec.nmStateConfigSelector", "not a valid label selector operator"},
+	{"long name", config, "metadata.name", "a-machine-whose-name-is-longer-than-the-name-of-a-host-may-ever-be", "metadata.name", "no more than 63 characters"},
+
 	{"no template", configTemplate, "spec.template", "", "spec.template", "Required value"},
 	{"no spec", configTemplate, "spec.template.spec", "", "spec.template.spec", "Required value"},
 	{"boot mode", configTemplate, "spec.template.spec.boot.mode", "PXE", "spec.template.spec.boot.mode", `supported values: "LiveISO"`},
 	{"label of its configs", configTemplate, "spec.template.metadata.labels", `{pool: "a b"}`, "spec.template.metadata.labels", "valid label"},
-	{"broken certificate", configTemplate, "spec.template.spec.additionalTrustBundle", `"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"`, "spec.template.spec.additionalTrustBundle", "must hold certificates, block 1 is none"},
+	{"broken certificate", configTemplate, "spec.template.spec.additionalTrustBundle", `"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"`, "spec.template.spec.additionalTrustBundle", "certificate 1 cannot be parsed"},
 
 	{"long name", controlPlane, "metadata.name", "a-control-plane-whose-name-is-longer-than-a-host-name-can-be-x", "metadata.name", "no more than 60 characters"},
 	{"name with dots", controlPlane, "metadata.name", "demo.example.com", "metadata.name", "hostnames"},
@@ -68,7 +71,7 @@ var badCreates = []change{
 	{"Machine's label", controlPlane, "spec.machineTemplate.metadata.labels", `{pool: "a b"}`, "spec.machineTemplate.metadata.labels", "valid label"},
 	{"drain time-out", controlPlane, "spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", "-1", "spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", "greater than or equal to 0"},
 	{"drain time-out's type", controlPlane, "spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", "1m", "spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds", "of type int32"},
-	{"broken certificate", controlPlane, "spec.openshiftAssistedConfigSpec.additionalTrustBundle", `"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"`, "spec.openshiftAssistedConfigSpec.additionalTrustBundle", "certificate"},
+	{"broken certificate", controlPlane, "spec.openshiftAssistedConfigSpec.additionalTrustBundle", `"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"`, "spec.openshiftAssistedConfigSpec.additionalTrustBundle", "certificate 1 cannot be parsed"},
 	{"no base domain", controlPlane, "spec.install.baseDomain", "", "spec.install.baseDomain", "Required value"},
 	{"base domain", controlPlane, "spec.install.baseDomain", ".Example.com", "spec.install.baseDomain", "a DNS domain in lower case"},
 	{"cluster name", controlPlane, "spec.install.clusterName", "demo.example", "spec.install.clusterName", "must be a DNS label"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -27,6 +28,8 @@ const (
 	firstHostByte  = 10
 	// maxHosts keeps addresses within one byte.
 	maxHosts = 200
+
+	hostName = "host-%d"
 
 	hostsTimeout = time.Minute
 )
@@ -57,7 +60,7 @@ func (w *World) CreateInputs(ctx context.Context, namespace string, hosts int) e
 }
 
 func newHost(namespace string, i int) []client.Object {
-	name := fmt.Sprintf("host-%d", i)
+	name := fmt.Sprintf(hostName, i)
 	return []client.Object{
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-bmc"},
@@ -66,7 +69,7 @@ func newHost(namespace string, i int) []client.Object {
 		&bmov1alpha1.BareMetalHost{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Spec: bmov1alpha1.BareMetalHostSpec{
-				BootMACAddress: fmt.Sprintf("52:54:00:00:00:%02x", i),
+				BootMACAddress: bootMAC(namespace, i),
 				BMC: bmov1alpha1.BMCDetails{
 					Address:         "redfish-virtualmedia+http://bmc.invalid/redfish/v1/Systems/" + name,
 					CredentialsName: name + "-bmc",
@@ -77,12 +80,24 @@ func newHost(namespace string, i int) []client.Object {
 	}
 }
 
-// inspectedHardware gives a host an IP address that follows from its MAC address.
-func inspectedHardware(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
+// bootMAC is a host's MAC address. Hosts of two namespaces are different machines, so they share neither it nor a serial number.
+func bootMAC(namespace string, i int) string {
+	hash := fnv.New32a()
+	hash.Write([]byte(namespace))
+	sum := hash.Sum32()
+	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", byte(sum>>8), byte(sum), byte(i))
+}
+
+// inspected is what inspection finds in a host: it has an IP address that follows from its name.
+func (o WorldOptions) inspected(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	hardware := simmetal3.DefaultHardware(host)
+	hardware.SystemVendor.SerialNumber = "SN-" + host.Namespace + "-" + host.Name
 	var index int
-	if _, err := fmt.Sscanf(host.Spec.BootMACAddress, "52:54:00:00:00:%02x", &index); err == nil {
+	if _, err := fmt.Sscanf(host.Name, hostName, &index); err == nil {
 		hardware.NIC[0].IP = fmt.Sprintf("%s%d", hostAddresses, firstHostByte+index)
+	}
+	if o.Inspect != nil {
+		o.Inspect(host, hardware)
 	}
 	return hardware
 }

@@ -9,12 +9,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
 const (
@@ -59,6 +62,7 @@ type run struct {
 	cluster  types.NamespacedName
 	hosts    int
 	fault    *Fault
+	scene    *FaultScene
 	world    *World
 	narrator *narrator
 	timeline *Timeline
@@ -142,7 +146,7 @@ func (r *run) steps() []step {
 	if r.fault != nil && r.fault.Report != nil {
 		steps = append(steps, step{"report of " + r.fault.Name, r.reportFault})
 		if !r.opts.Retry {
-			return steps
+			return append(steps, step{"end", func(context.Context) error { return ErrReported }})
 		}
 		steps = append(steps, step{"retry", r.retry})
 	}
@@ -150,6 +154,9 @@ func (r *run) steps() []step {
 		step{"install", r.install},
 		step{"verify", r.verify},
 	)
+	if r.fault != nil {
+		steps = append(steps, step{"recovery from " + r.fault.Name, r.verifyRecovery})
+	}
 	if r.scales() {
 		steps = append(steps, step{"add a worker", r.scaleUp})
 	}
@@ -164,9 +171,17 @@ func (r *run) slower(d time.Duration) time.Duration {
 	return max(d, scaled(d, r.opts.Speed))
 }
 
+func (r *run) worldOptions() WorldOptions {
+	opts := WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed}
+	if r.fault != nil {
+		opts.Inspect = r.fault.Inspect
+	}
+	return opts
+}
+
 func (r *run) startWorld(ctx context.Context) error {
 	var err error
-	r.world, err = NewWorld(ctx, WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed})
+	r.world, err = NewWorld(ctx, r.worldOptions())
 	if err != nil {
 		return err
 	}
@@ -182,7 +197,8 @@ func (r *run) takeSnapshot(ctx context.Context) error {
 
 func (r *run) apply(ctx context.Context) error {
 	if r.fault != nil {
-		r.fault.Inject(ctx, &FaultScene{World: r.world, Cluster: r.cluster, Hosts: r.hosts, Speed: r.opts.Speed, printf: r.narrator.printf})
+		r.scene = &FaultScene{World: r.world, Cluster: r.cluster, Speed: r.opts.Speed, ctx: ctx, printf: r.narrator.printf}
+		r.fault.Inject(r.scene)
 	}
 	return r.world.ApplyCluster(ctx, r.request)
 }
@@ -294,6 +310,41 @@ func (r *run) compare(ctx context.Context) error {
 		}
 		return text(r.before.Compare(after)), nil
 	})
+}
+
+// reportFault waits until clusterctl shows what the fault's texts say.
+func (r *run) reportFault(ctx context.Context) error {
+	return r.world.Watch.Await(ctx, r.slower(reportTimeout), "the fault to be reported", func(ctx context.Context) (string, error) {
+		description, err := r.world.Describe(ctx, runNamespace, runCluster)
+		if err != nil {
+			return "", err
+		}
+		var missing []string
+		for _, text := range r.fault.Report(r.scene) {
+			if !strings.Contains(description, text) {
+				missing = append(missing, fmt.Sprintf("clusterctl describe cluster does not show %q", text))
+			}
+		}
+		return strings.Join(missing, "\n"), nil
+	})
+}
+
+// retry asks for another attempt of the installation.
+func (r *run) retry(ctx context.Context) error {
+	_, err := r.world.Kubectl(ctx, "annotate", "openshiftassistedcontrolplane", r.scene.Install().Name, "-n", runNamespace,
+		controlplanev1.RetryInstallationAnnotation+"=")
+	return err
+}
+
+// verifyRecovery checks that the fault has happened and done no harm.
+func (r *run) verifyRecovery(ctx context.Context) error {
+	if err := r.scene.finish(); err != nil {
+		return err
+	}
+	if r.fault.Verify == nil {
+		return nil
+	}
+	return r.fault.Verify(ctx, r.scene)
 }
 
 func (r *run) hold(ctx context.Context) error {

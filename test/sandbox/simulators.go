@@ -79,7 +79,7 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 		KubeletVersion: KubernetesVersion, Version: OpenShiftVersion,
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})
-	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: inspectedHardware}); err != nil {
+	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: opts.inspected}); err != nil {
 		return err
 	}
 	s.assisted = assisted.New(assisted.Options{

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +36,11 @@ var (
 	clusterCacheArgs = []string{"--clustercache-retry-interval=2s"}
 )
 
+// lateCRDs are of projects that are installed after the providers as often as before them.
+var lateCRDs = []localcontrolplane.CRDGroup{
+	localcontrolplane.CRDsMetal3, localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted,
+}
+
 // WorldOptions are the settings of a World. The zero value is a good one.
 type WorldOptions struct {
 	// Progress gets the lines about processes that are built and started. Default: no output.
@@ -43,8 +50,13 @@ type WorldOptions struct {
 	// Dir is where the management cluster's files go; see localcontrolplane.Options. KeepDir leaves it behind.
 	Dir     string
 	KeepDir bool
+	// Inspect changes what the inspection of a BareMetalHost finds.
+	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
+	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs
+	// them and starts the simulators. Until then Watch and the simulators are nil.
+	LateCRDs bool
 	// Adjust changes how a manager is run, before it is started. Default: nothing.
 	Adjust func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec)
 }
@@ -97,7 +109,11 @@ func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
 }
 
 func (w *World) start(ctx context.Context) error {
-	if err := w.Management.InstallCRDs(ctx, localcontrolplane.AllCRDs()...); err != nil {
+	crds := localcontrolplane.AllCRDs()
+	if w.opts.LateCRDs {
+		crds = slices.DeleteFunc(crds, func(group localcontrolplane.CRDGroup) bool { return slices.Contains(lateCRDs, group) })
+	}
+	if err := w.Management.InstallCRDs(ctx, crds...); err != nil {
 		return err
 	}
 	if _, err := w.Management.StartCore(ctx); err != nil {
@@ -110,17 +126,33 @@ func (w *World) start(ctx context.Context) error {
 	if w.Client, err = client.New(unlimited(w.Management.Admin()), client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("cannot create the sandbox's client: %w", err)
 	}
-	if w.Watch, err = newWatch(ctx, unlimited(w.Management.Admin()), scheme); err != nil {
+	if w.opts.LateCRDs {
+		return w.StartManagers(ctx)
+	}
+	if err := w.startSimulators(ctx); err != nil || w.opts.WithoutManagers {
+		return err
+	}
+	return w.StartManagers(ctx)
+}
+
+// InstallLateCRDs ends what WorldOptions.LateCRDs begins.
+func (w *World) InstallLateCRDs(ctx context.Context) error {
+	if err := w.Management.InstallCRDs(ctx, lateCRDs...); err != nil {
+		return err
+	}
+	return w.startSimulators(ctx)
+}
+
+func (w *World) startSimulators(ctx context.Context) error {
+	var err error
+	if w.Watch, err = newWatch(ctx, unlimited(w.Management.Admin()), w.Client.Scheme()); err != nil {
 		return err
 	}
 	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
 		return err
 	}
 	w.Metal3, w.Assisted, w.Workload = w.simulators.metal3, w.simulators.assisted, w.simulators.workload
-	if w.opts.WithoutManagers {
-		return nil
-	}
-	return w.StartManagers(ctx)
+	return nil
 }
 
 // StartManagers builds both managers and starts them.

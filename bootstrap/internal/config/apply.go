@@ -4,6 +4,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,14 +100,20 @@ func (r *Reconciler) setUsers(ctx context.Context, s *scope, users []metav1.Owne
 	return r.Client.Patch(ctx, s.infraEnv, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
+// errImageURLTooLong: no served version of the infrastructure machine takes an image URL of this length.
+var errImageURLTooLong = errors.New("image URL is too long for every served version of the infrastructure machine")
+
 // handOverMedia writes the live ISO to the infrastructure machine.
 func (r *Reconciler) handOverMedia(ctx context.Context, s *scope) error {
 	machine, err := r.writableAs(s.infraMachine, s.decision.mediaURL)
-	if err != nil {
+	if errors.Is(err, errImageURLTooLong) {
 		s.decision.dataSecret = fact.Waiting(bootstrapv1.ImageURLTooLongReason,
 			"the image URL of InfraEnv %s has %d bytes and the API of %s takes %d: shorten the URL at which assisted-service serves images",
 			s.infraEnvName, len(s.decision.mediaURL), s.infraMachine.GetKind(), metal3.MaxImageURLLength)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	before := machine.DeepCopy()
 	if err := metal3.SetLiveISO(machine, s.decision.mediaURL); err != nil {
@@ -131,7 +138,7 @@ func (r *Reconciler) writableAs(machine *unstructured.Unstructured, url string) 
 		return nil, fmt.Errorf("look up served versions of %s: %w", gvk.Kind, err)
 	}
 	if err != nil || mapping.GroupVersionKind.Version != "v1beta1" {
-		return nil, fmt.Errorf("%s is not served as v1beta1", gvk.Kind)
+		return nil, errImageURLTooLong
 	}
 	older := &unstructured.Unstructured{}
 	older.SetGroupVersionKind(gvk.GroupKind().WithVersion("v1beta1"))

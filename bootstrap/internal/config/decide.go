@@ -107,15 +107,29 @@ func imageFact(infraEnv *assisted.InfraEnv) fact.Fact {
 	}
 }
 
+// mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". Until a host is chosen a new URL is taken over;
+// afterwards the image is never touched again (METAL3 M3-23).
+func mediaToHandOver(s *scope) string {
+	if s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) || metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
+		return ""
+	}
+	return s.infraEnv.Status.ISODownloadURL
+}
+
+// belongsToOther reports whether the Secret of the config's name was made by somebody else. One without any owner is the config's own after
+// a move or a restore (CONTRACT BOOT-22).
+func belongsToOther(s *scope) bool {
+	return s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) && len(s.secret.OwnerReferences) > 0
+}
+
 // decideData decides about the live ISO and the Secret.
 func decideData(s *scope, d *decision, published bool) fact.Fact {
-	if s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) && len(s.secret.OwnerReferences) > 0 {
+	if belongsToOther(s) {
 		return fact.Waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
 	}
 	ready := d.image.Status == metav1.ConditionTrue && d.infraEnv == infraEnvKeep && d.record == ""
-	if s.infraMachine != nil && ready && !metal3.Taken(s.infraMachine, s.hosts) && !metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
-		// Until a host is chosen a new URL is taken over; afterwards the image is never touched again (METAL3 M3-23).
-		d.mediaURL = s.infraEnv.Status.ISODownloadURL
+	if ready {
+		d.mediaURL = mediaToHandOver(s)
 	}
 	if published {
 		d.secret = s.secret == nil || !metav1.IsControlledBy(s.secret, s.config)

@@ -185,9 +185,10 @@ func (b *backend) refreshReadiness(h *host, now time.Time) {
 		b.touchHost(h)
 	}
 	switch {
+	case len(failing) == 0 && !blocked && h.state == hostKnown:
+		b.startAddition(h)
 	case len(failing) == 0 && !blocked:
 		b.setHost(h, h.variant(hostKnown))
-		b.startAddition(h)
 	case h.kind == kindAddition && !h.unbound():
 		b.setHostInfo(h, hostInsufficient, insufficientInfo(nil))
 	default:

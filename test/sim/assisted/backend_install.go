@@ -94,7 +94,7 @@ func (b *backend) failRest(c *cluster) {
 
 // startAddition installs a known and approved day-2 host: there is nothing else to wait for.
 func (b *backend) startAddition(h *host) {
-	if h.kind == kindAddition && h.approved && h.state == hostKnown && h.specSynced {
+	if h.kind == kindAddition && h.approved && h.specSynced {
 		b.setHost(h, hostInstalling)
 	}
 }
@@ -232,7 +232,7 @@ func (b *backend) advanceAfterReboot(h *host, c *cluster, now time.Time) {
 	if !h.rebooted() {
 		return
 	}
-	if h.state == hostInstallingInProgress && now.Sub(h.since) > b.opts.Durations.RebootTimeout && h.stageName() == StageRebooting {
+	if h.state == hostInstallingInProgress && now.Sub(h.stageEntered) > b.opts.Durations.RebootTimeout && h.stageName() == StageRebooting {
 		b.setHostInfo(h, hostInstallingPending, "Host timed out when pulling the configuration files. Verify in the host console "+
 			"that the host boots from the OpenShift installation disk and has network access to the cluster API")
 		return

@@ -22,6 +22,7 @@ var (
 		{object: "aci/", field: "debugInfo.stateInfo", value: "User input required", reason: "as its state"},
 		{object: "aci/", field: "debugInfo.state", value: clusterInsufficient, reason: "as the state that it alternates with"},
 		{object: "aci/", field: "debugInfo.stateInfo", value: "Cluster is not ready for install", reason: "as its state"},
+		{object: "aci/", field: "cond.Validated", value: "ValidationsUserPending", reason: "as its state"},
 	}
 )
 

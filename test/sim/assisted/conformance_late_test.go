@@ -28,13 +28,41 @@ func lateScenarios() []scenario {
 			"675eab70": "r1", "2ae7d576": "r2", "090903de": "r3", "6d081072": "u0",
 		},
 		run:        runLate,
-		missing:    with(flapping, anyRole),
-		additional: with(flapping, anyRole),
+		missing:    lateMissing,
+		additional: lateAdditional,
 	}}
 }
 
+var lateMissing = with(flapping, anyRole,
+	difference{object: "agent/z", value: StageRebooting, reason: "the recording's agents go on talking after the reboot; ours are kept from it"},
+)
+
+var lateAdditional = with(flapping, anyRole,
+	difference{object: "agent/", field: "deleting", reason: "shorter than the recording's period"},
+	difference{object: "agent/", value: "known", reason: "shorter than the recording's period"},
+	difference{object: "agent/", value: stateInfos[hostKnown], reason: "as its state"},
+	difference{object: "agent/", field: "cond.SpecSynced", value: "unexpected end of JSON", reason: "shorter than the recording's period"},
+	difference{object: "agent/u0", field: "cond.SpecSynced", value: "Host can register only", reason: "not recorded; ASSISTED 8.4 has it"},
+	difference{object: "agent/", field: "bootstrap", reason: "not recorded in this run"},
+	difference{object: "agent/z", value: "InstallationInProgress", reason: "the recording starts in the middle of the installation"},
+	difference{object: "agent/z", value: hostInstalling, reason: "the recording starts in the middle of the installation"},
+	difference{object: "agent/z", field: "debugInfo.stateInfo", reason: "the recording starts in the middle of the installation"},
+	difference{object: "agent/z", field: "progress", reason: "the recording starts in the middle of the installation"},
+	difference{object: "agent/z", value: hostCancelled, reason: "shorter than the recording's period"},
+	difference{object: "agent/", field: "kind", reason: "not recorded in this run"},
+	difference{object: "agent/r", reason: "of the third cluster's hosts the recording has what came before the installation"},
+	difference{object: "agent/", value: "AgentIsNotApproved", reason: "shorter than the recording's period"},
+	difference{object: "agent/", value: hostKnownUnbound, reason: "shorter than the recording's period"},
+	difference{object: "agent/", value: stateInfos[hostKnownUnbound], reason: "as its state"},
+	difference{object: "agent/", field: "cond.Validated", value: "ValidationsPassing", reason: "as the state that it belongs to"},
+	difference{object: "aci/", value: "InsufficientAgents", reason: "hosts become ready one at a time"},
+	difference{object: "aci/c3", value: clusterInstalling, reason: "not recorded for the third cluster"},
+	difference{object: "aci/c3", value: clusterInfos[clusterInstalling], reason: "not recorded for the third cluster"},
+	difference{object: "aci/c3", value: clusterFinalizing, reason: "not recorded for the third cluster"},
+	difference{object: "aci/c3", value: clusterInfos[clusterFinalizing], reason: "not recorded for the third cluster"},
+)
+
 func runLate(d *driver) {
-	d.sim.backend.opts.OSImageVersions = []string{"4.20"}
 	d.holdAndBind()
 	d.surplusHost()
 	d.installAndRefuse()
@@ -231,13 +259,16 @@ func (d *driver) thirdCluster() {
 	d.start("ie3", "r0", "r1", "r2", "r3")
 	d.bind("c3", roleMaster, "r0", "r1", "r2")
 	d.bind("c3", roleWorker, "r3")
+	d.bound("r0", "r1", "r2", "r3")
+	d.holdBack("not before the hold is cleared", "r0", "r1", "r2", "r3")
 	d.start("ie3", "u0")
 	d.wait(hostKnownUnbound, "u0")
 	d.ask("u0", roleWorker, "c3", "")
-	d.bound("u0")
+	d.wait(hostInsufficient, "u0")
 	d.unbind("u0")
 	d.wait(hostKnownUnbound, "u0")
 	d.unhold("c3", 3, 1)
+	d.holdBack("", "r0", "r1", "r2", "r3")
 	d.waitCluster("c3", clusterPreparing)
 	d.patchAgent(d.agents["u0"], func(a *aiv1.Agent) {
 		a.Spec.ClusterDeploymentName = &aiv1.ClusterReference{Name: "c3", Namespace: d.namespace}
@@ -249,12 +280,19 @@ func (d *driver) thirdCluster() {
 	d.waitCluster("c3", clusterAddingHosts)
 }
 
+// holdBack keeps hosts insufficient, or lets them go on without a message.
+func (d *driver) holdBack(message string, hosts ...string) {
+	for _, host := range hosts {
+		d.sim.Faults().HostValidationFails(d.key(host), "hold", message)
+	}
+}
+
 // rebootRefused is the end of R: a reboot repeats the refused bind, and an unbind that cannot clean up freezes the Agent.
 func (d *driver) rebootRefused() {
 	d.sim.Reboot(d.key("u0"))
 	d.wait(hostInstallingInProgress, "u0")
 	d.spoke.down.Store(true)
-	d.eventually("host u0 to wait", func() bool { return d.agent(d.agents["u0"]).Status.DebugInfo.StateInfo == StageWaitingControlPlane })
+	d.eventually("host u0 to reboot", func() bool { return d.agent(d.agents["u0"]).Status.DebugInfo.StateInfo == StageRebooting })
 	d.patchAgent(d.agents["u0"], func(a *aiv1.Agent) { a.Spec = aiv1.AgentSpec{} })
 	d.wait(hostUnbindingPending, "u0")
 }

@@ -68,6 +68,21 @@ func fastDurations() Durations {
 	return d
 }
 
+// replayDurations leave every state long enough to be written and seen.
+func replayDurations() Durations {
+	d := DefaultDurations()
+	d.Tick = 20 * time.Millisecond
+	d.Monitor = 300 * time.Millisecond
+	d.Discovery = 200 * time.Millisecond
+	d.Inventory = 400 * time.Millisecond
+	d.AgentPoll = 400 * time.Millisecond
+	d.Stage = 600 * time.Millisecond
+	d.Heartbeat = 2 * time.Second
+	d.RebootTimeout = 4 * time.Second
+	d.Churn = 0
+	return d
+}
+
 // fixture is a simulator in a namespace of its own.
 type fixture struct {
 	t         *testing.T

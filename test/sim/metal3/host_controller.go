@@ -54,7 +54,7 @@ type hostPass struct {
 	poked bool
 	// written is what happens to the machine when the pass's write succeeds. A pass on a stale cache is repeated, and must not
 	// count twice.
-	written func()
+	written []func()
 }
 
 func setupHosts(mgr ctrl.Manager, cfg *config) error {
@@ -97,9 +97,6 @@ func (r *hostReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if p.host.Name == "hf-0" {
-		println("DBG", p.now.Format("05.000"), before.Status.Provisioning.State, before.Status.ErrorType, "->", p.host.Status.Provisioning.State, p.host.Status.ErrorType, wait.String(), p.poked, p.metal.failed, p.metal.retryAt.Sub(p.now).String(), p.faults.neverProvision)
-	}
 	p.setConditions()
 	if err := p.write(ctx, before); err != nil {
 		if apierrors.IsConflict(err) {
@@ -108,8 +105,8 @@ func (r *hostReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if p.written != nil {
-		p.written()
+	for _, follow := range p.written {
+		follow()
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
@@ -180,9 +177,11 @@ func (p *hostPass) fail(kind bmov1alpha1.ErrorType, message string) time.Duratio
 	p.host.Status.OperationalStatus = bmov1alpha1.OperationalStatusError
 	p.host.Status.ErrorType, p.host.Status.ErrorMessage = kind, message
 	p.host.Status.ErrorCount++
-	p.metal.retryAt = p.now.Add(p.Durations.ErrorRetry)
+	p.onceWritten(func() { p.metal.retryAt = p.now.Add(p.Durations.ErrorRetry) })
 	return p.Durations.ErrorRetry
 }
+
+func (p *hostPass) onceWritten(follow func()) { p.written = append(p.written, follow) }
 
 // clearError ends the present error. The count goes back only when an operation succeeds (M3-60).
 func (p *hostPass) clearError() {

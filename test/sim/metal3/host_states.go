@@ -217,7 +217,7 @@ func (p *hostPass) provision(ctx context.Context) (time.Duration, error) {
 		if p.metal.failed > 0 && p.untilRetry() > 0 {
 			return p.untilRetry(), nil
 		}
-		p.written = func() { p.metal.failed++ }
+		p.onceWritten(func() { p.metal.failed++ })
 		return p.enter(bmov1alpha1.StateDeprovisioning), nil
 	case p.faults.neverProvision:
 		return 0, nil
@@ -225,7 +225,7 @@ func (p *hostPass) provision(ctx context.Context) (time.Duration, error) {
 		return p.remaining(p.Durations.Provision), nil
 	}
 	if p.faults.provisioningFails() {
-		p.written = func() { p.config.faults.provisioningFailed(client.ObjectKeyFromObject(p.host)) }
+		p.onceWritten(func() { p.config.faults.provisioningFailed(client.ObjectKeyFromObject(p.host)) })
 		p.fail(bmov1alpha1.ProvisioningError, p.faults.provisioning)
 		return 0, nil
 	}
@@ -237,7 +237,7 @@ func (p *hostPass) provision(ctx context.Context) (time.Duration, error) {
 	}
 	status.Provisioning.CustomDeploy = p.host.Spec.CustomDeploy
 	status.ErrorCount = 0
-	p.written = func() { p.metal.failed = 0 }
+	p.onceWritten(func() { p.metal.failed = 0 })
 	return p.enter(bmov1alpha1.StateProvisioned), nil
 }
 

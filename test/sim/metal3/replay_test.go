@@ -77,10 +77,7 @@ func (r *replay) run(ctx context.Context) {
 	for i := range r.recording.Transitions {
 		transition := &r.recording.Transitions[i]
 		r.clock.jumpTo(transition.T)
-		println("WALK", transition.Object, transition.T, r.clock.Now().Format("05.000"), r.clock.Since(r.clock.start).String())
 		switch {
-		case r.until > 0 && transition.T >= r.until:
-			return
 		case transition.Action != "":
 			r.act(ctx, transition.Action)
 		case transition.Event != "":
@@ -317,9 +314,6 @@ func (r *replay) recorded() map[string][]string {
 	lines := map[string][]string{}
 	for i := range r.recording.Transitions {
 		transition := &r.recording.Transitions[i]
-		if r.until > 0 && transition.T >= r.until {
-			break
-		}
 		if transition.Op != trace.Added && slices.Contains(comparedKinds, transition.Kind()) {
 			lines[transition.Object] = append(lines[transition.Object], r.recordedLines(transition)...)
 		}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -42,7 +43,7 @@ func parse(args []string) (sandbox.Options, error) {
 	topology := flags.String("topology", string(sandbox.HA), fmt.Sprintf("shape of the cluster, one of %v", sandbox.Topologies()))
 	workers := flags.Int("workers", -1, "number of workers; -1 is the topology's own number")
 	flags.BoolVar(&opts.Hold, "hold", false, "leave everything running after the installation, until Ctrl-C")
-	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong, see -faults")
+	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong:"+faultList())
 	flags.BoolVar(&opts.Retry, "retry", false, "ask for another attempt after a reported failure of the installation, and verify that")
 	flags.Float64Var(&opts.Speed, "speed", 1, "how fast simulated time passes")
 	flags.StringVar(&opts.Template, "template", "", "template to apply instead of the topology's own")
@@ -55,4 +56,12 @@ func parse(args []string) (sandbox.Options, error) {
 		opts.Workers = workers
 	}
 	return opts, nil
+}
+
+func faultList() string {
+	var list strings.Builder
+	for _, fault := range sandbox.Faults() {
+		fmt.Fprintf(&list, "\n  %s: %s", fault.Name, fault.Summary)
+	}
+	return list.String()
 }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+const (
+	// outage is how long something is away, in simulated time: longer than a host's installation.
+	outage = 8 * time.Second
+
+	validationID      = "dns-domain-defined"
+	validationMessage = "The base domain is undefined and must be provided."
+
+	strayMAC = "52:54:00:ff:00:01"
+)
+
+// recoveringFaults are overcome without help.
+func recoveringFaults() []Fault {
+	return []Fault{
+		{Name: "iso-rotates", Summary: "the discovery image's URL changes before the hosts boot", Inject: rotateISO},
+		{Name: "cluster-validation", Summary: "a check of the cluster fails, then clears", Inject: failClusterValidation},
+		{Name: "kubeconfig-late", Summary: "the installer's kubeconfig comes late", Inject: func(s *FaultScene) {
+			s.World.Assisted.Faults().KubeconfigLate(s.scaled(outage))
+		}},
+		{Name: "workload-api-down", Summary: "the installed cluster's API is down for a while", Inject: stopWorkloadAPI},
+		{Name: "agent-disappears", Summary: "an Agent is deleted by somebody else before the installation", Inject: loseAgent},
+		{
+			Name: "worker-never-boots", Summary: "a worker boots only after the installation, and joins as day 2", NeedsWorker: true,
+			Variables: map[string]string{"WORKER_WAIT_TIMEOUT_SECONDS": "5"}, Inject: delayWorker, Verify: verifyLateWorker,
+		},
+		{
+			Name: "stray-agent", Summary: "hosts that nobody asked for register before and during the installation",
+			Inject: bootStrays, Verify: verifyStrays,
+		},
+		{Name: "assisted-restarts", Summary: "assisted-service is away twice", Inject: restartService},
+	}
+}
+
+func rotateISO(s *FaultScene) {
+	s.OnFirstHost(true, func(types.NamespacedName) {
+		s.Later(func(ctx context.Context) error {
+			infraEnv, err := s.infraEnv(ctx)
+			if err != nil {
+				return err
+			}
+			s.printf("fault: the image of InfraEnv %s has another URL", infraEnv.Name)
+			s.World.Assisted.Faults().ISORotate(infraEnv)
+			return nil
+		})
+	})
+}
+
+// failClusterValidation clears the check once the control plane has reported it.
+func failClusterValidation(s *FaultScene) {
+	s.World.Assisted.Faults().ClusterValidationFails(s.Install(), validationID, validationMessage)
+	s.Later(func(ctx context.Context) error {
+		err := s.await(ctx, "the failing check to be reported", func(ctx context.Context) (string, error) {
+			controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
+			if err := s.World.Watch.Get(ctx, s.Install(), controlPlane); err != nil {
+				return "there is no control plane", client.IgnoreNotFound(err)
+			}
+			if conditions.GetReason(controlPlane, controlplanev1.InstalledCondition) == controlplanev1.ValidationsFailingReason {
+				return "", nil
+			}
+			return conditionText(controlPlane, controlplanev1.InstalledCondition), nil
+		})
+		if err != nil {
+			return err
+		}
+		s.printf("fault: the check is reported and clears now")
+		s.World.Assisted.Faults().ClusterValidationFails(s.Install(), validationID, "")
+		return nil
+	})
+}
+
+func stopWorkloadAPI(s *FaultScene) {
+	s.Later(func(ctx context.Context) error {
+		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseFinalizing, controlplanev1.InstallPhaseCompleted); err != nil {
+			return err
+		}
+		s.printf("fault: the installed cluster's API is down")
+		return s.World.Workload.Down(s.Install(), s.scaled(outage))
+	})
+}
+
+// loseAgent deletes the Agent of a control-plane host when it was recognised, and does not reboot the host.
+func loseAgent(s *FaultScene) {
+	s.OnFirstHost(true, func(host types.NamespacedName) {
+		s.Later(func(ctx context.Context) error {
+			err := s.await(ctx, "an Agent that can vanish", func(ctx context.Context) (string, error) {
+				key, ok := s.World.Assisted.AgentOf(host)
+				if !ok {
+					return "the host has not booted", nil
+				}
+				agent := &assisted.Agent{}
+				if err := s.World.Watch.Get(ctx, key, agent); err != nil {
+					return "the host has not registered", client.IgnoreNotFound(err)
+				}
+				if agent.Annotations[bootstrapv1.ClaimAnnotation] == "" {
+					return "the host was not recognised", nil
+				}
+				return "", nil
+			})
+			if err != nil {
+				return err
+			}
+			s.printf("fault: the Agent of BareMetalHost %s vanishes", host.Name)
+			return s.World.Assisted.Faults().AgentVanishes(ctx, host, 0)
+		})
+	})
+}
+
+func delayWorker(s *FaultScene) {
+	s.OnFirstHost(false, func(host types.NamespacedName) {
+		s.World.Assisted.Faults().HostNeverBoots(host, true)
+		s.Later(func(ctx context.Context) error {
+			if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseCompleted); err != nil {
+				return err
+			}
+			s.printf("fault: BareMetalHost %s boots at last", host.Name)
+			s.World.Assisted.Faults().HostNeverBoots(host, false)
+			return nil
+		})
+	})
+}
+
+func verifyLateWorker(ctx context.Context, s *FaultScene) error {
+	agent, ok := s.World.Assisted.AgentOf(s.Victim())
+	if !ok {
+		return fmt.Errorf("BareMetalHost %s has no Agent", s.Victim())
+	}
+	return s.World.VerifyDayTwo(ctx, s.Cluster, agent.Name)
+}
+
+// bootStrays boots one host as soon as there is an image, and another while the cluster is installed.
+func bootStrays(s *FaultScene) {
+	boot := func(ctx context.Context, mac string) error {
+		infraEnv, err := s.infraEnv(ctx)
+		if err != nil {
+			return err
+		}
+		s.printf("fault: a stray host boots from InfraEnv %s", infraEnv.Name)
+		_, err = s.World.Assisted.BootStray(infraEnv, simassisted.HostHardware{
+			Hostname: "stray", Serial: "SN-" + mac, NICs: []simassisted.NIC{{Name: "eno1", MAC: mac}},
+			Disks: []simassisted.Disk{{Name: "sda", SizeBytes: 1 << 38}},
+		})
+		return err
+	}
+	s.OnFirstHost(true, func(types.NamespacedName) {
+		s.Later(func(ctx context.Context) error { return boot(ctx, strayMAC) })
+	})
+	s.Later(func(ctx context.Context) error {
+		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseInstalling); err != nil {
+			return err
+		}
+		return boot(ctx, strayMAC[:len(strayMAC)-1]+"2")
+	})
+}
+
+func verifyStrays(ctx context.Context, s *FaultScene) error {
+	agents := &assisted.AgentList{}
+	if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
+		return fmt.Errorf("cannot list the Agents: %w", err)
+	}
+	strays := 0
+	for i := range agents.Items {
+		agent := &agents.Items[i]
+		if agent.Annotations[bootstrapv1.ClaimAnnotation] != "" {
+			continue
+		}
+		strays++
+		if agent.Spec.Approved || agent.Spec.ClusterDeploymentName != nil {
+			return fmt.Errorf("stray Agent %s is approved (%t) or bound", agent.Name, agent.Spec.Approved)
+		}
+	}
+	if strays != 2 {
+		return fmt.Errorf("there are %d stray Agents, want 2", strays)
+	}
+	return nil
+}
+
+func restartService(s *FaultScene) {
+	away := func(context.Context) error {
+		s.printf("fault: assisted-service is away")
+		s.World.Assisted.Faults().ServiceDown(s.scaled(outage / 2))
+		return nil
+	}
+	s.OnFirstHost(true, func(types.NamespacedName) { s.Later(away) })
+	s.Later(func(ctx context.Context) error {
+		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseInstalling); err != nil {
+			return err
+		}
+		return away(ctx)
+	})
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metal3
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	settleTimeout = 20 * time.Second
+	pollInterval  = 20 * time.Millisecond
+)
+
+// TestSimulator runs everything against an API server for each version of CAPM3's API.
+func TestSimulator(t *testing.T) {
+	for _, s := range startServers(t.Context(), t) {
+		for _, scenario := range scenarios() {
+			t.Run(s.shape.version+"/"+scenario.file, func(t *testing.T) { conform(t, s, scenario) })
+		}
+		t.Run(s.shape.version+"/default host", func(t *testing.T) { checkDefaultHost(t, s) })
+		t.Run(s.shape.version+"/faults", func(t *testing.T) { checkFaults(t, s) })
+	}
+}
+
+// hostWorld is a namespace with a simulator of default options.
+type hostWorld struct {
+	Gomega
+	*server
+	ctx       context.Context
+	namespace string
+	faults    *Faults
+}
+
+func newHostWorld(t *testing.T, s *server, namespace string, options Options) *hostWorld {
+	t.Helper()
+	w := &hostWorld{Gomega: NewWithT(t), server: s, ctx: t.Context(), namespace: namespace}
+	w.Expect(s.client.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	w.faults = startSimulator(w.ctx, t, s, namespace, options).Faults()
+	return w
+}
+
+func (w *hostWorld) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: w.namespace, Name: name}
+}
+
+func (w *hostWorld) create(name string, image *bmov1alpha1.Image) {
+	host := &bmov1alpha1.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: bmov1alpha1.BareMetalHostSpec{
+			Online: true, BootMACAddress: "52:54:00:00:00:01", Image: image,
+			BMC: bmov1alpha1.BMCDetails{Address: "redfish://192.0.2.1/1", CredentialsName: name + "-bmc"},
+		},
+	}
+	w.Expect(w.client.Create(w.ctx, host)).To(Succeed())
+}
+
+func (w *hostWorld) get(name string) *bmov1alpha1.BareMetalHost {
+	host := &bmov1alpha1.BareMetalHost{}
+	w.Expect(w.client.Get(w.ctx, w.key(name), host)).To(Succeed())
+	return host
+}
+
+func (w *hostWorld) eventually(name string, state bmov1alpha1.ProvisioningState, errorType bmov1alpha1.ErrorType) *bmov1alpha1.BareMetalHost {
+	w.Eventually(func(g Gomega) {
+		host := &bmov1alpha1.BareMetalHost{}
+		g.Expect(w.client.Get(w.ctx, w.key(name), host)).To(Succeed())
+		g.Expect(host.Status.Provisioning.State).To(Equal(state))
+		g.Expect(host.Status.ErrorType).To(Equal(errorType))
+	}, settleTimeout, pollInterval).Should(Succeed())
+	return w.get(name)
+}
+
+func liveISO() *bmov1alpha1.Image {
+	format := formatLiveISO
+	return &bmov1alpha1.Image{URL: "http://192.0.2.250/discovery.iso", DiskFormat: &format}
+}
+
+// checkDefaultHost takes a host of which only the BMC and the boot MAC address are known from nothing to gone.
+func checkDefaultHost(t *testing.T, s *server) {
+	w := newHostWorld(t, s, "default-host", Options{})
+	w.create("h", nil)
+	host := w.eventually("h", bmov1alpha1.StateAvailable, "")
+	w.Expect(host.Status.HardwareDetails).To(Equal(DefaultHardware(host)))
+	w.Expect(host.Status.HardwareDetails.SystemVendor.SerialNumber).To(Equal("SN-h"))
+
+	before := host.DeepCopy()
+	host.Spec.Image = liveISO()
+	w.Expect(w.client.Patch(w.ctx, host, client.MergeFrom(before))).To(Succeed())
+	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
+	w.Expect(host.Status.Provisioning.Image.URL).To(Equal(host.Spec.Image.URL))
+
+	w.Expect(w.client.Delete(w.ctx, host)).To(Succeed())
+	w.Eventually(func() bool {
+		return apierrors.IsNotFound(w.client.Get(w.ctx, w.key("h"), host))
+	}, settleTimeout, pollInterval).Should(BeTrue())
+}
+
+// checkFaults walks one host through every fault and out of it.
+func checkFaults(t *testing.T, s *server) {
+	w := newHostWorld(t, s, "faults", Options{Speed: 4})
+	host := w.key("h")
+	w.faults.RegistrationError(host, "no BMC")
+	w.create("h", liveISO())
+	failed := w.eventually("h", bmov1alpha1.StateRegistering, bmov1alpha1.RegistrationError)
+	w.Expect(failed.Status.ErrorMessage).To(Equal("no BMC"))
+
+	w.faults.Clear(host)
+	w.faults.InspectionError(host, "no answer")
+	w.eventually("h", bmov1alpha1.StateInspecting, bmov1alpha1.InspectionError)
+
+	w.faults.Clear(host)
+	w.faults.ProvisioningError(host, "no media", 2)
+	w.eventually("h", bmov1alpha1.StateProvisioning, bmov1alpha1.ProvisioningError)
+	w.eventually("h", bmov1alpha1.StateProvisioned, "")
+
+	w.faults.RegistrationError(host, "BMC lost")
+	w.eventually("h", bmov1alpha1.StateProvisioned, bmov1alpha1.RegistrationError)
+	w.faults.Clear(host)
+	w.eventually("h", bmov1alpha1.StateProvisioned, "")
+
+	w.faults.NeverProvision(w.key("held"))
+	w.create("held", liveISO())
+	w.eventually("held", bmov1alpha1.StateProvisioning, "")
+	w.Consistently(func() bmov1alpha1.ProvisioningState {
+		return w.get("held").Status.Provisioning.State
+	}, time.Second, pollInterval).Should(Equal(bmov1alpha1.StateProvisioning))
+	w.faults.Clear(w.key("held"))
+	w.eventually("held", bmov1alpha1.StateProvisioned, "")
+}
