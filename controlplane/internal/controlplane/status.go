@@ -167,7 +167,8 @@ func availableCondition(s *scope) *metav1.Condition {
 	}
 	switch {
 	case !s.initialized():
-		condition.Message = "The cluster is not installed yet"
+		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why (DESIGN §4).
+		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
 	case s.connectionDown:
 		condition.Reason = controlplanev1.ConnectionDownReason
 		condition.Message = "The API of the cluster does not answer"

@@ -109,10 +109,13 @@ func runExtraHost(d *driver) {
 		d.wait(hostInsufficient, host)
 	}
 	d.waitCluster("x1", clusterReady)
+	before := d.recorder.count("aci/x1", "debugInfo.state", clusterReady)
 	for _, host := range []string{"x0", "x1", "x2"} {
 		d.ask(host, roleMaster, "x1", "")
 	}
-	d.waitCluster("x1", clusterReady)
+	d.eventually("the cluster to be ready again", func() bool {
+		return d.recorder.count("aci/x1", "debugInfo.state", clusterReady) > before
+	})
 	d.waitRequirements("x1", "InsufficientAgents")
 	d.ask("x3", roleWorker, "x1", "")
 	d.waitRequirements("x1", "InsufficientAgents")

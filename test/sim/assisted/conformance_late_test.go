@@ -39,6 +39,8 @@ var lateMissing = with(flapping, anyRole,
 
 var lateAdditional = with(flapping, anyRole,
 	difference{object: "agent/", field: "deleting", reason: "shorter than the recording's period"},
+	difference{object: "agent/", value: hostDiscoveringUnbound, reason: "shorter than the recording's period"},
+	difference{object: "agent/", value: "AgentNotReady", reason: "as the state that it belongs to"},
 	difference{object: "agent/", value: "known", reason: "shorter than the recording's period"},
 	difference{object: "agent/", value: stateInfos[hostKnown], reason: "as its state"},
 	difference{object: "agent/", field: "cond.SpecSynced", value: "unexpected end of JSON", reason: "shorter than the recording's period"},

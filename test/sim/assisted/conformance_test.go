@@ -152,7 +152,10 @@ func runScenario(t *testing.T, s scenario) {
 func TestConformance(t *testing.T) {
 	scenarios := slices.Concat(earlyScenarios(), additionScenarios(), failureScenarios(), lateScenarios())
 	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) { runScenario(t, s) })
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			runScenario(t, s)
+		})
 	}
 	t.Run("every recording is replayed", func(t *testing.T) { checkCoverage(t, scenarios) })
 }

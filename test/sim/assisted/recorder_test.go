@@ -81,11 +81,17 @@ func (r *recorder) see(obj client.Object, deleted bool) {
 	r.last[name] = fields
 }
 
-// saw says whether a field has had a value since the last take. An Agent's object is its own name.
-func (r *recorder) saw(object, field, value string) bool {
+// count returns how often a field took a value since the last take. An Agent's object is its own name.
+func (r *recorder) count(object, field, value string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.changes, func(c change) bool { return c.object == object && c.field == field && c.value == value })
+	n := 0
+	for _, c := range r.changes {
+		if c.object == object && c.field == field && c.value == value {
+			n++
+		}
+	}
+	return n
 }
 
 // name tells which host an Agent is.

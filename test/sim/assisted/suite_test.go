@@ -21,9 +21,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
@@ -35,28 +35,25 @@ func TestMain(m *testing.M) {
 
 func runSuite(m *testing.M) int {
 	ctrl.SetLogger(klog.Background())
-	env := &envtest.Environment{
-		CRDDirectoryPaths:        crds(),
-		ErrorIfCRDPathMissing:    true,
-		ControlPlaneStartTimeout: 3 * time.Minute,
-	}
-	env.ControlPlane.GetAPIServer().Configure().Set("advertise-address", "127.0.0.1")
-	config, err := env.Start()
+	ctx := context.Background()
+	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: os.Stderr})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "cannot start the test API server: %v\n", err)
+		fmt.Fprintf(os.Stderr, "cannot start the management cluster: %v\n", err)
 		return 1
 	}
-	restConfig = config
-	code := m.Run()
-	if err := env.Stop(); err != nil {
-		fmt.Fprintf(os.Stderr, "cannot stop the test API server: %v\n", err)
+	code := 1
+	if err := cp.InstallCRDs(ctx, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted, localcontrolplane.CRDsBareMetalHost); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot install the CRDs: %v\n", err)
+	} else {
+		restConfig = cp.Admin()
+		code = m.Run()
+	}
+	if err := cp.Stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot stop the management cluster: %v\n", err)
 		return 1
 	}
 	return code
 }
-
-// crds are the folders with the CRDs of hive, assisted-service and baremetal-operator.
-func crds() []string { return []string{os.Getenv("SIM_CRDS")} }
 
 // fastDurations keep the order of events at a pace that a test likes.
 func fastDurations() Durations {

@@ -3,12 +3,13 @@
 package metal3
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"math/rand"
-	"sort"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -17,8 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 const (
@@ -80,7 +82,7 @@ func (p *machinePass) choose(ctx context.Context) (*bmov1alpha1.BareMetalHost, s
 	if err := p.config.client.List(ctx, hosts, client.InNamespace(p.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, "", fmt.Errorf("list the BareMetalHosts for %s %s: %w", p.GetKind(), client.ObjectKeyFromObject(p), err)
 	}
-	sort.Slice(hosts.Items, func(i, j int) bool { return hosts.Items[i].Name < hosts.Items[j].Name })
+	slices.SortFunc(hosts.Items, func(a, b bmov1alpha1.BareMetalHost) int { return cmp.Compare(a.Name, b.Name) })
 	var free, reserved []*bmov1alpha1.BareMetalHost
 	for i := range hosts.Items {
 		host := &hosts.Items[i]
@@ -100,17 +102,20 @@ func (p *machinePass) choose(ctx context.Context) (*bmov1alpha1.BareMetalHost, s
 	if len(free) == 0 {
 		return nil, "", nil
 	}
-	return free[p.draw(len(free))], reasonAssociated, nil
+	return p.draw(free), reasonAssociated, nil
 }
 
-// draw returns the index of the host to take: the first, or with a seed one that depends on seed and name alone.
-func (p *machinePass) draw(n int) int {
+// draw returns the host to take: the first, or with a seed the one whose hash with seed and Metal3Machine is the smallest, so that
+// the choice depends on nothing else.
+func (p *machinePass) draw(free []*bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	if p.ShuffleSeed == nil {
-		return 0
+		return free[0]
 	}
-	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%d/%s/%s", *p.ShuffleSeed, p.GetNamespace(), p.GetName())
-	return rand.New(rand.NewSource(int64(hash.Sum64()))).Intn(n)
+	rank := func(host *bmov1alpha1.BareMetalHost) []byte {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s/%s/%s", *p.ShuffleSeed, p.GetNamespace(), p.GetName(), host.Name))
+		return sum[:]
+	}
+	return slices.MinFunc(free, func(a, b *bmov1alpha1.BareMetalHost) int { return bytes.Compare(rank(a), rank(b)) })
 }
 
 // consumes compares as CAPM3 does: the version of the reference does not count (M3-82).

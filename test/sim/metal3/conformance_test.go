@@ -113,7 +113,7 @@ func scenarios() []scenario {
 		{file: "b-image-patching", inputs: []float64{115.14}},
 		{file: "c-node-cases"},
 		{
-			file: "d-deletion-and-node-reuse", seed: ptr.To(int64(1)), allowed: []allowance{noNodeYet},
+			file: "d-deletion-and-node-reuse", seed: ptr.To(int64(2)), allowed: []allowance{noNodeYet},
 			actions: map[string]action{"create Metal3MachineTemplate t (nodeReuse)": createReuseTemplate},
 		},
 		hostErrors(),
@@ -123,7 +123,7 @@ func scenarios() []scenario {
 
 func hostErrors() scenario {
 	return scenario{
-		file: "e1-host-errors-before-association", seed: ptr.To(int64(0)),
+		file: "e1-host-errors-before-association", seed: ptr.To(int64(2)),
 		allowed: []allowance{
 			allow("BareMetalHost/he-reg", "recorded only:  status.errorCount = 2", "BMO looked again when it had adopted the BMC Secret"),
 		},

@@ -5,10 +5,9 @@ package metal3
 import (
 	"sync"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
 // Faults makes hosts fail, at run time and from any goroutine. A host is named by the namespace and name of its BareMetalHost,

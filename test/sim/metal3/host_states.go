@@ -24,7 +24,7 @@ const (
 	formatLiveISO = "live-iso"
 )
 
-// handler takes a host one write further in its present state. It returns when to look again, zero for at the next event.
+// stateHandler takes a host one write further in its present state. It returns when to look again, zero for at the next event.
 type stateHandler func(*hostPass, context.Context) (time.Duration, error)
 
 // handlers is the life of a host (M3-74).

@@ -113,12 +113,6 @@ func (s shape) newObject(kind string) *unstructured.Unstructured {
 	return object
 }
 
-func (s shape) newList(kind string) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(s.gvk(kind + "List"))
-	return list
-}
-
 // cloudProviderEnabled tells whether Nodes get their provider IDs from a cloud provider (M3-34, M3-35). v1beta1 has a
 // deprecated opposite beside the field.
 func (s shape) cloudProviderEnabled(cluster *unstructured.Unstructured) bool {

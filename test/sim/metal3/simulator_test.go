@@ -3,7 +3,6 @@
 package metal3
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -36,16 +35,16 @@ func TestSimulator(t *testing.T) {
 type hostWorld struct {
 	Gomega
 	*server
-	ctx       context.Context
+	t         *testing.T
 	namespace string
 	faults    *Faults
 }
 
 func newHostWorld(t *testing.T, s *server, namespace string, options Options) *hostWorld {
 	t.Helper()
-	w := &hostWorld{Gomega: NewWithT(t), server: s, ctx: t.Context(), namespace: namespace}
-	w.Expect(s.client.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
-	w.faults = startSimulator(w.ctx, t, s, namespace, options).Faults()
+	w := &hostWorld{Gomega: NewWithT(t), server: s, t: t, namespace: namespace}
+	w.Expect(s.client.Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	w.faults = startSimulator(w.t.Context(), t, s, namespace, options).Faults()
 	return w
 }
 
@@ -61,19 +60,19 @@ func (w *hostWorld) create(name string, image *bmov1alpha1.Image) {
 			BMC: bmov1alpha1.BMCDetails{Address: "redfish://192.0.2.1/1", CredentialsName: name + "-bmc"},
 		},
 	}
-	w.Expect(w.client.Create(w.ctx, host)).To(Succeed())
+	w.Expect(w.client.Create(w.t.Context(), host)).To(Succeed())
 }
 
 func (w *hostWorld) get(name string) *bmov1alpha1.BareMetalHost {
 	host := &bmov1alpha1.BareMetalHost{}
-	w.Expect(w.client.Get(w.ctx, w.key(name), host)).To(Succeed())
+	w.Expect(w.client.Get(w.t.Context(), w.key(name), host)).To(Succeed())
 	return host
 }
 
 func (w *hostWorld) eventually(name string, state bmov1alpha1.ProvisioningState, errorType bmov1alpha1.ErrorType) *bmov1alpha1.BareMetalHost {
 	w.Eventually(func(g Gomega) {
 		host := &bmov1alpha1.BareMetalHost{}
-		g.Expect(w.client.Get(w.ctx, w.key(name), host)).To(Succeed())
+		g.Expect(w.client.Get(w.t.Context(), w.key(name), host)).To(Succeed())
 		g.Expect(host.Status.Provisioning.State).To(Equal(state))
 		g.Expect(host.Status.ErrorType).To(Equal(errorType))
 	}, settleTimeout, pollInterval).Should(Succeed())
@@ -95,13 +94,13 @@ func checkDefaultHost(t *testing.T, s *server) {
 
 	before := host.DeepCopy()
 	host.Spec.Image = liveISO()
-	w.Expect(w.client.Patch(w.ctx, host, client.MergeFrom(before))).To(Succeed())
+	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
 	w.Expect(host.Status.Provisioning.Image.URL).To(Equal(host.Spec.Image.URL))
 
-	w.Expect(w.client.Delete(w.ctx, host)).To(Succeed())
+	w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
 	w.Eventually(func() bool {
-		return apierrors.IsNotFound(w.client.Get(w.ctx, w.key("h"), host))
+		return apierrors.IsNotFound(w.client.Get(w.t.Context(), w.key("h"), host))
 	}, settleTimeout, pollInterval).Should(BeTrue())
 }
 

@@ -12,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capi-openshift/agent-providers/test/sim/metal3/trace"
 )
@@ -227,15 +228,15 @@ func (w *world) setOwners(ctx context.Context, object *unstructured.Unstructured
 }
 
 func (w *world) withRealUIDs(text string) string {
-	for recorded, real := range w.uids {
-		text = strings.ReplaceAll(text, recorded, real)
+	for recorded, actual := range w.uids {
+		text = strings.ReplaceAll(text, recorded, actual)
 	}
 	return text
 }
 
 func (w *world) withRecordedUIDs(text string) string {
-	for recorded, real := range w.uids {
-		text = strings.ReplaceAll(text, real, recorded)
+	for recorded, actual := range w.uids {
+		text = strings.ReplaceAll(text, actual, recorded)
 	}
 	return text
 }
