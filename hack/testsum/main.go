@@ -32,12 +32,11 @@ func main() {
 // run runs every group of tests and reports whether all that ran passed and any ran at all.
 func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	summary := newSummary(out)
-	var errs []error
+	var err error
 	for _, group := range groups(args) {
-		errs = append(errs, goTest(ctx, group, summary))
+		err = errors.Join(err, goTest(ctx, group, summary))
 	}
 	summary.print()
-	err := errors.Join(errs...)
 	return err == nil && summary.failed == 0 && summary.passed > 0, err
 }
 

@@ -123,11 +123,34 @@ func (t *Tools) Path(ctx context.Context, name string) (string, error) {
 	return path, err
 }
 
-// Build compiles a main package of the root module, such as "./bootstrap", to the file at path. It is always run: the go
-// command's own cache makes it quick when nothing changed.
+// Build compiles a main package of the root module, such as "./bootstrap", to the file at path. It is always run: the go command's cache
+// makes compiling quick, and linking, which it does not cache, is left out when the program kept from the last build is still what it
+// would make.
 func (t *Tools) Build(ctx context.Context, pkg, path string) error {
-	_, err := goCommand(ctx, t.root, "build", "-trimpath", "-buildvcs=false", "-o", path, pkg)
-	return err
+	dir := filepath.Join(t.cache, "own", fmt.Sprintf("%x", sha256.Sum256([]byte(t.root)))[:12])
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make the cache folder of %s: %w", pkg, err)
+	}
+	kept := filepath.Join(dir, filepath.Base(pkg))
+	unlock, err := lockFile(ctx, kept+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := goCommand(ctx, t.root, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", kept, pkg); err != nil {
+		return err
+	}
+	program, err := os.ReadFile(kept)
+	if err != nil {
+		return fmt.Errorf("cannot read what was built of %s: %w", pkg, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		return fmt.Errorf("cannot copy %s: %w", path, err)
+	}
+	return nil
 }
 
 // Download fetches the modules of the root module and of every tool module, so that later builds need no network.

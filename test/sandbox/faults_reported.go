@@ -21,31 +21,31 @@ const (
 
 // reportedFaults need a person; the cluster has to say what for.
 func reportedFaults() []Fault {
-	victim := func(texts ...string) func(*FaultScene) []string {
-		return func(s *FaultScene) []string { return append([]string{s.Victim().Name}, texts...) }
-	}
 	return []Fault{
 		{
 			Name: "wrong-mac", Summary: "a host's agent reports another MAC address than its BareMetalHost has",
-			Inject: injectWrongMAC, Report: victim("HostRecognized"),
+			Inject: injectWrongMAC, Report: aboutVictim("matches no BareMetalHost: if it is this host, correct spec.bootMACAddress"),
 		},
 		{
 			Name: "duplicate-identity", Summary: "two machines report the MAC address of one BareMetalHost",
-			Inject: injectDuplicateIdentity, Report: victim("HostRecognized"),
+			Inject: injectDuplicateIdentity, Report: aboutVictim("so none of them is approved"),
 		},
 		{
 			Name: "duplicate-serial", Summary: "two hosts have one serial number, and register as one Agent",
 			Inspect: func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = duplicateSerial
 			},
-			Inject: func(*FaultScene) {}, Report: func(*FaultScene) []string { return []string{"serial number"} },
+			Inject: func(*FaultScene) {},
+			Report: func(*FaultScene) []string {
+				return []string{fmt.Sprintf("both have serial number %q", duplicateSerial), "correct the serial number in the firmware"}
+			},
 		},
 		{
 			Name: "control-plane-never-boots", Summary: "a control-plane host never registers",
 			Inject: func(s *FaultScene) {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().HostNeverBoots(host, true) })
 			},
-			Report: victim("HostRecognized"),
+			Report: aboutVictim("was booted and its Agent has not registered"),
 		},
 		{
 			Name: "host-provisioning-fails", Summary: "a BareMetalHost cannot be provisioned",
@@ -54,7 +54,7 @@ func reportedFaults() []Fault {
 					s.World.Metal3.Faults().ProvisioningError(host, provisioningMessage, 0)
 				})
 			},
-			Report: victim(provisioningMessage),
+			Report: aboutVictim(provisioningMessage),
 		},
 		{
 			Name: "install-fails", Summary: "a control-plane host's installation fails; -retry asks for another attempt",
@@ -65,6 +65,17 @@ func reportedFaults() []Fault {
 			},
 			Report: func(*FaultScene) []string { return []string{installMessage, "retry-installation"} },
 		},
+	}
+}
+
+// aboutVictim are the texts of a report that names the BareMetalHost. Before there is a victim nothing can be reported.
+func aboutVictim(texts ...string) func(*FaultScene) []string {
+	return func(s *FaultScene) []string {
+		name := s.Victim().Name
+		if name == "" {
+			name = "the BareMetalHost that the fault hits"
+		}
+		return append([]string{name}, texts...)
 	}
 }
 

@@ -319,6 +319,7 @@ func (r *run) reportFault(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
+		description = unwrap(description)
 		var missing []string
 		for _, text := range r.fault.Report(r.scene) {
 			if !strings.Contains(description, text) {
@@ -327,6 +328,11 @@ func (r *run) reportFault(ctx context.Context) error {
 		}
 		return strings.Join(missing, "\n"), nil
 	})
+}
+
+// unwrap undoes the line breaks and the branches that clusterctl puts into long messages.
+func unwrap(description string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(description, "│", " ")), " ")
 }
 
 // retry asks for another attempt of the installation.

@@ -36,7 +36,7 @@ func (s *Simulator) setupClusterInstall(mgr ctrl.Manager) error {
 		Watches(&hivev1.ClusterDeployment{}, handler.EnqueueRequestsFromMapFunc(s.installsOf)).
 		WatchesRawSource(s.acis.source()).
 		WithOptions(controllerOptions()).
-		Complete(reconcile.Func(s.reconcileClusterInstall))
+		Complete(s.acis.tracked(s.reconcileClusterInstall))
 }
 
 // installsOf are the AgentClusterInstalls of a ClusterDeployment.

@@ -38,7 +38,7 @@ func (s *Simulator) setupAgent(mgr ctrl.Manager) error {
 		For(&aiv1.Agent{}).
 		WatchesRawSource(s.agents.source()).
 		WithOptions(controllerOptions()).
-		Complete(reconcile.Func(s.reconcileAgent))
+		Complete(s.agents.tracked(s.reconcileAgent))
 }
 
 func (s *Simulator) reconcileAgent(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {

@@ -79,6 +79,9 @@ func (s *Simulator) run(ctx context.Context) error {
 // Step advances the simulation to the clock's present. The manager does so by itself; it is exported for tests with a
 // clock of their own.
 func (s *Simulator) Step() {
+	if s.backend.opts.ShowEveryState && s.agents.busy()+s.acis.busy() > 0 {
+		return
+	}
 	changed := s.backend.tick()
 	for _, key := range changed.agents {
 		s.agents.add(key)
@@ -93,8 +96,9 @@ func (s *Simulator) enqueueInfraEnv(key types.NamespacedName) { s.infraEnvs.add(
 // notifier lets the backend wake a controller. The queue is known once the controller has started; what comes before is
 // not lost, since every object is reconciled at start.
 type notifier struct {
-	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+	pending map[types.NamespacedName]bool
 }
 
 func (n *notifier) source() source.Source {
@@ -109,8 +113,33 @@ func (n *notifier) source() source.Source {
 func (n *notifier) add(key types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.queue != nil {
-		n.queue.Add(reconcile.Request{NamespacedName: key})
+	if n.queue == nil {
+		return
+	}
+	if n.pending == nil {
+		n.pending = map[types.NamespacedName]bool{}
+	}
+	n.pending[key] = true
+	n.queue.Add(reconcile.Request{NamespacedName: key})
+}
+
+// busy counts the keys that have not been reconciled since they were added.
+func (n *notifier) busy() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.pending)
+}
+
+// tracked makes a reconciler of a function that tells the notifier when it has dealt with a key.
+func (n *notifier) tracked(fn reconcile.Func) reconcile.Func {
+	return func(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
+		result, err := fn(ctx, req)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if err == nil {
+			delete(n.pending, req.NamespacedName)
+		}
+		return result, err
 	}
 }
 

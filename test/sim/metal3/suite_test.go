@@ -39,6 +39,7 @@ type server struct {
 func startServers(ctx context.Context, t *testing.T) []*server {
 	t.Helper()
 	g := NewWithT(t)
+	ctrl.SetLogger(logr.Discard())
 	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
@@ -118,7 +119,6 @@ func newClient(t *testing.T, cfg *rest.Config) client.WithWatch {
 func startSimulator(ctx context.Context, t *testing.T, s *server, namespace string, options Options) *Simulator {
 	t.Helper()
 	g := NewWithT(t)
-	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(s.config, ctrl.Options{
 		Scheme:     runtime.NewScheme(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
