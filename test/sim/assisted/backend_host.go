@@ -128,9 +128,9 @@ func (b *backend) monitorHost(h *host, now time.Time) {
 	case hostPreparing, hostPreparingSuccessful, hostPreparingFailed, hostInstalling, hostInstallingInProgress, hostInstallingPending:
 		b.monitorInstall(h, now)
 	case hostCancelled:
-		b.setHost(h, hostUnbindingPending)
-		h.clusterID = ""
-		b.touchHost(h)
+		if now.Sub(h.since) >= b.opts.Durations.Monitor {
+			b.setHost(h, hostUnbindingPending)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func failureScenarios() []scenario {
 			run:   runPreparationFailures,
 			missing: with(flapping, anyRole, countdown, difference{
 				object: "agent/", value: StageCopyingRegistry, reason: "how far the others come before the failure reaches them is chance",
-			}),
+			}, difference{object: "agent/x2", value: StageWritingImage, reason: "as the stage after it"}),
 			additional: with(flapping, noValidated, anyRole, countdown, discovering, waiting),
 		},
 		{

@@ -273,19 +273,19 @@ func (s *Simulator) setCondition(conditions *[]aiv1.Condition, c condition) {
 			continue
 		}
 		if old.Status == c.status && old.Reason == c.reason && old.Message == c.message {
-			if s.probeDue(old.LastProbeTime.Time) {
-				old.LastProbeTime = now
+			if s.probeDue(old.LastHeartbeatTime.Time) {
+				old.LastHeartbeatTime = now
 			}
 			return
 		}
 		if old.Status != c.status {
 			old.LastTransitionTime = now
 		}
-		old.Status, old.Reason, old.Message, old.LastProbeTime = c.status, c.reason, c.message, now
+		old.Status, old.Reason, old.Message, old.LastHeartbeatTime = c.status, c.reason, c.message, now
 		return
 	}
 	*conditions = append(*conditions, aiv1.Condition{
-		Type: c.kind, Status: c.status, Reason: c.reason, Message: c.message, LastProbeTime: now, LastTransitionTime: now,
+		Type: c.kind, Status: c.status, Reason: c.reason, Message: c.message, LastHeartbeatTime: now, LastTransitionTime: now,
 	})
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	. "github.com/onsi/gomega"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+// clusterVIP is the API address of the cluster under test.
+const clusterVIP = "127.31.7.5"
+
+// TestCluster takes one cluster from its first Apply to its deletion.
+func TestCluster(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: os.Stderr})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
+
+	m := New(Local(cp), Options{APIDelay: time.Second, ServingCSRs: true, Report: func(_ types.NamespacedName, err error) { t.Log(err) }})
+	managerCtx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- m.Start(managerCtx) }()
+	t.Cleanup(func() { stop(); g.Expect(<-done).To(Succeed()) })
+
+	s := &story{WithT: g, t: t, m: m, key: types.NamespacedName{Namespace: "default", Name: "demo"}}
+	s.spec = assisted.ClusterSpec{
+		Key: s.key, Name: "demo", BaseDomain: "example.com", APIVIPs: []string{clusterVIP}, ClusterID: "0d3c9a52", ReleaseImage: "release:1",
+	}
+	t.Run("kubeconfig before the API", s.kubeconfigFirst)
+	t.Run("nodes join", s.nodesJoin)
+	t.Run("day 2 labels wait for Ready", s.dayTwo)
+	t.Run("a dead machine's Node is not ready", s.deadMachine)
+	t.Run("completion", s.completion)
+	t.Run("API down and up", s.outage)
+	t.Run("deletion", s.deletion)
+}
+
+type story struct {
+	*WithT
+	t    *testing.T
+	m    *Manager
+	key  types.NamespacedName
+	spec assisted.ClusterSpec
+	// installing is the kubeconfig of before the completion.
+	installing []byte
+}
+
+func (s *story) client() client.Client {
+	config, err := s.m.Config(s.key)
+	s.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	s.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func (s *story) node(name string) *corev1.Node {
+	node := &corev1.Node{}
+	err := s.client().Get(s.t.Context(), types.NamespacedName{Name: name}, node)
+	s.Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return node
+}
+
+func (s *story) kubeconfigFirst(*testing.T) {
+	s.m.Apply(s.spec)
+	s.Eventually(func() bool {
+		var ok bool
+		s.installing, ok = s.m.Kubeconfig(s.key, false)
+		return ok
+	}, time.Minute).Should(BeTrue())
+	config, err := clientcmd.Load(s.installing)
+	s.Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range config.Clusters {
+		s.Expect(cluster.Server).To(Equal("https://api.demo.example.com:6443"))
+	}
+	s.Expect(s.m.Status(s.key).APIUp).To(BeFalse(), "the API must not answer before the state is installing")
+	s.Expect(dial()).NotTo(Succeed())
+}
+
+// dial connects to the cluster's public address.
+func dial() error {
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).Dial("tcp", net.JoinHostPort(clusterVIP, "6443")) //nolint
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func (s *story) nodesJoin(*testing.T) {
+	s.spec.Installing = true
+	s.spec.Nodes = []assisted.NodeSpec{{
+		Name: "m0", Role: "master", Addresses: []string{"10.0.0.1"}, Labels: map[string]string{"metal3.io/uuid": "u0"}, Running: true,
+	}}
+	s.m.Apply(s.spec)
+	s.Eventually(func() assisted.NodeStatus { return s.m.Status(s.key).Nodes["m0"] }, time.Minute).
+		Should(Equal(assisted.NodeStatus{Joined: true, Ready: true}))
+	s.Expect(dial()).To(Succeed())
+	node := s.node("m0")
+	s.Expect(node.Spec.ProviderID).To(BeEmpty(), "nobody but CAPM3 sets provider IDs")
+	s.Expect(node.Labels).To(HaveKeyWithValue("metal3.io/uuid", "u0"))
+	s.Expect(node.Labels).To(HaveKey("node-role.kubernetes.io/control-plane"))
+	s.Expect(node.Status.NodeInfo.KubeletVersion).To(Equal("v1.33.4"))
+	s.Expect(node.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}))
+	requests := &certificatesv1.CertificateSigningRequestList{}
+	s.Expect(s.client().List(s.t.Context(), requests)).To(Succeed())
+	s.Expect(requests.Items).To(HaveLen(1))
+	s.Expect(requests.Items[0].Spec.Username).To(Equal("system:node:m0"))
+}
