@@ -121,7 +121,7 @@ func workDir(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot resolve the control plane's folder: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("cannot make the control plane's folder: %w", err)
 	}
 	entries, err := os.ReadDir(dir)

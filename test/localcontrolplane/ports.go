@@ -3,6 +3,7 @@
 package localcontrolplane
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -33,7 +34,7 @@ func freePort() (int, error) {
 		if handedOut.ports[port] {
 			continue
 		}
-		listener, err := net.Listen("tcp", address(localhost, port))
+		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address(localhost, port))
 		if err != nil {
 			continue
 		}

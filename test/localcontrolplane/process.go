@@ -104,7 +104,7 @@ func (p *Process) launch() (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of %s: %w", p.spec.name, err)
 	}
-	defer log.Close() // the child has its own handle
+	defer func() { _ = log.Close() }() // The child has its own handle.
 	cmd := exec.Command(p.spec.path, p.spec.args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, p.spec.env...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -36,7 +36,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 		r.startRetry, r.cleanUpAttempt, r.createInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines,
 		r.applyDayOne, r.publishKubeconfig,
 	}
-	errs := []error{s.apiProblem}
+	errs := make([]error, 0, len(steps)+1)
+	errs = append(errs, s.apiProblem)
 	for _, step := range steps {
 		errs = append(errs, step(ctx, s, d))
 	}

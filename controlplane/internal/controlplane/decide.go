@@ -275,8 +275,9 @@ func boundHosts(s *scope) []plan.Host {
 			living.Insert(claimOf(m))
 		}
 	}
-	var hosts []plan.Host
-	for _, a := range boundAgents(s) {
+	bound := boundAgents(s)
+	hosts := make([]plan.Host, 0, len(bound))
+	for _, a := range bound {
 		hosts = append(hosts, plan.Host{
 			Name:  a.Name,
 			Role:  a.Spec.Role,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"

@@ -33,7 +33,10 @@ func StatusVersions(machines []*clusterv1.Machine) []clusterv1.StatusVersion {
 		counts[version]++
 		parsed[version] = v
 	}
-	var versions []clusterv1.StatusVersion
+	if len(counts) == 0 {
+		return nil
+	}
+	versions := make([]clusterv1.StatusVersion, 0, len(counts))
 	for version, n := range counts {
 		versions = append(versions, clusterv1.StatusVersion{Version: version, Replicas: n})
 	}

@@ -85,7 +85,7 @@ func validateInNetworks(vips []string, networks []netip.Prefix, path *field.Path
 			continue
 		}
 		inside := false
-		var names []string
+		names := make([]string, 0, len(networks))
 		for _, network := range networks {
 			inside = inside || network.Contains(addr.Unmap())
 			names = append(names, network.String())

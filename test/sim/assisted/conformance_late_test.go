@@ -3,9 +3,8 @@
 package assisted
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )

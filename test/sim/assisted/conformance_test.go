@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )

@@ -211,6 +211,7 @@ func conform(t *testing.T, s *server, scenario scenario) {
 		faults: simulator.Faults(), clock: clock, shape: s.shape, wanted: map[string]map[string]int{}, working: map[string]bool{},
 	}
 	r.run(ctx)
+	r.settle()
 	r.compare()
 }
 

@@ -27,6 +27,10 @@ const (
 	outputTimeout = 20 * time.Second
 	// nudgeAfter is how long it may take before the 30 s timer that CAPM3 had in the recording is stood in for.
 	nudgeAfter = 500 * time.Millisecond
+	// silence is the number of seconds without a transition after which a recording is at rest, and quiet the time for which the
+	// simulation has to be, too.
+	silence = 3.0
+	quiet   = 200 * time.Millisecond
 )
 
 // blockMoveLine is CAPM3's last write to a host for an association.
@@ -75,8 +79,13 @@ type replay struct {
 
 func (r *replay) run(ctx context.Context) {
 	settleRaces(r.recording)
+	last := 0.0
 	for i := range r.recording.Transitions {
 		transition := &r.recording.Transitions[i]
+		if transition.T-last > silence {
+			r.settle()
+		}
+		last = transition.T
 		r.clock.jumpTo(transition.T)
 		switch {
 		case transition.Action != "":
@@ -91,6 +100,18 @@ func (r *replay) run(ctx context.Context) {
 		case slices.Contains(comparedKinds, transition.Kind()):
 			r.expect(transition)
 			r.awaitHost(ctx, transition)
+		}
+	}
+}
+
+// settle waits until the simulation is quiet, as the recording was: what should not happen must have had the time to happen.
+func (r *replay) settle() {
+	for {
+		_, changed := r.recorder.Transitions()
+		select {
+		case <-changed:
+		case <-time.After(quiet):
+			return
 		}
 	}
 }

@@ -4,14 +4,14 @@ package workload
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,12 +91,12 @@ func (s *story) kubeconfigFirst(*testing.T) {
 		s.Expect(cluster.Server).To(Equal("https://api.demo.example.com:6443"))
 	}
 	s.Expect(s.m.Status(s.key).APIUp).To(BeFalse(), "the API must not answer before the state is installing")
-	s.Expect(dial()).NotTo(Succeed())
+	s.Expect(s.dial()).NotTo(Succeed())
 }
 
 // dial connects to the cluster's public address.
-func dial() error {
-	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).Dial("tcp", net.JoinHostPort(clusterVIP, "6443")) //nolint
+func (s *story) dial() error {
+	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", net.JoinHostPort(clusterVIP, "6443"))
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *story) nodesJoin(*testing.T) {
 	s.m.Apply(s.spec)
 	s.Eventually(func() assisted.NodeStatus { return s.m.Status(s.key).Nodes["m0"] }, time.Minute).
 		Should(Equal(assisted.NodeStatus{Joined: true, Ready: true}))
-	s.Expect(dial()).To(Succeed())
+	s.Expect(s.dial()).To(Succeed())
 	node := s.node("m0")
 	s.Expect(node.Spec.ProviderID).To(BeEmpty(), "nobody but CAPM3 sets provider IDs")
 	s.Expect(node.Labels).To(HaveKeyWithValue("metal3.io/uuid", "u0"))
@@ -122,4 +122,71 @@ func (s *story) nodesJoin(*testing.T) {
 	s.Expect(s.client().List(s.t.Context(), requests)).To(Succeed())
 	s.Expect(requests.Items).To(HaveLen(1))
 	s.Expect(requests.Items[0].Spec.Username).To(Equal("system:node:m0"))
+}
+
+func (s *story) dayTwo(*testing.T) {
+	s.spec.Nodes = append(s.spec.Nodes, assisted.NodeSpec{
+		Name: "w0", Role: "worker", Labels: map[string]string{"metal3.io/uuid": "u1"}, Day2: true, Running: true,
+	})
+	s.m.Apply(s.spec)
+	s.Eventually(func() bool { return s.m.Status(s.key).Nodes["w0"].Ready }, time.Minute).Should(BeTrue())
+	s.Expect(s.client().Delete(s.t.Context(), s.node("w0"))).To(Succeed())
+	s.Consistently(func() types.UID { return s.node("w0").UID }, time.Second).Should(BeEmpty(), "a kubelet registers once")
+	s.restart("w0")
+	s.Expect(s.node("w0").Labels).To(HaveKeyWithValue("metal3.io/uuid", "u1"))
+}
+
+// restart is a power cycle of the second host.
+func (s *story) restart(name string) {
+	s.spec.Nodes = slices.Clone(s.spec.Nodes)
+	s.spec.Nodes[1].Running = false
+	s.m.Apply(s.spec)
+	s.Eventually(func() bool { return s.m.Status(s.key).Nodes[name].Joined }, time.Minute).Should(BeFalse())
+	s.spec.Nodes = slices.Clone(s.spec.Nodes)
+	s.spec.Nodes[1].Running = true
+	s.m.Apply(s.spec)
+	s.Eventually(func() bool { return s.m.Status(s.key).Nodes[name].Ready }, time.Minute).Should(BeTrue())
+}
+
+func (s *story) deadMachine(*testing.T) {
+	s.spec.Nodes = slices.Clone(s.spec.Nodes)
+	s.spec.Nodes[1].Running = false
+	s.m.Apply(s.spec)
+	s.Eventually(func() corev1.ConditionStatus { return s.node("w0").Status.Conditions[0].Status }, time.Minute).
+		Should(Equal(corev1.ConditionFalse))
+	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "w0")).To(Succeed())
+	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "w0")).To(Succeed(), "a Node that is gone is no error")
+}
+
+func (s *story) completion(*testing.T) {
+	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	s.Expect(s.client().Get(s.t.Context(), client.ObjectKeyFromObject(version), version)).To(Succeed())
+	s.Expect(version.Status.History[0].State).To(Equal(configv1.PartialUpdate))
+	s.Expect(string(version.Spec.ClusterID)).To(Equal("0d3c9a52"))
+	s.spec.Complete = true
+	s.m.Apply(s.spec)
+	s.Eventually(func() configv1.UpdateState {
+		s.Expect(s.client().Get(s.t.Context(), client.ObjectKeyFromObject(version), version)).To(Succeed())
+		return version.Status.History[0].State
+	}, time.Minute).Should(Equal(configv1.CompletedUpdate))
+	final, ok := s.m.Kubeconfig(s.key, true)
+	s.Expect(ok).To(BeTrue())
+	s.Expect(final).NotTo(Equal(s.installing), "the ingress CA is added at the end")
+}
+
+func (s *story) outage(*testing.T) {
+	s.Expect(s.m.Down(s.key, 0)).To(Succeed())
+	s.Eventually(func() bool { return s.m.Status(s.key).APIUp }, time.Minute).Should(BeFalse())
+	s.Expect(s.dial()).NotTo(Succeed())
+	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "m0")).To(MatchError(ErrUnreachable))
+	s.Expect(s.m.Up(s.key)).To(Succeed())
+	s.Eventually(s.dial, time.Minute).Should(Succeed())
+}
+
+func (s *story) deletion(*testing.T) {
+	s.m.Delete(s.key)
+	s.Eventually(s.dial, time.Minute).ShouldNot(Succeed())
+	s.Expect(s.m.Status(s.key)).To(Equal(assisted.ClusterStatus{}))
+	_, err := s.m.Config(s.key)
+	s.Expect(err).To(HaveOccurred())
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
-// syncNodes moves every host of the cluster one step: joined, labelled, ready; or not ready when its machine is off.
+// syncNodes moves every host of the cluster one step: joined, labelled, ready; or not ready when its machine is off or no
+// longer part of the cluster.
 func (c *cluster) syncNodes(ctx context.Context, spec assisted.ClusterSpec) error {
 	status := map[string]assisted.NodeStatus{}
 	for _, host := range spec.Nodes {
@@ -30,13 +31,38 @@ func (c *cluster) syncNodes(ctx context.Context, spec assisted.ClusterSpec) erro
 		}
 		status[host.Name] = state
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		if _, known := status[name]; known {
+			continue
+		}
+		if err := c.stopKubelet(ctx, name); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status.Nodes = status
 	return nil
 }
 
+// stopKubelet is what the cluster sees of a machine that lost power: its Node is not ready, and if it is deleted it stays
+// so until the kubelet starts again.
+func (c *cluster) stopKubelet(ctx context.Context, name string) error {
+	delete(c.nodes, name)
+	node := &corev1.Node{}
+	if err := c.client.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("cannot read Node %s: %w", name, err)
+	}
+	return c.setReady(ctx, node, false)
+}
+
 func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assisted.NodeStatus, error) {
+	if !host.Running {
+		return assisted.NodeStatus{}, c.stopKubelet(ctx, host.Name)
+	}
 	now := time.Now()
 	progress := c.nodes[host.Name]
 	if progress == nil {
@@ -51,13 +77,13 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 	case err != nil:
 		return assisted.NodeStatus{}, fmt.Errorf("cannot read Node %s: %w", host.Name, err)
 	}
-	if c.manager.opts.ServingCSRs && !progress.requested && host.Running {
+	if c.manager.opts.ServingCSRs && !progress.requested {
 		if err := c.requestServing(ctx, host); err != nil {
 			return assisted.NodeStatus{}, err
 		}
 		progress.requested = true
 	}
-	ready := host.Running && now.Sub(progress.joined) >= c.manager.opts.ReadyDelay
+	ready := now.Sub(progress.joined) >= c.manager.opts.ReadyDelay
 	if err := c.setReady(ctx, node, ready); err != nil {
 		return assisted.NodeStatus{}, err
 	}
@@ -73,7 +99,8 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 // join creates the Node as its kubelet does: with its role, without a provider ID and without the labels that the
 // installer adds later.
 func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *nodeProgress, now time.Time) error {
-	if !host.Running || now.Sub(progress.started) < c.manager.opts.JoinDelay {
+	// A kubelet registers once: a Node that somebody deletes does not come back before the next boot.
+	if !progress.joined.IsZero() || now.Sub(progress.started) < c.manager.opts.JoinDelay {
 		return nil
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name, Labels: map[string]string{
@@ -141,8 +168,7 @@ func nodeReady(status corev1.ConditionStatus, now metav1.Time) corev1.NodeCondit
 	return c
 }
 
-// setReady writes the Ready condition when it changes. A kubelet that does not run leaves it Unknown, as the node
-// controller would say.
+// setReady writes the Ready condition when it changes.
 func (c *cluster) setReady(ctx context.Context, node *corev1.Node, ready bool) error {
 	want := corev1.ConditionFalse
 	if ready {

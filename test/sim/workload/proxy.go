@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -29,7 +30,7 @@ func (p *proxy) listen(host string, port int, target string) error {
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		return fmt.Errorf("%q is not a loopback address: use one in 127.0.0.0/8 as the API VIP", host)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s port %d: %w", host, port, err)
 	}
@@ -52,7 +53,7 @@ func (p *proxy) accept(listener net.Listener, target string) {
 }
 
 func (p *proxy) forward(conn net.Conn, target string) {
-	upstream, err := net.Dial("tcp", target)
+	upstream, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", target)
 	if err != nil {
 		closeAll(conn)
 		return
