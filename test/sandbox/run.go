@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type Options struct {
 	Speed float64
 	// Template is the path of another template than the topology's.
 	Template string
+	// Address is the loopback address of the cluster's API. Default: 127.10.1.5. Runs at the same time need different ones.
+	Address string
 	// Out is the folder that gets the timeline and the kubeconfigs. It is made when missing.
 	Out string
 	// Output gets the progress and the report.
@@ -107,7 +110,7 @@ func newRun(opts Options) (*run, error) {
 	r.narrator = newNarrator(opts.Output, r.timeline)
 	r.request = ClusterRequest{
 		Namespace: runNamespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
-		Workers: ptr.Deref(opts.Workers, shapes[opts.Topology].workers), Address: runAddress,
+		Workers: ptr.Deref(opts.Workers, shapes[opts.Topology].workers), Address: cmp.Or(opts.Address, runAddress),
 	}
 	if err := r.request.validate(); err != nil {
 		return nil, err

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+// TestFaults runs the sandbox with every fault, each in a world of its own, as `make sandbox FAULT=<name>` does: a cluster recovers, or it
+// says which host is wrong and which check fails, as docs/troubleshooting.md has it.
+func TestFaults(t *testing.T) {
+	for i, fault := range sandbox.Faults() {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			output := &bytes.Buffer{}
+			options := sandbox.Options{
+				Topology: sandbox.SNO, Fault: fault.Name, Speed: speed, Out: t.TempDir(), Output: output, Address: fmt.Sprintf("127.10.%d.5", 100+i),
+				Retry: fault.Name == "install-fails",
+			}
+			if fault.NeedsWorker {
+				options.Topology, options.Workers = sandbox.HA, ptr.To(1)
+			}
+			err := sandbox.Run(t.Context(), options)
+			if fault.Report == nil || options.Retry {
+				g.Expect(err).NotTo(HaveOccurred(), output.String())
+				return
+			}
+			g.Expect(err).To(MatchError(sandbox.ErrReported), output.String())
+			t.Log(output.String())
+		})
+	}
+}
+
+// TestFaultsAreDocumented: somebody who meets a fault finds it in the guide, under its name.
+func TestFaultsAreDocumented(t *testing.T) {
+	g := NewWithT(t)
+	root, err := localcontrolplane.RepositoryRoot()
+	g.Expect(err).NotTo(HaveOccurred())
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, fault := range sandbox.Faults() {
+		g.Expect(string(guide)).To(ContainSubstring("make sandbox FAULT="+fault.Name+"\n"), "docs/troubleshooting.md has an entry for %s", fault.Name)
+		if fault.Report == nil {
+			continue
+		}
+		for _, text := range fault.Report(&sandbox.FaultScene{}) {
+			if strings.HasPrefix(text, "the BareMetalHost") {
+				continue // Its name is another one in every run.
+			}
+			g.Expect(strings.Join(strings.Fields(string(guide)), " ")).To(ContainSubstring(text), "docs/troubleshooting.md shows what %s looks like", fault.Name)
+		}
+	}
+}
