@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -91,7 +90,8 @@ func (g *Gate) Watch(c Watcher, crd string, src source.TypedSource[reconcile.Req
 	return nil
 }
 
-// Resync makes a controller reconcile the requests of all whenever a CRD appears: objects that waited for it get no event of their own.
+// Resync makes a controller reconcile the requests of all whenever a CRD appears or disappears: objects that waited for it get no event of
+// their own.
 func (g *Gate) Resync(c Watcher, all func(context.Context) []reconcile.Request) error {
 	// One buffered event is enough: it stands for "look at everything again".
 	events := make(chan event.GenericEvent, 1)
@@ -109,12 +109,16 @@ func (g *Gate) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read CustomResourceDefinition %s: %w", req.Name, err)
 	}
-	if apierrors.IsNotFound(err) || !established(crd) {
-		return reconcile.Result{}, nil
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.served[req.Name] {
+	switch served := err == nil && established(crd); {
+	case !served && g.served[req.Name]:
+		// The cache keeps the last objects of the kind, though all of them are gone: nobody may wait for them to go.
+		g.served[req.Name] = false
+		ctrl.LoggerFrom(ctx).Info("CRD is not served any more", "CustomResourceDefinition", req.Name)
+		g.wake(crd)
+		return reconcile.Result{}, nil
+	case !served, g.served[req.Name]:
 		return reconcile.Result{}, nil
 	}
 	for len(g.pending[req.Name]) > 0 {
@@ -125,13 +129,18 @@ func (g *Gate) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	}
 	g.served[req.Name] = true
 	ctrl.LoggerFrom(ctx).Info("CRD is served", "CustomResourceDefinition", req.Name)
+	g.wake(crd)
+	return reconcile.Result{}, nil
+}
+
+// wake makes every controller look at everything again.
+func (g *Gate) wake(crd *apiextensionsv1.CustomResourceDefinition) {
 	for _, events := range g.resync {
 		select {
 		case events <- event.GenericEvent{Object: crd}:
 		default: // An event that stands for the same thing is waiting already.
 		}
 	}
-	return reconcile.Result{}, nil
 }
 
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {

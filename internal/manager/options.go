@@ -102,7 +102,7 @@ func (o *Options) AddClusterCacheFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.ClusterCacheBurst, "clustercache-client-burst", 30,
 		"Maximum number of queries in one burst to the API server of a workload cluster.")
 	fs.DurationVar(&o.RemoteConditionsGracePeriod, "remote-conditions-grace-period", 5*time.Minute,
-		"Grace period after which conditions that come from a workload cluster that does not answer are set to Unknown.")
+		"Grace period after which a workload cluster that does not answer counts as not available (reason ConnectionDown).")
 }
 
 func (o *Options) addLeaderElectionFlags(fs *pflag.FlagSet) {

@@ -29,8 +29,11 @@ func TestFaults(t *testing.T) {
 				Topology: sandbox.SNO, Fault: fault.Name, Speed: speed, Out: t.TempDir(), Output: output, Address: fmt.Sprintf("127.10.%d.5", 100+i),
 				Retry: fault.Name == "install-fails",
 			}
-			if fault.NeedsWorker {
+			switch {
+			case fault.NeedsWorker:
 				options.Topology, options.Workers = sandbox.HA, ptr.To(1)
+			case fault.NeedsPeers:
+				options.Topology = sandbox.Compact
 			}
 			err := sandbox.Run(t.Context(), options)
 			if fault.Report == nil || options.Retry {

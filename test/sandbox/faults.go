@@ -28,8 +28,8 @@ type Fault struct {
 	Name string
 	// Summary is a line for the command's help.
 	Summary string
-	// NeedsWorker is set when it happens to a worker.
-	NeedsWorker bool
+	// NeedsWorker is set when it happens to a worker, NeedsPeers when it takes more than one control-plane host.
+	NeedsWorker, NeedsPeers bool
 	// Variables of the template that the fault needs.
 	Variables map[string]string
 	// Inspect changes what the inspection of a host finds, before there is any cluster.

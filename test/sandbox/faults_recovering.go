@@ -37,7 +37,7 @@ func recoveringFaults() []Fault {
 			s.World.Assisted.Faults().KubeconfigLate(s.scaled(outage))
 		}},
 		{Name: "workload-api-down", Summary: "the installed cluster's API is down for a while", Inject: stopWorkloadAPI},
-		{Name: "agent-disappears", Summary: "an Agent is deleted by somebody else before the installation", Inject: loseAgent},
+		{Name: "agent-disappears", NeedsPeers: true, Summary: "an Agent is deleted by somebody else before the installation", Inject: loseAgent},
 		{
 			Name: "worker-never-boots", Summary: "a worker boots only after the installation, and joins as day 2", NeedsWorker: true,
 			Variables: map[string]string{"WORKER_WAIT_TIMEOUT_SECONDS": "5"}, Inject: delayWorker, Verify: verifyLateWorker,

@@ -31,7 +31,7 @@ func reportedFaults() []Fault {
 			Inject: injectDuplicateIdentity, Report: aboutVictim("so none of them is approved"),
 		},
 		{
-			Name: "duplicate-serial", Summary: "two hosts have one serial number, and register as one Agent",
+			Name: "duplicate-serial", NeedsPeers: true, Summary: "two hosts have one serial number, and register as one Agent",
 			Inspect: func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = duplicateSerial
 			},

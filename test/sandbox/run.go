@@ -121,6 +121,9 @@ func newRun(opts Options) (*run, error) {
 			return nil, err
 		}
 		r.fault, r.request.Variables = fault, fault.Variables
+		if fault.NeedsPeers && opts.Topology == SNO {
+			return nil, fmt.Errorf("fault %s needs several control-plane hosts: choose topology %s or %s", fault.Name, Compact, HA)
+		}
 		if fault.NeedsWorker && r.request.Workers == 0 {
 			return nil, fmt.Errorf("fault %s needs a worker: choose another topology or more workers", fault.Name)
 		}

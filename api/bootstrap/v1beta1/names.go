@@ -73,6 +73,9 @@ const (
 	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server yet; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 
+	// MachineDeletingReason: the Machine is being deleted and had no InfraEnv yet; none is made for it.
+	MachineDeletingReason = "MachineDeleting"
+
 	// WaitingForPullSecretReason: neither the config nor the cluster's ClusterDeployment names a pull secret.
 	WaitingForPullSecretReason = "WaitingForPullSecret"
 

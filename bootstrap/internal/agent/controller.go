@@ -10,7 +10,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -28,6 +27,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -51,7 +51,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		Named("agent").
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.claimedFor)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace), predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
 		WithOptions(options).
 		Build(ctx, r)
 	if err != nil {
@@ -73,11 +73,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, agent); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	name, uid, claimed := identity.ParseClaim(agent)
-	if claimed {
+	clusterName, err := r.clusterOf(ctx, agent)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	cluster, err := mapping.Cluster(ctx, r.Client, agent.Namespace, clusterName)
+	if err != nil || (cluster != nil && annotations.IsPaused(cluster, agent)) {
+		return ctrl.Result{}, err // Paused: while it is moved away its Machines vanish, and the hosts live on (CONTRACT CTL-43).
+	}
+	if name, uid, claimed := identity.ParseClaim(agent); claimed {
 		return ctrl.Result{}, r.deleteOrphan(ctx, agent, name, uid)
 	}
+	if clusterName == "" {
+		return ctrl.Result{}, nil
+	}
 	return ctrl.Result{}, r.explain(ctx, agent)
+}
+
+// clusterOf returns the name of the Cluster that the Agent's InfraEnv was made for; empty when the InfraEnv is gone or not ours.
+func (r *Reconciler) clusterOf(ctx context.Context, agent *assisted.Agent) (string, error) {
+	infraEnv := &assisted.InfraEnv{}
+	key := types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[assisted.InfraEnvLabel]}
+	if err := r.Client.Get(ctx, key, infraEnv); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read InfraEnv %s: %w", key, err)
+	}
+	return infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel], nil
 }
 
 // deleteOrphan deletes an Agent that is claimed for a Machine that does not exist. It is never reused for another one: its host may be
@@ -104,17 +124,8 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, agent *assisted.Agent, ma
 
 // explain notes on an Agent that no host is recognised in it. It stays unbound and unapproved, and harms nobody (DESIGN D6).
 func (r *Reconciler) explain(ctx context.Context, agent *assisted.Agent) error {
-	infraEnv := &assisted.InfraEnv{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[assisted.InfraEnvLabel]}, infraEnv)
-	if err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	ours := infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel]
-	if ours == "" || !agent.HasInventory() || !agent.DeletionTimestamp.IsZero() || len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
+	if !agent.HasInventory() || !agent.DeletionTimestamp.IsZero() || len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
 		return nil
-	}
-	if paused, err := r.paused(ctx, agent.Namespace, ours); err != nil || paused {
-		return err
 	}
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := r.Client.List(ctx, hosts, client.InNamespace(agent.Namespace)); err != nil {
@@ -148,25 +159,18 @@ func (r *Reconciler) note(ctx context.Context, agent *assisted.Agent, text strin
 	return nil
 }
 
-func (r *Reconciler) paused(ctx context.Context, namespace, clusterName string) (bool, error) {
-	cluster := &clusterv1.Cluster{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: clusterName}, cluster)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read Cluster %s: %w", clusterName, err)
-	}
-	return annotations.IsPaused(cluster, cluster), nil
-}
-
 // claimedFor is every Agent that is claimed for a Machine.
 func (r *Reconciler) claimedFor(ctx context.Context, o client.Object) []reconcile.Request {
 	claim := identity.Claim(o.GetName(), string(o.GetUID()))
 	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == claim })
 }
 
-// inNamespace is every unclaimed Agent of the object's namespace: another host, or an unpaused Cluster, may change what is said of them.
+// all is every Agent of the object's namespace: while its Cluster was paused, its Machine may have vanished.
+func (r *Reconciler) all(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.requests(ctx, o.GetNamespace(), func(*assisted.Agent) bool { return true })
+}
+
+// inNamespace is every unclaimed Agent of the object's namespace: another host may change what is said of them.
 func (r *Reconciler) inNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == "" })
 }

@@ -119,7 +119,12 @@ func (r *Reconciler) handOverMedia(ctx context.Context, s *scope) error {
 	if err := metal3.SetLiveISO(machine, s.decision.mediaURL); err != nil {
 		return err
 	}
-	if err := r.Client.Patch(ctx, machine, client.MergeFrom(before)); err != nil {
+	err = r.Client.Patch(ctx, machine, client.MergeFrom(before))
+	if apierrors.IsInvalid(err) {
+		// The API server's message quotes the URL, which lets its reader boot into the cluster (docs/security.md).
+		return fmt.Errorf("the API server refused the live ISO of InfraEnv %s on %s %s: look for other required fields of spec.image", s.infraEnvName, machine.GetKind(), machine.GetName())
+	}
+	if err != nil {
 		return fmt.Errorf("write the live ISO to %s %s: %w", machine.GetKind(), machine.GetName(), err)
 	}
 	r.event(s.config, bootstrapv1.EventBootMediaPublished, "Wrote the live ISO of InfraEnv %s to %s %s", s.infraEnvName, machine.GetKind(), machine.GetName())

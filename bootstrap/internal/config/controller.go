@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/external"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -47,7 +48,8 @@ import (
 // +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=get;list;watch
 // +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterdeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
+// Deleting Secrets is allowed because owners are set on existing ones, which the API server refuses to who cannot delete the object.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconciler reconciles OpenshiftAssistedConfigs.
@@ -102,6 +104,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	config := &bootstrapv1.OpenshiftAssistedConfig{}
 	if err := r.Client.Get(ctx, req.NamespacedName, config); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {
+		return ctrl.Result{}, nil // Events of InfraEnvs, Agents and hosts come without the filter's label.
 	}
 	owners, err := mapping.OwnersOf(ctx, r.Client, config)
 	if err != nil {

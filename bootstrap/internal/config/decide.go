@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -67,6 +69,8 @@ func needsMedia(s *scope) bool {
 // decideInfraEnv decides about the InfraEnv and says whether it has an image.
 func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	switch {
+	case !s.machine.DeletionTimestamp.IsZero() && s.infraEnv == nil:
+		return fact.Waiting(bootstrapv1.MachineDeletingReason, "Machine %s is being deleted: no medium is made for it", s.machine.Name)
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:
@@ -116,10 +120,11 @@ func mediaToHandOver(s *scope) string {
 	return s.infraEnv.Status.ISODownloadURL
 }
 
-// belongsToOther reports whether the Secret of the config's name was made by somebody else. One without any owner is the config's own after
-// a move or a restore (CONTRACT BOOT-22).
+// belongsToOther reports whether the Secret of the config's name was made by somebody else. One of Cluster API's type without any owner is the
+// config's own after a move or a restore (CONTRACT BOOT-22); one of another type is a user's, and would go with the config if it were taken.
 func belongsToOther(s *scope) bool {
-	return s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) && len(s.secret.OwnerReferences) > 0
+	return s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) &&
+		(len(s.secret.OwnerReferences) > 0 || s.secret.Type != clusterv1.ClusterSecretType)
 }
 
 // decideData decides about the live ISO and the Secret.

@@ -50,6 +50,10 @@ func TestDecide(t *testing.T) {
 			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
 		{name: "no infrastructure", change: func(s *scope) { s.cluster.Status.Initialization.InfrastructureProvisioned = nil },
 			image: bootstrapv1.WaitingForClusterInfrastructureReason, data: bootstrapv1.WaitingForClusterInfrastructureReason},
+		{name: "the Machine goes before it has a medium", change: func(s *scope) {
+			s.infraEnv, s.machine.DeletionTimestamp = nil, ptr.To(metav1.Now())
+		}, image: bootstrapv1.MachineDeletingReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvKeep)) }},
 		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDInfraEnvs} },
 			image: bootstrapv1.WaitingForCRDsReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no pull secret", change: func(s *scope) { s.infraEnvName, s.infraEnv = "", nil },
@@ -101,6 +105,12 @@ func TestDecide(t *testing.T) {
 			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}}}}
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
+		{name: "a user's Secret of the name, without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: corev1.SecretTypeOpaque} },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
+			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
+		{name: "the config's own Secret, restored without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
 		{name: "BOOT-34 moved with its data", change: func(s *scope) {
 			s.infraEnv = nil
 			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})

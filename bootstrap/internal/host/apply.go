@@ -5,12 +5,15 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
@@ -28,6 +31,9 @@ const (
 // apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
 func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 	d := &s.decision
+	if d.healthy.Reason == bootstrapv1.HostErrorReason && conditions.GetReason(s.config, bootstrapv1.HostHealthyCondition) != d.healthy.Reason {
+		r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostError, "%s", d.healthy.Message)
+	}
 	if d.hook {
 		if err := r.setHook(ctx, s); err != nil {
 			return err
@@ -140,10 +146,31 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
 	if !s.departure.unhook {
 		return nil
 	}
+	if remaining, err := r.claimedUncached(ctx, s); err != nil || remaining != "" {
+		return err // The event of the Agent that the cache does not show yet brings the next pass.
+	}
 	before := s.machine.DeepCopy()
 	delete(s.machine.Annotations, bootstrapv1.AgentDeletionHook)
 	if err := r.Client.Patch(ctx, s.machine, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the pre-terminate hook of Machine %s: %w", s.machine.Name, err)
 	}
 	return nil
+}
+
+// claimedUncached returns the name of an Agent that is claimed for the Machine, read without the cache: once the hook is off, nobody looks
+// for one any more.
+func (r *Reconciler) claimedUncached(ctx context.Context, s *scope) (string, error) {
+	if slices.Contains(s.missingCRDs, assisted.CRDAgents) {
+		return "", nil
+	}
+	agents := &assisted.AgentList{}
+	if err := r.APIReader.List(ctx, agents, client.InNamespace(s.machine.Namespace)); err != nil {
+		return "", fmt.Errorf("list Agents: %w", err)
+	}
+	for i := range agents.Items {
+		if agents.Items[i].Annotations[bootstrapv1.ClaimAnnotation] == s.claim() {
+			return agents.Items[i].Name, nil
+		}
+	}
+	return "", nil
 }

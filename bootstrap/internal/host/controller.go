@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 
@@ -93,12 +94,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read OpenshiftAssistedConfig %s: %w", req, err)
 	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {
+		return ctrl.Result{}, nil // Events of InfraEnvs, Agents and hosts come without the filter's label.
+	}
 	owners, err := mapping.OwnersOf(ctx, r.Client, config)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if owners.Machine == nil {
-		// Without a Machine there is no host; Agents of a Machine that is gone are the agent controller's.
+	if owners.Machine == nil || (owners.Cluster == nil && owners.Machine.DeletionTimestamp.IsZero()) {
+		// Without a Machine there is no host; Agents of a Machine that is gone are the agent controller's. Without a Cluster nobody is let into
+		// it, but a Machine that goes is let go (CONTRACT BOOT-31, BOOT-36).
 		return ctrl.Result{}, nil
 	}
 	if owners.Cluster != nil && annotations.IsPaused(owners.Cluster, config) {
@@ -137,6 +142,13 @@ func (r *Reconciler) releaseMachine(ctx context.Context, req ctrl.Request) error
 		machine := &machines.Items[i]
 		if machine.DeletionTimestamp.IsZero() || machine.Spec.Bootstrap.ConfigRef.Name != req.Name || machine.Annotations[bootstrapv1.AgentDeletionHook] == "" {
 			continue
+		}
+		cluster, err := mapping.Cluster(ctx, r.Client, req.Namespace, machine.Spec.ClusterName)
+		if err != nil {
+			return err
+		}
+		if cluster != nil && annotations.IsPaused(cluster, machine) {
+			continue // Its Agent may be one that a move leaves behind (CONTRACT CTL-43).
 		}
 		vanished := &bootstrapv1.OpenshiftAssistedConfig{}
 		vanished.Namespace, vanished.Name = req.Namespace, req.Name

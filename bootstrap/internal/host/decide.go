@@ -101,13 +101,14 @@ func decideIdentity(s *scope, d *decision) *assisted.Agent {
 		return nil
 	}
 	agent := verdict.Agent
-	claimed := agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
+	claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
+	claimed := claim == s.claim()
 	switch {
 	case !agent.DeletionTimestamp.IsZero():
 		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
 		return nil
-	case !claimed && agent.CreationTimestamp.Before(&s.machine.CreationTimestamp):
-		// It was registered before this Machine existed: nothing says that the host still runs it (DESIGN D19).
+	case !claimed && (claim != "" || agent.CreationTimestamp.Before(&s.machine.CreationTimestamp)):
+		// It was registered before this Machine existed, or for one that vanished: nothing says that the host still runs it (DESIGN D19).
 		d.leftover = agent
 		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted", agent.Name)
 		return nil
@@ -143,7 +144,13 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 	case 0:
 		return identity.Verdict{Reason: bootstrapv1.WaitingForAgentReason, Message: "no Agent has registered through the Machine's own InfraEnv"}
 	case 1:
-		return identity.Verdict{Agent: &s.agents[0]}
+		agent := &s.agents[0]
+		if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(s.livingClaims, claim) {
+			other, _, _ := identity.ParseClaim(agent)
+			return identity.Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
+				"Agent %s registered through the Machine's own InfraEnv and is claimed for Machine %s: its host booted the wrong image", agent.Name, other)}
+		}
+		return identity.Verdict{Agent: agent}
 	default:
 		return identity.Verdict{Reason: bootstrapv1.SeveralAgentsReason, Message: fmt.Sprintf(
 			"%d Agents registered through the Machine's own InfraEnv: none is approved; find the host that does not belong there and delete its Agent", len(s.agents))}
@@ -151,9 +158,10 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 }
 
 // lostFact says that a claimed Agent is gone. A host that was not installed is frozen until it is rebooted (ASSISTED fact 11), so it is
-// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
+// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway. The provider ID tells
+// of a Node where status does not, as after a move, which leaves status and Agents behind (CONTRACT CTL-42, DESIGN D22).
 func lostFact(s *scope, d *decision, name string) fact.Fact {
-	if s.machine.Status.NodeRef.IsDefined() || s.host == nil || takesPart(s, name) {
+	if s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != "" || s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
 	d.reboot = true
@@ -286,6 +294,9 @@ type departure struct {
 	agents []assisted.Agent
 	// unhook is true when the pre-terminate hook goes.
 	unhook bool
+
+	// recognized says what is waited for; nothing else does, while assisted-service does not answer.
+	recognized fact.Fact
 }
 
 // decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19). An Agent
@@ -304,6 +315,9 @@ func decideDeparture(s *scope) departure {
 	}
 	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
 	d.unhook = hooked && len(d.agents) == 0
+	if len(d.agents) > 0 {
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", d.agents[0].Name)
+	}
 	return d
 }
 

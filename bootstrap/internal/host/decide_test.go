@@ -156,6 +156,23 @@ func TestDecide(t *testing.T) {
 		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
 			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
+		{name: "lost by a move, which leaves Agents and status behind", change: func(s *scope) { s.agents, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0" },
+			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
+		{name: "an Agent of a vanished Machine is not reused", change: func(s *scope) {
+			s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "gone/uid"
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.leftover).NotTo(BeNil())
+				g.Expect(d.claim).To(BeNil())
+			}},
+		{name: "an InfraEnv of its own, booted by another Machine's host", change: func(s *scope) {
+			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
+			s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "m-1/other-uid"
+			s.livingClaims = []string{"m-1/other-uid"}
+		}, recognized: bootstrapv1.AgentClaimedByOtherReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.leftover).To(BeNil()) }},
 		{name: "no host", change: func(s *scope) { s.host = nil }, recognized: bootstrapv1.WaitingForHostReason, installed: bootstrapv1.WaitingForRecognitionReason},
 		{name: "an InfraEnv of its own is identity enough", change: func(s *scope) {
 			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
@@ -216,6 +233,7 @@ func TestDecideDeparture(t *testing.T) {
 			tt.change(s)
 			d := decideDeparture(s)
 			g.Expect(d.agents).To(HaveLen(tt.agents))
+			g.Expect(d.recognized.Reason == bootstrapv1.WaitingForAgentDeletionReason).To(Equal(tt.agents > 0))
 			g.Expect(d.unhook).To(Equal(tt.unhook))
 		})
 	}

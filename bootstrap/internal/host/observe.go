@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -62,11 +63,14 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if err := r.observeHosts(ctx, s); err != nil {
 		return err
 	}
-	if len(s.missingCRDs) > 0 {
-		return nil
+	// Each kind for itself: a Machine's Agent has to go before its host is freed, also while other kinds are missing.
+	if !slices.Contains(s.missingCRDs, assisted.CRDAgents) {
+		if err := r.observeAgents(ctx, s); err != nil {
+			return err
+		}
 	}
-	if err := r.observeAgents(ctx, s); err != nil {
-		return err
+	if slices.Contains(s.missingCRDs, assisted.CRDAgentClusterInstalls) {
+		return nil
 	}
 	return r.observeInstall(ctx, s)
 }

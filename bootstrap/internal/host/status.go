@@ -17,5 +17,6 @@ var ownedConditions = []string{
 func setStatus(s *scope) {
 	s.decision.healthy.Set(s.config, bootstrapv1.HostHealthyCondition)
 	s.decision.recognized.Set(s.config, bootstrapv1.HostRecognizedCondition)
+	s.departure.recognized.Set(s.config, bootstrapv1.HostRecognizedCondition)
 	s.decision.installed.Set(s.config, bootstrapv1.AgentInstalledCondition)
 }

@@ -58,18 +58,25 @@ func OwnersOf(ctx context.Context, c client.Reader, config *bootstrapv1.Openshif
 			clusterName = machine.Spec.ClusterName
 		}
 	}
-	if clusterName == "" {
-		return owners, nil
+	var err error
+	owners.Cluster, err = Cluster(ctx, c, config.Namespace, clusterName)
+	return owners, err
+}
+
+// Cluster reads a Cluster. It is nil when it is gone or the name is empty.
+func Cluster(ctx context.Context, c client.Reader, namespace, name string) (*clusterv1.Cluster, error) {
+	if name == "" {
+		return nil, nil
 	}
 	cluster := &clusterv1.Cluster{}
-	err := c.Get(ctx, types.NamespacedName{Namespace: config.Namespace, Name: clusterName}, cluster)
-	switch {
-	case err == nil:
-		owners.Cluster = cluster
-	case !apierrors.IsNotFound(err):
-		return owners, fmt.Errorf("read Cluster %s: %w", clusterName, err)
+	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, cluster)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return owners, nil
+	if err != nil {
+		return nil, fmt.Errorf("read Cluster %s: %w", name, err)
+	}
+	return cluster, nil
 }
 
 // Mapper answers "which configs does this event concern".

@@ -53,6 +53,9 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, controlledBy(s.controlPlane)); err != nil || s.conflict != "" {
 		return err
 	}
+	if install.ResourceVersion == "" {
+		return nil // It was created by a pass whose write the cache does not show yet.
+	}
 	r.wroteInstall(s, install)
 	r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
 		"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.Name, plan.Attempt(s.controlPlane))

@@ -92,7 +92,7 @@ func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Ma
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
 // again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35).
 func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.MachineObjects) (*clusterv1.Machine, error) {
-	ours := func(o client.Object) bool { return belongsToMachine(o, s.controlPlane, objects.Name) }
+	ours := func(o client.Object) bool { return r.belongsToMachine(ctx, o, s.controlPlane) }
 	infraMachine, err := r.infraMachine(s, objects)
 	if err != nil {
 		return nil, err
@@ -141,10 +141,18 @@ func (r *Reconciler) infraMachine(s *scope, objects plan.MachineObjects) (*unstr
 }
 
 // belongsToMachine reports whether an infrastructure machine or a config was made for a Machine of the control plane: it is the control
-// plane's, or already the Machine's, which is then checked by its own name.
-func belongsToMachine(o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane, machine string) bool {
+// plane's, or already the Machine's, which the cache does not show yet. What is left of a Machine that vanished is neither: it is about to
+// be collected, and a new Machine must not refer to it.
+func (r *Reconciler) belongsToMachine(ctx context.Context, o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane) bool {
+	if !o.GetDeletionTimestamp().IsZero() {
+		return false
+	}
+	machine := &clusterv1.Machine{}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(o), machine); client.IgnoreNotFound(err) != nil {
+		return false // Not known: the name counts as taken until the next try.
+	}
 	for _, ref := range o.GetOwnerReferences() {
-		if ref.UID == controlPlane.UID || (ref.Kind == kindMachine && ref.Name == machine) {
+		if ref.UID == controlPlane.UID || (machine.UID != "" && ref.UID == machine.UID) {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -161,8 +162,12 @@ func retryAsked(s *scope) bool {
 }
 
 // stale reports whether objects of an earlier attempt exist, and which Machines are to be deleted: those of the control plane, and the
-// workers whose hosts were part of the failed installation and have to be power-cycled.
+// workers whose hosts were part of the failed installation and have to be power-cycled. An installed cluster has no earlier attempt: without
+// this line, a changed or lost annotation would take it down.
 func stale(s *scope) (bool, []*clusterv1.Machine) {
+	if s.initialized() {
+		return false, nil
+	}
 	attempt := plan.Attempt(s.controlPlane)
 	old := func(o metav1.Object) bool {
 		return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation] != attempt
@@ -234,12 +239,11 @@ func machineChanges(s *scope) (create []string, surplus []*clusterv1.Machine) {
 	if _, closed := assisted.DayOneAgents(s.install); closed {
 		return nil, nil
 	}
-	names := s.machines.Names()
+	living := s.machines.Filter(collections.Not(collections.HasDeletionTimestamp))
+	names := living.Names()
 	sort.Strings(names)
-	for _, name := range names[replicas:] {
-		if m := s.machines[name]; m.DeletionTimestamp.IsZero() {
-			surplus = append(surplus, m)
-		}
+	for _, name := range names[min(replicas, len(names)):] {
+		surplus = append(surplus, living[name])
 	}
 	return nil, surplus
 }

@@ -46,7 +46,9 @@ func decideKubeconfig(s *scope, d *decision) {
 		d.kubeconfigProblem = fmt.Sprintf("Secret %s cannot be used: %v", name, err)
 		return
 	}
-	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) || !metav1.IsControlledBy(s.kubeconfig, s.controlPlane) {
+	// Without the label no cache of Cluster API or ours sees the Secret.
+	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) ||
+		!metav1.IsControlledBy(s.kubeconfig, s.controlPlane) || s.kubeconfig.Labels[clusterv1.ClusterNameLabel] != s.clusterName {
 		d.kubeconfig = data
 	}
 }

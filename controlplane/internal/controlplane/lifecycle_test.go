@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -278,4 +280,42 @@ func TestPaused(t *testing.T) {
 	if w.install() != nil || len(w.machines()) > 0 {
 		t.Error("a paused control plane was reconciled")
 	}
+}
+
+// TestInstalledClusterHasNoEarlierAttempt: the annotations that count attempts mean nothing once the cluster is installed.
+func TestInstalledClusterHasNoEarlierAttempt(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.run(nil, w.available)
+	before := len(w.machines())
+	cp := w.controlPlane()
+	cp.Annotations = map[string]string{controlplanev1.InstallAttemptAnnotation: "7"}
+	w.must(w.client.Update(context.Background(), cp))
+	machine := w.machines()[0]
+	machine.Annotations = nil
+	w.must(w.client.Update(context.Background(), &machine))
+	for range 3 {
+		w.reconcile()
+	}
+	if got := len(w.machines()); got != before || w.install() == nil {
+		t.Errorf("%d of %d Machines are left, AgentClusterInstall %v", got, before, w.install() != nil)
+	}
+}
+
+// TestLeftoverOfAVanishedMachine: an infrastructure machine of a Machine that was force-deleted is not given to the next one.
+func TestLeftoverOfAVanishedMachine(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	leftover := &unstructured.Unstructured{}
+	leftover.SetGroupVersionKind(infraGroup.WithKind("Metal3Machine"))
+	leftover.SetNamespace(namespace)
+	leftover.SetName("cp-0")
+	leftover.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "cp-0", UID: "vanished"}})
+	w.must(w.client.Create(context.Background(), leftover))
+	for range 3 {
+		w.reconcile()
+	}
+	if got := w.reason(controlplanev1.InstalledCondition); got != controlplanev1.NameConflictReason || len(w.machines()) > 0 {
+		t.Errorf("Installed is %s, and there are %d Machines", got, len(w.machines()))
+	}
+	w.must(w.client.Delete(context.Background(), leftover))
+	w.run(nil, w.available)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -115,11 +116,20 @@ func failure(s *scope) string {
 		a := failed[0]
 		machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
 		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", cmp.Or(machine, "unknown"), a.Name, a.Status.DebugInfo.StateInfo)
-	} else if c := assisted.ClusterCondition(s.install, hiveext.ClusterFailedCondition); c != nil {
+	} else if c := stopped(s.install); c != nil {
 		text = c.Message
 	}
 	return fmt.Sprintf("%s. To install again, set annotation %s on the control plane; its hosts are power-cycled", strings.TrimSuffix(text, "."),
 		controlplanev1.RetryInstallationAnnotation)
+}
+
+// stopped is the condition that says why the installation ended: it failed, or somebody cancelled it.
+func stopped(install *hiveext.AgentClusterInstall) *hivev1.ClusterInstallCondition {
+	failed := assisted.ClusterCondition(install, hiveext.ClusterFailedCondition)
+	if failed != nil && failed.Status == corev1.ConditionTrue {
+		return failed
+	}
+	return assisted.ClusterCondition(install, hiveext.ClusterStoppedCondition)
 }
 
 // victim is 1 for a host that failed only because another one did, and 0 otherwise.

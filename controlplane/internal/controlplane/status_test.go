@@ -95,9 +95,16 @@ func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
 		}
 	}
 	s.agents = nil
-	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterFailedCondition, Message: "operators timed out."}}
+	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionTrue, Message: "operators timed out."}}
 	if got := failure(s); !strings.HasPrefix(got, "operators timed out. To install again") {
 		t.Errorf("without a failed host: %q", got)
+	}
+	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{
+		{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionFalse, Message: "The installation has not failed"},
+		{Type: hiveext.ClusterStoppedCondition, Status: corev1.ConditionTrue, Message: "The installation was cancelled."},
+	}
+	if got := failure(s); !strings.HasPrefix(got, "The installation was cancelled. To install again") {
+		t.Errorf("cancelled: %q", got)
 	}
 }
 

@@ -65,6 +65,10 @@ func TestRewriteKubeconfigRefused(t *testing.T) {
 		"no such cluster":    strings.Replace(installerKubeconfig, "{cluster: c,", "{cluster: d,", 1),
 		"a command": strings.Replace(installerKubeconfig, "{client-certificate-data: Y2VydA==, client-key-data: a2V5}",
 			"{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}", 1),
+		"a file with the key":   strings.Replace(installerKubeconfig, "client-key-data: a2V5", "client-key: /k", 1),
+		"a file with a token":   strings.Replace(installerKubeconfig, "client-key-data: a2V5", "tokenFile: /var/run/secrets/token", 1),
+		"a file with the CA":    strings.Replace(installerKubeconfig, "certificate-authority-data: Y2E=", "certificate-authority: /ca", 1),
+		"a file with the cert.": strings.Replace(installerKubeconfig, "client-certificate-data: Y2VydA==", "client-certificate: /c", 1),
 	}
 	for name, source := range tests {
 		t.Run(name, func(t *testing.T) {

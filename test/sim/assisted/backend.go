@@ -40,15 +40,14 @@ type backend struct {
 // infraEnv is the backend's row of an InfraEnv. clusterID is what it was bound to at first sight and never changes
 // (ASSISTED fact 10).
 type infraEnv struct {
-	key         types.NamespacedName
-	id          string
-	clusterID   string
-	clusterRef  *types.NamespacedName
-	agentLabels map[string]string
-	image       imageInputs
-	digest      string
-	token       string
-	created     time.Time
+	key        types.NamespacedName
+	id         string
+	clusterID  string
+	clusterRef *types.NamespacedName
+	image      imageInputs
+	digest     string
+	token      string
+	created    time.Time
 }
 
 func newBackend(opts Options) *backend {

@@ -168,8 +168,7 @@ func (h *host) rebooted() bool {
 
 // refreshReadiness moves a host that is not installing between discovering, insufficient and known.
 func (b *backend) refreshReadiness(h *host, now time.Time) {
-	if c := b.clusters[h.clusterID]; c != nil && c.state == clusterPreparing && h.kind == kindHost && h.state == hostKnown {
-		b.setHost(h, hostPreparing)
+	if b.startPreparing(h) {
 		return
 	}
 	if h.inventory == nil {
@@ -194,6 +193,16 @@ func (b *backend) refreshReadiness(h *host, now time.Time) {
 	default:
 		b.setHostInfo(h, h.variant(hostInsufficient), insufficientInfo(failing))
 	}
+}
+
+// startPreparing takes a ready host into its cluster's installation. It reports whether it did.
+func (b *backend) startPreparing(h *host) bool {
+	c := b.clusters[h.clusterID]
+	if c == nil || c.state != clusterPreparing || h.kind != kindHost || h.state != hostKnown {
+		return false
+	}
+	b.setHost(h, hostPreparing)
+	return true
 }
 
 // variant returns the unbound form of a state when the host is unbound.

@@ -80,12 +80,11 @@ func (in imageInputs) digest() (string, error) {
 type infraEnvView struct {
 	id, isoURL, base string
 	created          int64
-	missingCluster   bool
 }
 
 // syncInfraEnv registers an InfraEnv or updates it. clusterKnown is false when it names a cluster that the service does
 // not know (yet); an InfraEnv that has been bound once stays bound to that very cluster.
-func (b *backend) syncInfraEnv(key types.NamespacedName, ref *types.NamespacedName, agentLabels map[string]string, in imageInputs) (infraEnvView, error) {
+func (b *backend) syncInfraEnv(key types.NamespacedName, ref *types.NamespacedName, in imageInputs) (infraEnvView, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	env := b.infraEnvs[key]
@@ -103,7 +102,6 @@ func (b *backend) syncInfraEnv(key types.NamespacedName, ref *types.NamespacedNa
 		env = &infraEnv{key: key, id: b.uuid(), clusterID: clusterID, clusterRef: ref}
 		b.infraEnvs[key] = env
 	}
-	env.agentLabels = agentLabels
 	env.image = in.keepUncleared(env.image)
 	digest, err := env.image.digest()
 	if err != nil {
@@ -151,14 +149,4 @@ func (b *backend) removeInfraEnv(key types.NamespacedName) {
 			delete(b.tokens, token)
 		}
 	}
-}
-
-// infraEnvLabels are the labels that an InfraEnv asks for on its Agents.
-func (b *backend) infraEnvLabels(key types.NamespacedName) map[string]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if env := b.infraEnvs[key]; env != nil {
-		return env.agentLabels
-	}
-	return nil
 }

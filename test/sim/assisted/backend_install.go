@@ -190,7 +190,7 @@ func (b *backend) leaveImage(h *host) {
 }
 
 // advanceOnAgent is what the installer on the host reports: the stages up to the reboot.
-func (b *backend) advanceOnAgent(m *machine, h *host, now time.Time) {
+func (b *backend) advanceOnAgent(h *host, now time.Time) {
 	if h.rebooted() || now.Sub(h.stageEntered) < b.opts.Durations.Stage || b.hostFaults(h).hangStage == h.stageName() {
 		return
 	}

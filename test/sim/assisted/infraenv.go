@@ -105,7 +105,7 @@ func (s *Simulator) syncImage(ctx context.Context, env *aiv1.InfraEnv) (ctrl.Res
 	if env.Spec.ClusterRef != nil {
 		ref = &types.NamespacedName{Namespace: env.Spec.ClusterRef.Namespace, Name: env.Spec.ClusterRef.Name}
 	}
-	view, err := s.backend.syncInfraEnv(client.ObjectKeyFromObject(env), ref, env.Spec.AgentLabels, inputs)
+	view, err := s.backend.syncInfraEnv(client.ObjectKeyFromObject(env), ref, inputs)
 	if err != nil {
 		return s.imageFailed(env, err)
 	}

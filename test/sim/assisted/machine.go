@@ -120,7 +120,7 @@ func (b *backend) pollMachine(m *machine, now time.Time, serviceUp bool) {
 	case hostInstalling:
 		b.beginStages(h, now)
 	case hostInstallingInProgress:
-		b.advanceOnAgent(m, h, now)
+		b.advanceOnAgent(h, now)
 	case hostDisconnected, hostDisconnectedUnbound:
 		b.monitorHost(h, now)
 	default:

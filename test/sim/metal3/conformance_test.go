@@ -155,6 +155,7 @@ func errorsInUse() scenario {
 		},
 		moves: []allowance{
 			allow("BareMetalHost/hf-1", `conditions\[Manageable]`, "the end of a power failure shows when BMO looks next"),
+			allow("BareMetalHost/hf-1", "spec.online = true", "CAPM3 asks for power again before, while or after BMO fails to switch it off"),
 		},
 		actions: map[string]action{
 			"create Cluster cf": func(_ context.Context, r *replay) {

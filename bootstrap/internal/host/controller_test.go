@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// leaving is a Machine that core holds at its pre-terminate hooks, its Cluster, and its config, where neither
+// its infrastructure machine nor any CRD of assisted-service exists any more.
+func leaving() (*clusterv1.Machine, *clusterv1.Cluster, *bootstrapv1.OpenshiftAssistedConfig) {
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid", DeletionTimestamp: ptr.To(later),
+		Finalizers: []string{clusterv1.MachineFinalizer}, Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
+	machine.Spec.ClusterName = "demo"
+	machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: "m-0"}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
+	machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason}}
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}
+	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"}}}}
+	return machine, cluster, config
+}
+
+// TestReconcileLetsGo: who may take the hook off a Machine that leaves, and when (CONTRACT BOOT-36, BOOT-41, BOOT-42, CTL-43).
+func TestReconcileLetsGo(t *testing.T) {
+	tests := []struct {
+		name        string
+		paused      bool
+		configGone  bool
+		clusterGone bool
+		filter      string
+		hooked      bool
+	}{
+		{name: "its config exists"},
+		{name: "its Cluster is gone", clusterGone: true},
+		{name: "its config vanished", configGone: true},
+		{name: "its config vanished and its Cluster too", configGone: true, clusterGone: true},
+		{name: "paused", paused: true, hooked: true},
+		{name: "paused, and its config vanished", paused: true, configGone: true, hooked: true},
+		{name: "of another manager", filter: "other", hooked: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := runtime.NewScheme()
+			for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme, apiextensionsv1.AddToScheme} {
+				g.Expect(add(scheme)).To(Succeed())
+			}
+			machine, cluster, config := leaving()
+			cluster.Spec.Paused = ptr.To(tt.paused)
+			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+				Name: "metal3machines." + metal3.InfrastructureGroup, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}}
+			objects := []client.Object{machine, crd}
+			if !tt.clusterGone {
+				objects = append(objects, cluster)
+			}
+			if !tt.configGone {
+				objects = append(objects, config)
+			}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}, WatchFilter: tt.filter}
+			_, err := r.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(config)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+			_, hooked := machine.Annotations[bootstrapv1.AgentDeletionHook]
+			g.Expect(hooked).To(Equal(tt.hooked))
+		})
+	}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
+)
+
+func TestHostBootsAtLast(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.infraEnv("ie", "")
+	f.sim.Faults().HostNeverBoots(f.key("h0"), true)
+	h0 := f.boot("h0", "ie")
+	h1 := f.boot("h1", "ie")
+	f.waitAgent(h1, hostKnownUnbound)
+	if f.agent(h0).UID != "" {
+		t.Error("a host that never boots has registered")
+	}
+	f.sim.Faults().HostNeverBoots(f.key("h0"), false)
+	f.waitAgent(h0, hostKnownUnbound)
+}
+
+func TestAgentVanishes(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.infraEnv("ie", "")
+	name := f.boot("h0", "ie")
+	f.waitAgent(name, hostKnownUnbound)
+	uid := f.agent(name).UID
+	must(t, f.sim.Faults().AgentVanishes(f.ctx, f.key("h0"), 0))
+	f.eventually("the host to freeze", func() bool { return f.sim.Frozen(f.key("h0")) })
+	f.eventually("the Agent to be gone", func() bool { return f.agent(name).UID == "" })
+	f.sim.Reboot(f.key("h0"))
+	f.waitAgent(name, hostKnownUnbound)
+	if f.agent(name).UID == uid {
+		t.Error("the Agent is the old one")
+	}
+}
+
+// TestOneIdentityTwice boots two machines with one serial number: they share an Agent, which shows one or the other.
+func TestOneIdentityTwice(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.infraEnv("ie", "")
+	for host, mac := range map[string]string{"h0": "52:54:00:00:00:0a", "h1": "52:54:00:00:00:0b"} {
+		must(t, f.sim.BootHost(f.key(host), f.key("ie"), HostHardware{Serial: "same", NICs: []NIC{{Name: "eno1", MAC: mac}}}))
+	}
+	f.waitAgent(md5UUID("same"), hostKnownUnbound)
+	agents := &aiv1.AgentList{}
+	must(t, f.client.List(f.ctx, agents))
+	mine := slices.DeleteFunc(agents.Items, func(a aiv1.Agent) bool { return a.Namespace != f.namespace })
+	if len(mine) != 1 {
+		t.Errorf("two machines of one serial number have %d Agents", len(mine))
+	}
+}
+
+// TestServiceDown stops the service while a host boots: nothing is written until it is back.
+func TestServiceDown(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.infraEnv("ie", "")
+	f.sim.Faults().ServiceDown(2 * time.Second)
+	start := time.Now()
+	name := f.boot("h0", "ie")
+	f.waitAgent(name, hostKnownUnbound)
+	if took := time.Since(start); took < 2*time.Second {
+		t.Errorf("the host registered after %s with a service that was down for 2s", took)
+	}
+}
+
+// TestClusterValidation fails a check of a cluster and clears it.
+func TestClusterValidation(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.sim.Faults().ClusterValidationFails(f.key("s1"), "dns", "DNS of api.s1.example.com does not resolve")
+	f.cluster("s1", 1, 0, true)
+	f.infraEnv("ie", "s1")
+	name := f.boot("h0", "ie")
+	f.waitAgent(name, hostKnown)
+	f.eventually("the message", func() bool {
+		for _, c := range f.aci("s1").Status.Conditions {
+			if c.Type == condValidated && c.Message == "The cluster's validations are failing: DNS of api.s1.example.com does not resolve" {
+				return true
+			}
+		}
+		return false
+	})
+	f.sim.Faults().ClusterValidationFails(f.key("s1"), "dns", "")
+	f.waitCluster("s1", clusterReady)
+}
+
+// TestRegistrationGate is facts 1 and 10 of ASSISTED: a cluster that installs takes no new host, and an InfraEnv stays
+// bound to the cluster that it was made for.
+func TestRegistrationGate(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.cluster("s1", 1, 0, false)
+	f.infraEnv("ie", "s1")
+	f.sim.Faults().StageHang(f.key("h0"), StageInstalling)
+	h0 := f.boot("h0", "ie")
+	f.waitAgent(h0, hostKnown)
+	f.patchAgent(h0, func(a *aiv1.Agent) { a.Spec.Approved = true })
+	f.waitCluster("s1", clusterInstalling)
+	h1 := f.boot("h1", "ie")
+	f.eventually("the second host to freeze", func() bool { return f.sim.Frozen(f.key("h1")) })
+	if f.agent(h1).UID != "" {
+		t.Error("a host registered in a cluster that installs")
+	}
+	f.deleteInstall("s1")
+	f.cluster("s1", 1, 0, false)
+	f.sim.Reboot(f.key("h1"))
+	f.eventually("the second host to freeze again", func() bool { return f.sim.Frozen(f.key("h1")) })
+}
+
+// deleteInstall deletes a ClusterDeployment and waits for both of its objects to go.
+func (f *fixture) deleteInstall(name string) {
+	f.t.Helper()
+	(&driver{fixture: f}).deleteCluster(name)
+}
+
+// TestInputErrors is C1 of ASSISTED: what is missing shows in SpecSynced, and heals by itself.
+func TestInputErrors(t *testing.T) {
+	f := newFixture(t, Options{})
+	aci := &hiveext.AgentClusterInstall{ObjectMeta: f.meta("orphan")}
+	aci.Spec.ClusterDeploymentRef.Name = "orphan"
+	aci.Spec.ProvisionRequirements.ControlPlaneAgents = 1
+	f.create(aci)
+	f.eventually("InputError", func() bool { return clusterReason(f.aci("orphan"), condSpecSynced) == "InputError" })
+	if reason := clusterReason(f.aci("orphan"), condCompleted); reason != "NotAvailable" {
+		t.Errorf("Completed has the reason %s without a ClusterDeployment", reason)
+	}
+	env := &aiv1.InfraEnv{ObjectMeta: f.meta("no-secret")}
+	env.Spec.PullSecretRef = &corev1.LocalObjectReference{Name: "later"}
+	f.create(env)
+	f.eventually("ImageCreationError", func() bool { return f.imageReason("no-secret") == "ImageCreationError" })
+	f.create(&corev1.Secret{ObjectMeta: f.meta("later"), Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")}})
+	f.waitURL("no-secret")
+}
+
+// TestKubeconfig checks when the administrator's Secrets appear and change.
+func TestKubeconfig(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.sim.Faults().KubeconfigLate(500 * time.Millisecond)
+	f.cluster("s1", 1, 0, false)
+	f.infraEnv("ie", "s1")
+	name := f.boot("h0", "ie")
+	f.waitAgent(name, hostKnown)
+	f.patchAgent(name, func(a *aiv1.Agent) { a.Spec.Approved = true })
+	f.waitCluster("s1", clusterInstalling)
+	secret := &corev1.Secret{}
+	if f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil {
+		t.Error("the kubeconfig is there although it is late")
+	}
+	f.eventually("the kubeconfig", func() bool { return f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil })
+	early := string(secret.Data["kubeconfig"])
+	f.waitCluster("s1", clusterAddingHosts)
+	f.eventually("the password", func() bool { return f.client.Get(f.ctx, f.key(passwordName("s1")), secret) == nil })
+	must(t, f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret))
+	if string(secret.Data["kubeconfig"]) == early {
+		t.Error("the kubeconfig did not change at the end of the installation")
+	}
+}
+
+// TestChurn checks that the service's rewrites change resource versions and nothing else.
+func TestChurn(t *testing.T) {
+	d := fastDurations()
+	d.Churn = time.Second
+	f := newFixture(t, Options{Durations: d})
+	f.infraEnv("ie", "")
+	name := f.boot("h0", "ie")
+	f.waitAgent(name, hostKnownUnbound)
+	before := f.agent(name)
+	f.eventually("a rewrite", func() bool { return f.agent(name).ResourceVersion != before.ResourceVersion })
+	after := f.agent(name)
+	if after.Generation != before.Generation || after.Status.DebugInfo != before.Status.DebugInfo {
+		t.Errorf("a rewrite changed more than the probe times: %v", after.Status)
+	}
+}
