@@ -86,12 +86,14 @@ func installed(s *scope, d decision) (reason, message string) {
 func waitingForHosts(s *scope, d decision, fallback string) (reason, message string) {
 	synced := assisted.ClusterCondition(s.install, hiveext.ClusterSpecSyncedCondition)
 	failing := assisted.FailingChecks(s.install.Status.ValidationsInfo)
+	validated := assisted.ClusterCondition(s.install, hiveext.ClusterValidatedCondition)
+	_, closed := assisted.DayOneAgents(s.install)
 	settled := hostsSettled(s)
 	switch {
 	case settled && synced != nil && synced.Status == corev1.ConditionFalse:
 		return controlplanev1.SpecNotSyncedReason, synced.Message
-	case settled && len(boundAgents(s)) > 0 && len(failing) > 0:
-		return controlplanev1.ValidationsFailingReason, "Checks fail: " + strings.Join(failing, "; ")
+	case settled && closed && validated != nil && validated.Status == corev1.ConditionFalse:
+		return controlplanev1.ValidationsFailingReason, cmp.Or(strings.Join(failing, "; "), validated.Message)
 	default:
 		return controlplanev1.WaitingForHostsReason, cmp.Or(d.dayOne.Note, fallback, "Starting the installation")
 	}

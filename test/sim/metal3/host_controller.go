@@ -41,6 +41,8 @@ type bareMetal struct {
 	failed int
 	// powerFailing is whether the BMC's power control failed when it was last looked at.
 	powerFailing bool
+	// powerChanged is when its power was switched last.
+	powerChanged time.Time
 }
 
 // hostPass is one pass over one host. It changes the host in memory; Reconcile writes what differs.

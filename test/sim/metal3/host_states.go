@@ -304,8 +304,12 @@ func (p *hostPass) syncBMC() (time.Duration, error) {
 func (p *hostPass) syncPower() time.Duration {
 	status := &p.host.Status
 	failing := status.ErrorType == bmov1alpha1.PowerManagementError
+	_, reboot := p.host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
+	wanted := p.host.Spec.Online && !reboot
 	switch {
-	case status.PoweredOn == p.host.Spec.Online:
+	case reboot && !status.PoweredOn:
+		return p.endReboot()
+	case status.PoweredOn == wanted:
 		return 0
 	case failing && p.untilRetry() > 0:
 		return p.untilRetry()
@@ -315,10 +319,20 @@ func (p *hostPass) syncPower() time.Duration {
 		p.clearError()
 		return 0
 	}
-	status.PoweredOn = p.host.Spec.Online
+	status.PoweredOn = wanted
+	p.onceWritten(func() { p.metal.powerChanged = p.now })
 	if status.OperationalStatus == bmov1alpha1.OperationalStatusError {
 		p.clearError()
 	}
+	return 0
+}
+
+// endReboot takes the request for one power cycle off a host that has been without power for a moment; the next pass powers it on again.
+func (p *hostPass) endReboot() time.Duration {
+	if wait := p.metal.powerChanged.Add(p.Durations.Prepare).Sub(p.now); wait > 0 {
+		return wait
+	}
+	delete(p.host.Annotations, bmov1alpha1.RebootAnnotationPrefix)
 	return 0
 }
 
