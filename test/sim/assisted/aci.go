@@ -265,7 +265,7 @@ func platformOf(aci *hiveext.AgentClusterInstall, userManaged bool) hiveext.Plat
 
 // setClusterCondition is setCondition for the condition type of an AgentClusterInstall.
 func (s *Simulator) setClusterCondition(conditions *[]hivev1.ClusterInstallCondition, c condition) {
-	now := metav1.NewTime(s.backend.now().Truncate(time.Second))
+	now := metav1.NewTime(s.backend.opts.Clock.Now().Truncate(time.Second))
 	kind := hivev1.ClusterInstallConditionType(c.kind)
 	for i := range *conditions {
 		old := &(*conditions)[i]

@@ -48,7 +48,7 @@ func (s *Simulator) fillProgress(status *aiv1.AgentStatus, view hostView) {
 		StageStartTime: status.Progress.StageStartTime, StageUpdateTime: status.Progress.StageUpdateTime,
 	}
 	if status.Progress.CurrentStage != view.stage {
-		now := ptr.To(metav1.NewTime(s.backend.now()))
+		now := ptr.To(metav1.NewTime(s.backend.opts.Clock.Now()))
 		progress.StageStartTime, progress.StageUpdateTime = now, now
 	}
 	status.Progress = progress

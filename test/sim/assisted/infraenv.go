@@ -266,7 +266,7 @@ func (s *Simulator) dropFinalizer(ctx context.Context, obj client.Object, finali
 // setCondition replaces one condition of an InfraEnv or Agent. Times change only with the status, except for the probe
 // time when rewrites are asked for (see Durations.Churn).
 func (s *Simulator) setCondition(conditions *[]aiv1.Condition, c condition) {
-	now := metav1.NewTime(s.backend.now().Truncate(time.Second))
+	now := metav1.NewTime(s.backend.opts.Clock.Now().Truncate(time.Second))
 	for i := range *conditions {
 		old := &(*conditions)[i]
 		if old.Type != c.kind {
@@ -292,5 +292,5 @@ func (s *Simulator) setCondition(conditions *[]aiv1.Condition, c condition) {
 // probeDue says whether a probe time is old enough to be rewritten for nothing (ASSISTED A9).
 func (s *Simulator) probeDue(last time.Time) bool {
 	churn := s.backend.opts.Durations.Churn
-	return churn > 0 && s.backend.now().Sub(last) >= churn
+	return churn > 0 && s.backend.opts.Clock.Now().Sub(last) >= churn
 }
