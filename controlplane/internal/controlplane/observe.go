@@ -77,7 +77,8 @@ type scope struct {
 	// infraTemplate is what infrastructure machines are made from; nil with templateProblem set when it cannot be read. Not read while deleting.
 	infraTemplate   *unstructured.Unstructured
 	templateProblem error
-	// infraMachines and configs belong to the Machines, by name; an entry is missing while the object does not exist. Not read while deleting.
+	// infraMachines belong to the Machines and configs to Machines and workers, by the Machine's name; an entry is missing while the object
+	// does not exist. Not read while deleting.
 	infraMachines map[string]*unstructured.Unstructured
 	configs       map[string]*bootstrapv1.OpenshiftAssistedConfig
 
@@ -254,6 +255,8 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
 		}
+	}
+	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
 		key := types.NamespacedName{Namespace: namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
 		exists, err := found(config, key, r.Client.Get(ctx, key, config))

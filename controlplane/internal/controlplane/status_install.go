@@ -12,7 +12,9 @@ import (
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -95,8 +97,49 @@ func waitingForHosts(s *scope, d decision, fallback string) (reason, message str
 	case settled && closed && validated != nil && validated.Status == corev1.ConditionFalse:
 		return controlplanev1.ValidationsFailingReason, cmp.Or(strings.Join(failing, "; "), validated.Message)
 	default:
-		return controlplanev1.WaitingForHostsReason, cmp.Or(d.dayOne.Note, fallback, "Starting the installation")
+		text := cmp.Or(d.dayOne.Note, fallback, "Starting the installation")
+		return controlplanev1.WaitingForHostsReason, strings.Join(append([]string{text}, hostProblems(s)...), "; ")
 	}
+}
+
+// maxProblems bounds how many Machines a message names.
+const maxProblems = 3
+
+// expectedReasons are of conditions of a host that is on its way.
+var expectedReasons = sets.New(
+	bootstrapv1.WaitingForHostReason, bootstrapv1.WaitingForRecognitionReason, bootstrapv1.WaitingForCRDsReason, bootstrapv1.WaitingForClusterReason,
+	bootstrapv1.AgentDiscoveringReason, bootstrapv1.AgentBindingReason, bootstrapv1.AgentReadyReason, bootstrapv1.AgentInstallingReason,
+)
+
+// hostProblems says which hosts keep the installation from beginning, and why. clusterctl describe shows several Machines that are not ready
+// as one line without their messages, so the control plane has to say it (DESIGN §4).
+func hostProblems(s *scope) []string {
+	machines := append(s.machines.UnsortedList(), s.workers...)
+	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	var problems []string
+	for _, m := range machines {
+		if problem := hostProblem(s.configs[m.Name]); problem != "" {
+			problems = append(problems, fmt.Sprintf("Machine %s: %s", m.Name, problem))
+		}
+	}
+	if len(problems) > maxProblems {
+		problems = append(problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more Machines", len(problems)-maxProblems))
+	}
+	return problems
+}
+
+// hostProblem is what the first condition of a host says that is not as expected.
+func hostProblem(config *bootstrapv1.OpenshiftAssistedConfig) string {
+	if config == nil {
+		return ""
+	}
+	for _, conditionType := range []string{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition, bootstrapv1.AgentInstalledCondition} {
+		c := conditions.Get(config, conditionType)
+		if c != nil && c.Status == metav1.ConditionFalse && !expectedReasons.Has(c.Reason) {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // hostsSettled reports whether no bound host is on its way to being ready.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -155,4 +156,25 @@ func TestKubeconfigOfOthersIsLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestHostProblems(t *testing.T) {
+	g := NewWithT(t)
+	s := &scope{machines: collections.New(), configs: map[string]*bootstrapv1.OpenshiftAssistedConfig{}}
+	add := func(name, conditionType, reason string) {
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		s.workers = append(s.workers, m)
+		config := &bootstrapv1.OpenshiftAssistedConfig{}
+		conditions.Set(config, metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: "of " + name})
+		s.configs[name] = config
+	}
+	add("m-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)
+	g.Expect(hostProblems(s)).To(BeEmpty(), "a host that is ready is no problem")
+	add("m-2", bootstrapv1.HostRecognizedCondition, bootstrapv1.DuplicateSerialNumberReason)
+	add("m-1", bootstrapv1.HostHealthyCondition, bootstrapv1.HostErrorReason)
+	g.Expect(hostProblems(s)).To(Equal([]string{"Machine m-1: of m-1", "Machine m-2: of m-2"}))
+	add("m-3", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentValidationsFailingReason)
+	add("m-4", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason)
+	g.Expect(hostProblems(s)).To(HaveLen(maxProblems + 1))
+	g.Expect(hostProblems(s)[maxProblems]).To(Equal("and 1 more Machines"))
 }

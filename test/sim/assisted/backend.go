@@ -33,6 +33,7 @@ type backend struct {
 
 	registrations int
 	nextMonitor   time.Time
+	tickTime      time.Time
 	dirtyAgents   map[types.NamespacedName]bool
 	dirtyACIs     map[types.NamespacedName]bool
 }
@@ -67,7 +68,14 @@ func newBackend(opts Options) *backend {
 	}
 }
 
-func (b *backend) now() time.Time { return b.opts.Clock.Now() }
+// now is the present. Within a tick it stands still: hosts that begin something in the same tick also end it in the same
+// one. The caller holds the lock.
+func (b *backend) now() time.Time {
+	if b.tickTime.IsZero() {
+		return b.opts.Clock.Now()
+	}
+	return b.tickTime
+}
 
 // uuid returns the next identifier of the seeded sequence.
 func (b *backend) uuid() string {
@@ -119,6 +127,8 @@ func (b *backend) tick() changes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
+	b.tickTime = now
+	defer func() { b.tickTime = time.Time{} }()
 	up := b.serviceUp(now)
 	for _, key := range sortedHostKeys(b.machines) {
 		b.tickMachine(b.machines[key], now, up)
