@@ -88,7 +88,7 @@ func (b *backend) uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[0:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
-// token returns the next random text of n characters that are safe in a URL.
+// newToken returns the next random text of n characters that are safe in a URL.
 func (b *backend) newToken(n int) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	text := make([]byte, n)
@@ -116,7 +116,7 @@ func (b *backend) downFor() time.Duration {
 	return b.faults.downUntil.Sub(b.now())
 }
 
-// changes returns the custom resources whose backend state changed since the last call, in a fixed order.
+// changes are the custom resources whose backend state changed since the last tick, in a fixed order.
 type changes struct {
 	agents []types.NamespacedName
 	acis   []types.NamespacedName

@@ -89,7 +89,8 @@ type Options struct {
 	// Workload runs the installed clusters. The default pretends: nodes join and are ready at once.
 	Workload Workload
 	// Hardware returns what a host really is, which its agent will report. The default derives it from the
-	// BareMetalHost. A test that wants a wrong MAC or a duplicate serial number answers differently.
+	// BareMetalHost. A test that wants a wrong MAC or a duplicate serial number answers differently. It is called while the
+	// simulation stands still and must not call the Simulator.
 	Hardware func(*bmov1alpha1.BareMetalHost) HostHardware
 	// ImageBaseURL is the image service's address, by default http://assisted-image-service.sim.
 	ImageBaseURL string
