@@ -8,16 +8,17 @@ GO_BUILD := CGO_ENABLED=0 go
 GO_FLAGS := -trimpath
 # The race detector needs cgo.
 TESTSUM := CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum
-TEST_FLAGS := -trimpath -race -timeout=30m
-# Every end-to-end package runs whole clusters: one at a time.
-E2E_FLAGS := $(TEST_FLAGS) -p=1
+# No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
+TEST_FLAGS := -trimpath -race -count=1 -timeout=30m
+# Every end-to-end package runs whole clusters, and waits for most of its time: two at a time keep two cores busy.
+E2E_FLAGS := $(TEST_FLAGS) -p=2
 
 # tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
-E2E_PACKAGES := ./test/e2e/... ./test/chaos/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos)
+E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package e2e
+// Package faults runs the sandbox with every fault that it knows.
+package faults
 
 import (
 	"bytes"
@@ -16,6 +17,9 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
+
+// speed makes an installation take some seconds of simulated time.
+const speed = 3
 
 // TestFaults runs the sandbox with every fault, each in a world of its own, as `make sandbox FAULT=<name>` does: a cluster recovers, or it
 // says which host is wrong and which check fails, as docs/troubleshooting.md has it.
