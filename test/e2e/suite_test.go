@@ -91,7 +91,7 @@ func (s scene) expectRunning(ctx context.Context) {
 	err := world.Watch.Await(ctx, installTimeout, s.key().String(), world.Running(s.key(), s.request.Machines()))
 	if err != nil {
 		description, _ := world.Describe(ctx, s.request.Namespace, s.request.Name)
-		Expect(err).NotTo(HaveOccurred(), description)
+		Expect(err).NotTo(HaveOccurred(), "%s", description)
 	}
 	_, err = world.VerifyHosts(ctx, s.key())
 	Expect(err).NotTo(HaveOccurred())

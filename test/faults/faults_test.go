@@ -41,10 +41,10 @@ func TestFaults(t *testing.T) {
 			}
 			err := sandbox.Run(t.Context(), options)
 			if fault.Report == nil || options.Retry {
-				g.Expect(err).NotTo(HaveOccurred(), output.String())
+				g.Expect(err).NotTo(HaveOccurred(), "%s", output.String())
 				return
 			}
-			g.Expect(err).To(MatchError(sandbox.ErrReported), output.String())
+			g.Expect(err).To(MatchError(sandbox.ErrReported), "%s", output.String())
 			t.Log(output.String())
 		})
 	}

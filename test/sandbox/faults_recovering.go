@@ -194,16 +194,16 @@ func verifyStrays(ctx context.Context, s *FaultScene) error {
 }
 
 func restartService(s *FaultScene) {
-	away := func(context.Context) error {
+	away := func() {
 		s.printf("fault: assisted-service is away")
 		s.World.Assisted.Faults().ServiceDown(s.scaled(outage / 2))
-		return nil
 	}
-	s.OnFirstHost(true, func(types.NamespacedName) { s.Later(away) })
+	s.OnFirstHost(true, func(types.NamespacedName) { away() })
 	s.Later(func(ctx context.Context) error {
 		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseInstalling); err != nil {
 			return err
 		}
-		return away(ctx)
+		away()
+		return nil
 	})
 }

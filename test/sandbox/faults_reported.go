@@ -32,7 +32,7 @@ func reportedFaults() []Fault {
 		},
 		{
 			Name: "duplicate-serial", NeedsPeers: true, Summary: "two hosts have one serial number, and register as one Agent",
-			Inspect: func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
+			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = duplicateSerial
 			},
 			Inject: func(*FaultScene) {},

@@ -83,7 +83,7 @@ func newHost(namespace string, i int) []client.Object {
 // bootMAC is a host's MAC address. Hosts of two namespaces are different machines, so they share neither it nor a serial number.
 func bootMAC(namespace string, i int) string {
 	hash := fnv.New32a()
-	hash.Write([]byte(namespace))
+	_, _ = hash.Write([]byte(namespace)) // It never fails.
 	sum := hash.Sum32()
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", byte(sum>>8), byte(sum), byte(i))
 }

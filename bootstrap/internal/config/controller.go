@@ -112,8 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	deleting := !config.DeletionTimestamp.IsZero()
-	if !deleting && (owners.Machine == nil || owners.Cluster == nil) {
+	if config.DeletionTimestamp.IsZero() && (owners.Machine == nil || owners.Cluster == nil) {
 		// Nothing is done before core has set the owner (CONTRACT BOOT-30, BOOT-31); its write triggers the next pass.
 		return ctrl.Result{}, nil
 	}
@@ -135,15 +134,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
 	}()
 
+	return ctrl.Result{}, r.pass(ctx, s)
+}
+
+// pass observes, decides and applies.
+func (r *Reconciler) pass(ctx context.Context, s *scope) error {
 	if err := r.observe(ctx, s); err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
-	if deleting {
+	if !s.config.DeletionTimestamp.IsZero() {
 		s.deletion = decideDeletion(s)
-		return ctrl.Result{}, r.applyDeletion(ctx, s)
+		return r.applyDeletion(ctx, s)
 	}
 	s.decision = decide(s)
-	return ctrl.Result{}, r.apply(ctx, s)
+	return r.apply(ctx, s)
 }
 
 // patchConfig writes metadata and status. A config whose finalizer was just removed may be gone already.
