@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -42,6 +44,12 @@ const (
 // a clean run, none of them twice. The step is the distance between the writes after which a manager dies: with 1 it dies after every write
 // that it makes for the first time.
 func TestCrashes(t *testing.T) {
+	ctrl.SetLogger(klog.Background())
+	// Besides the first create of every kind: finalizers, hooks, claims and approvals, media, and the hold.
+	required := sets.New(
+		"bootstrap: patch openshiftassistedconfigs", "bootstrap: patch machines", "bootstrap: patch agents", "bootstrap: patch metal3machines",
+		"controlplane: patch openshiftassistedcontrolplanes", "controlplane: patch agentclusterinstalls",
+	)
 	clean := install(t, 0)
 	points, hit := sets.New[string](), sets.New[string]()
 	for _, step := range []int{1, 3} {
@@ -55,7 +63,12 @@ func TestCrashes(t *testing.T) {
 	}
 	g := NewWithT(t)
 	g.Expect(len(points)).To(BeNumerically(">=", minPoints), "%v", sets.List(points))
-	g.Expect(sets.List(clean.writeKinds.Difference(hit))).To(BeEmpty(), "kinds of writes of a clean run after which no manager died")
+	for kind := range clean.writeKinds {
+		if strings.Contains(kind, ": create ") {
+			required.Insert(kind)
+		}
+	}
+	g.Expect(sets.List(required.Difference(hit))).To(BeEmpty(), "writes after which no manager died")
 }
 
 // result is what a run left behind and what happened in it.
