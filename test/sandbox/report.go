@@ -9,7 +9,21 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 )
+
+// lockedWriter lets the narrator, which is called by watches, and the steps of a run write to one output.
+type lockedWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Write implements io.Writer.
+func (w *lockedWriter) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(data)
+}
 
 // lineWriter makes lines of the narrator out of what is written.
 type lineWriter struct{ narrator *narrator }

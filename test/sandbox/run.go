@@ -106,6 +106,7 @@ func newRun(opts Options) (*run, error) {
 	if opts.Speed <= 0 {
 		opts.Speed = 1
 	}
+	opts.Output = &lockedWriter{out: opts.Output}
 	r := &run{opts: opts, cluster: types.NamespacedName{Namespace: runNamespace, Name: runCluster}, timeline: newTimeline()}
 	r.narrator = newNarrator(opts.Output, r.timeline)
 	r.request = ClusterRequest{
