@@ -153,7 +153,7 @@ func unmatched(r Request) Verdict {
 	var strangers []string
 	for i := range r.Agents {
 		agent := &r.Agents[i]
-		if agent.HasInventory() && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" && len(HostsMatching(agent, r.Hosts)) == 0 {
+		if agent.HasInventory() && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" && len(HostsMatching(agent, r.Hosts)) == 0 && !hasSerialOfOther(agent, r) {
 			strangers = append(strangers, fmt.Sprintf("%s (%s)", agent.Name, describe(agent)))
 		}
 	}
@@ -169,6 +169,14 @@ func unmatched(r Request) Verdict {
 	return Verdict{Reason: bootstrapv1.AgentNotRecognizedReason, Message: fmt.Sprintf(
 		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s%s matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost",
 		r.Host.Name, describeHost(r.Host), strings.Join(strangers, ", "), more)}
+}
+
+// hasSerialOfOther reports whether the Agent has the serial number of another host than the Machine's: it is that one's problem.
+func hasSerialOfOther(agent *assisted.Agent, r Request) bool {
+	serial := metal3.NormalizeSerial(agent.Status.Inventory.SystemVendor.SerialNumber)
+	return serial != "" && serial != metal3.SerialNumber(r.Host) && slices.ContainsFunc(r.Hosts, func(h bmov1alpha1.BareMetalHost) bool {
+		return metal3.SerialNumber(&h) == serial
+	})
 }
 
 // serialTwin returns the name of another host in use whose real serial number is that of the Machine's host (ASSISTED fact 9).

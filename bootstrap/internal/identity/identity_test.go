@@ -104,6 +104,8 @@ func TestRecognize(t *testing.T) {
 		{name: "nobody there yet", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")}, reason: bootstrapv1.WaitingForAgentReason},
 		{name: "another host's Agent is no stranger", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:01", "")},
 			agents: []assisted.Agent{agent("a1", "", "aa:01")}, reason: bootstrapv1.WaitingForAgentReason},
+		{name: "a stranger with another host's serial number is that one's problem", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s1")},
+			agents: []assisted.Agent{agent("a1", "s1", "ff:00")}, reason: bootstrapv1.WaitingForAgentReason},
 		{name: "not booted yet", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", booting)}, reason: bootstrapv1.WaitingForHostReason},
 	}
 	for _, tt := range tests {
