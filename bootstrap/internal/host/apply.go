@@ -146,7 +146,7 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
 	if !s.departure.unhook {
 		return nil
 	}
-	if remaining, err := r.claimedUncached(ctx, s); err != nil || remaining != "" {
+	if claimed, err := r.claimedUncached(ctx, s); err != nil || claimed {
 		return err // The event of the Agent that the cache does not show yet brings the next pass.
 	}
 	before := s.machine.DeepCopy()
@@ -157,20 +157,17 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// claimedUncached returns the name of an Agent that is claimed for the Machine, read without the cache: once the hook is off, nobody looks
-// for one any more.
-func (r *Reconciler) claimedUncached(ctx context.Context, s *scope) (string, error) {
+// claimedUncached reports whether an Agent is claimed for the Machine, read without the cache: once the hook is off, nobody looks for one
+// any more.
+func (r *Reconciler) claimedUncached(ctx context.Context, s *scope) (bool, error) {
 	if slices.Contains(s.missingCRDs, assisted.CRDAgents) {
-		return "", nil
+		return false, nil
 	}
 	agents := &assisted.AgentList{}
 	if err := r.APIReader.List(ctx, agents, client.InNamespace(s.machine.Namespace)); err != nil {
-		return "", fmt.Errorf("list Agents: %w", err)
+		return false, fmt.Errorf("list Agents: %w", err)
 	}
-	for i := range agents.Items {
-		if agents.Items[i].Annotations[bootstrapv1.ClaimAnnotation] == s.claim() {
-			return agents.Items[i].Name, nil
-		}
-	}
-	return "", nil
+	return slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool {
+		return a.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
+	}), nil
 }
