@@ -22,7 +22,7 @@ integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e 
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
-	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/flags.md
 
 ##@ General
 
@@ -69,6 +69,7 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 			output:rbac:dir=config/$$provider/rbac output:webhook:dir=config/$$provider/webhook; \
 	done
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
