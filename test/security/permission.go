@@ -40,14 +40,14 @@ type Record map[string]*usage
 
 type usage struct {
 	granted, used sets.Set[Permission]
-	// problems are rules that cannot be compared and requests that were refused.
-	problems sets.Set[string]
+	// refused are requests that the API server refused, wide what a rule allows beyond single verbs on single resources.
+	refused, wide sets.Set[string]
 }
 
 // Add records what a manager may do and what it did until now. user is its name in the audit log, system:serviceaccount:NAMESPACE:NAME.
 func (r Record) Add(ctx context.Context, c client.Reader, auditLog, manager, user string) error {
 	if r[manager] == nil {
-		r[manager] = &usage{granted: sets.New[Permission](), used: sets.New[Permission](), problems: sets.New[string]()}
+		r[manager] = &usage{granted: sets.New[Permission](), used: sets.New[Permission](), refused: sets.New[string](), wide: sets.New[string]()}
 	}
 	u := r[manager]
 	rules, err := rulesOf(ctx, c, user)
@@ -62,26 +62,30 @@ func (r Record) Add(ctx context.Context, c client.Reader, auditLog, manager, use
 	})
 }
 
-// Refused lists, sorted, rules that are wider than verbs on resources, rules that are there twice, and requests that were refused.
-func (r Record) Refused() []string {
+// Missing lists, sorted, the requests that the API server refused a manager.
+func (r Record) Missing() []string {
 	var lines []string
 	for manager, u := range r {
-		for problem := range u.problems {
-			lines = append(lines, manager+": "+problem)
+		for request := range u.refused {
+			lines = append(lines, manager+": may not "+request)
 		}
 	}
 	slices.Sort(lines)
 	return lines
 }
 
-// Unused lists, sorted, what a manager may do and never did, but for what the API server asks for without a request (Enforced).
-func (r Record) Unused() []string {
+// Excess lists, sorted, what a manager may do and never did, but for what the API server asks for without a request (Enforced); and rules that
+// are wider than verbs on resources, or there twice.
+func (r Record) Excess() []string {
 	var lines []string
 	for manager, u := range r {
 		for permission := range u.granted.Difference(u.used) {
 			if !slices.ContainsFunc(Enforced[manager], func(e Enforcement) bool { return e.Permission == permission }) {
 				lines = append(lines, manager+": may "+permission.String()+" and never does")
 			}
+		}
+		for rule := range u.wide {
+			lines = append(lines, manager+": may "+rule)
 		}
 	}
 	slices.Sort(lines)
@@ -93,14 +97,14 @@ func (u *usage) grant(rules []rbacv1.PolicyRule) {
 	here := sets.New[Permission]()
 	for _, rule := range rules {
 		if len(rule.NonResourceURLs) > 0 {
-			u.problems.Insert(fmt.Sprintf("may %v the paths %v", rule.Verbs, rule.NonResourceURLs))
+			u.wide.Insert(fmt.Sprintf("%v the paths %v", rule.Verbs, rule.NonResourceURLs))
 		}
 		for _, permission := range permissionsOf(rule) {
 			if strings.Contains(permission.String(), rbacv1.VerbAll) {
-				u.problems.Insert("may " + permission.String() + ", a wildcard")
+				u.wide.Insert(permission.String() + ", a wildcard")
 			}
 			if here.Has(permission) {
-				u.problems.Insert("may " + permission.String() + " by two rules")
+				u.wide.Insert(permission.String() + " by two rules")
 			}
 			here.Insert(permission)
 		}
@@ -132,7 +136,7 @@ func (u *usage) see(event *auditv1.Event) {
 	}
 	permission := Permission{Verb: event.Verb, Resource: resource, Group: event.ObjectRef.APIGroup}
 	if event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden {
-		u.problems.Insert(fmt.Sprintf("may not %s: %s", permission, cmp.Or(event.ResponseStatus.Message, event.Annotations["authorization.k8s.io/reason"])))
+		u.refused.Insert(fmt.Sprintf("%s: %s", permission, cmp.Or(event.ResponseStatus.Message, event.Annotations["authorization.k8s.io/reason"])))
 		return
 	}
 	u.used.Insert(permission)
@@ -156,21 +160,33 @@ func rulesOf(ctx context.Context, c client.Reader, user string) ([]rbacv1.Policy
 	var rules []rbacv1.PolicyRule
 	for _, binding := range clusterBindings.Items {
 		if bound(binding.Subjects) {
-			role := &rbacv1.ClusterRole{}
-			if err := c.Get(ctx, client.ObjectKey{Name: binding.RoleRef.Name}, role); err != nil {
-				return nil, fmt.Errorf("read the role of ClusterRoleBinding %s: %w", binding.Name, err)
+			role, err := readRules(ctx, c, binding.RoleRef, "")
+			if err != nil {
+				return nil, fmt.Errorf("follow ClusterRoleBinding %s: %w", binding.Name, err)
 			}
-			rules = append(rules, role.Rules...)
+			rules = append(rules, role...)
 		}
 	}
 	for _, binding := range bindings.Items {
 		if bound(binding.Subjects) {
-			role := &rbacv1.Role{}
-			if err := c.Get(ctx, client.ObjectKey{Namespace: binding.Namespace, Name: binding.RoleRef.Name}, role); err != nil {
-				return nil, fmt.Errorf("read the role of RoleBinding %s/%s: %w", binding.Namespace, binding.Name, err)
+			role, err := readRules(ctx, c, binding.RoleRef, binding.Namespace)
+			if err != nil {
+				return nil, fmt.Errorf("follow RoleBinding %s/%s: %w", binding.Namespace, binding.Name, err)
 			}
-			rules = append(rules, role.Rules...)
+			rules = append(rules, role...)
 		}
 	}
 	return rules, nil
+}
+
+// readRules returns the rules of the role that a binding in a namespace refers to.
+func readRules(ctx context.Context, c client.Reader, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	if ref.Kind == "ClusterRole" {
+		role := &rbacv1.ClusterRole{}
+		err := c.Get(ctx, client.ObjectKey{Name: ref.Name}, role)
+		return role.Rules, err
+	}
+	role := &rbacv1.Role{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, role)
+	return role.Rules, err
 }
