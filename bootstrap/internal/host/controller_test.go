@@ -54,6 +54,7 @@ func TestReconcileLetsGo(t *testing.T) {
 		{name: "paused", paused: true, hooked: true},
 		{name: "paused, and its config vanished", paused: true, configGone: true, hooked: true},
 		{name: "of another manager", filter: "other", hooked: true},
+		{name: "of another manager, and its config vanished", filter: "other", configGone: true, hooked: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
