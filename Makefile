@@ -123,5 +123,5 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 	$(if $(RETRY),-retry=$(RETRY))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n TEMPLATE=file.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno TEMPLATE=flavor|file WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
