@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/pflag"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,7 +31,7 @@ func main() {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		assisted.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+		assisted.AddToScheme, configv1.Install, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
