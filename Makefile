@@ -17,12 +17,12 @@ E2E_FLAGS := $(TEST_FLAGS) -p=2
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
-E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults)
+E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/contract/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
-	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md
 
 ##@ General
 
@@ -69,6 +69,7 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 			output:rbac:dir=config/$$provider/rbac output:webhook:dir=config/$$provider/webhook; \
 	done
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
@@ -105,6 +106,10 @@ test-integration: ## Run the tests against a real API server, and the simulators
 .PHONY: test-e2e
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
 	$(TESTSUM) $(E2E_FLAGS) $(E2E_PACKAGES)
+
+.PHONY: contract-report
+contract-report: ## Run the tests of Cluster API's rules and show, for every rule, what was decided and how its tests ended.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractreport $(filter-out -race,$(E2E_FLAGS))
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.
