@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -22,7 +23,7 @@ func main() {
 	manager.Main(manager.Config{
 		Name:             name,
 		LeaderElectionID: "openshift-assisted-control-plane",
-		Kinds:            runtime.SchemeBuilder{controlplanev1.AddToScheme},
+		Kinds:            runtime.SchemeBuilder{controlplanev1.AddToScheme, configv1.Install},
 		Cache:            controlplane.CacheRules(),
 	}, (*manager.Options).AddControlPlaneFlags, setup)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -27,6 +28,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -49,8 +51,12 @@ type scope struct {
 	connectionDown bool
 	// connectionKnown: the API has answered, or not answered for long enough, since the manager started.
 	connectionKnown bool
+	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
+	lastAnswer time.Time
+	// operators are the operators of an initialized cluster's control plane; nil while there is no connection or they cannot be read.
+	operators map[string]workload.Operator
 	// apiAnswers: the installed cluster answered in this pass. Only asked between completion and initialization.
-	// apiProblem is why it could not be asked; the pass is then tried again.
+	// apiProblem is why the installed cluster could not be asked; the pass is then tried again.
 	apiAnswers bool
 	apiProblem error
 
@@ -58,7 +64,9 @@ type scope struct {
 	missingCRDs []string
 	// machines are the control-plane Machines that this control plane controls, including those being deleted.
 	machines collections.Machines
-	// foreignMachines are the names of other control-plane Machines of the Cluster.
+	// orphans are control-plane Machines of the Cluster that nobody controls and that were made for this provider, by name.
+	orphans []*clusterv1.Machine
+	// foreignMachines are the names of all other control-plane Machines of the Cluster.
 	foreignMachines []string
 	// workers are the Machines of the Cluster without the control-plane label.
 	workers []*clusterv1.Machine
@@ -154,12 +162,15 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 		switch {
 		case metav1.IsControlledBy(m, s.controlPlane):
 			s.machines.Insert(m)
-		case util.IsControlPlaneMachine(m):
-			s.foreignMachines = append(s.foreignMachines, m.Name)
-		default:
+		case !util.IsControlPlaneMachine(m):
 			s.workers = append(s.workers, m)
+		case metav1.GetControllerOf(m) == nil && m.Spec.Bootstrap.ConfigRef.Kind == plan.ConfigKind:
+			s.orphans = append(s.orphans, m)
+		default:
+			s.foreignMachines = append(s.foreignMachines, m.Name)
 		}
 	}
+	sort.Slice(s.orphans, func(i, j int) bool { return s.orphans[i].Name < s.orphans[j].Name })
 	sort.Strings(s.foreignMachines)
 	return nil
 }
@@ -301,15 +312,18 @@ func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeWorkload asks the installed cluster whether it answers, and remembers for how long it has not.
+// observeWorkload asks the installed cluster whether it answers, or for how long it has not, and how its control plane is.
 func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	if s.initialized() {
-		last := r.Workloads.LastAnswer(ctx, s.clusterKey())
-		s.connectionKnown = !last.IsZero()
-		if last.IsZero() {
-			last = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
+		s.lastAnswer = r.Workloads.LastAnswer(ctx, s.clusterKey())
+		s.connectionKnown = !s.lastAnswer.IsZero()
+		since := s.lastAnswer
+		if since.IsZero() {
+			since = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
 		}
-		s.connectionDown = s.now.Sub(last) > r.RemoteConditionsGracePeriod
+		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
+		subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)}}
+		s.operators, s.apiProblem = r.Workloads.Operators(ctx, s.clusterKey(), subscriber)
 		return nil
 	}
 	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted {
