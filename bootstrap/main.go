@@ -45,7 +45,7 @@ func addFlags(o *manager.Options, fs *pflag.FlagSet) {
 
 func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	gate, err := manager.NewGate(ctx, mgr, assisted.CRDInfraEnvs, assisted.CRDAgents, assisted.CRDAgentClusterInstalls,
-		assisted.CRDClusterDeployments, metal3.CRDBareMetalHosts)
+		assisted.CRDClusterDeployments, metal3.CRDMachines, metal3.CRDBareMetalHosts)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ const (
 	// WaitingForClusterInfrastructureReason: the Cluster's infrastructure or its control-plane endpoint is not there yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructureReady"
 
-	// WaitingForCRDsReason: kinds of assisted-service or hive are not served by the API server yet; the message names them.
+	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 
 	// WaitingForHostsReason: day 1 is open; the message counts the hosts that are ready (DESIGN D8).
