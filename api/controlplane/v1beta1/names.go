@@ -71,7 +71,7 @@ const (
 	// (CONTRACT CP-39).
 	MixedOwnershipReason = "MixedOwnership"
 
-	// WaitingForCRDsReason: kinds of assisted-service or hive are not served by the API server yet; the message names them.
+	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 
 	// WaitingForHostsReason: day 1 is open; the message counts the hosts that are ready (DESIGN D8).
