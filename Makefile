@@ -17,12 +17,12 @@ E2E_FLAGS := $(TEST_FLAGS) -p=2
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
-E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults)
+E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/contract/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
-	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md docs/reference/flags.md
 
 ##@ General
 
@@ -68,6 +68,8 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 			output:rbac:dir=config/$$provider/rbac output:webhook:dir=config/$$provider/webhook; \
 	done
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
@@ -105,6 +107,10 @@ test-integration: ## Run the tests against a real API server, and the simulators
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
 	$(TESTSUM) $(E2E_FLAGS) $(E2E_PACKAGES)
 
+.PHONY: contract-report
+contract-report: ## Run the tests of Cluster API's rules and show, for every rule, what was decided and how its tests ended.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractreport $(filter-out -race,$(E2E_FLAGS))
+
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum -trimpath ./test/compat -args -crds="$(if $(CRDS),$(abspath $(CRDS)))"
@@ -116,5 +122,5 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 	$(if $(RETRY),-retry=$(RETRY))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n TEMPLATE=file.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno TEMPLATE=flavor|file WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -56,9 +56,6 @@ func schemaProblems(path string, schema *apiextensionsv1.JSONSchemaProps) []stri
 	if schema.XPreserveUnknownFields != nil {
 		problems = append(problems, "keeps unknown fields")
 	}
-	if strings.HasSuffix(path, ".failureReason") || strings.HasSuffix(path, ".failureMessage") {
-		problems = append(problems, "belongs into a condition (CONTRACT BOOT-53)")
-	}
 	return append(problems, typeProblems(path, schema)...)
 }
 

@@ -11,10 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"syscall"
+
+	"github.com/capi-openshift/agent-providers/hack/internal/gotest"
 )
 
 func main() {
@@ -31,13 +32,13 @@ func main() {
 
 // run runs every group of tests and reports whether all that ran passed and any ran at all.
 func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
-	summary := newSummary(out)
+	summary := gotest.NewSummary(out)
 	var err error
 	for _, group := range groups(args) {
-		err = errors.Join(err, goTest(ctx, group, summary))
+		err = errors.Join(err, gotest.Run(ctx, group, summary))
 	}
-	summary.print()
-	return err == nil && summary.failed == 0 && summary.passed > 0, err
+	summary.Print()
+	return err == nil && summary.Failed == 0 && summary.Passed > 0, err
 }
 
 // groups splits the arguments at every --.
@@ -47,32 +48,4 @@ func groups(args []string) [][]string {
 		return [][]string{args}
 	}
 	return append([][]string{args[:i]}, groups(args[i+1:])...)
-}
-
-// goTest runs one group and adds its tests to the summary.
-func goTest(ctx context.Context, args []string, summary *summary) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	// The tests get the chance to stop what they started.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Stderr = os.Stderr
-	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("read the events of go test: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start go test: %w", err)
-	}
-	failed := summary.failed
-	readErr := summary.read(events)
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && summary.failed > failed {
-		return readErr
-	}
-	if err != nil {
-		// go test failed without an event that says so, for example on a flag that it does not know.
-		summary.failed++
-		err = fmt.Errorf("run go test: %w", err)
-	}
-	return errors.Join(readErr, err)
 }

@@ -116,7 +116,7 @@ func deploymentRun(spec ManagerSpec, deployment *appsv1.Deployment) (managerRun,
 	own := []string{"--diagnostics-address=" + diagnostics, "--webhook-host=" + localhost, "--leader-elect=true"}
 	return managerRun{
 		spec: spec, namespace: namespace, serviceAccount: pod.ServiceAccountName,
-		groups:      []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
+		groups:      []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, auditedGroup},
 		args:        overrideFlags(container.Args, append(own, spec.Args...)),
 		env:         environment(container.Env, namespace, spec.Name),
 		diagnostics: diagnostics,

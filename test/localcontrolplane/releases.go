@@ -28,7 +28,7 @@ type Release struct {
 
 // CoreRelease returns Cluster API core's release, rendered from its module.
 func (t *Tools) CoreRelease(ctx context.Context) (*Release, error) {
-	dir, err := moduleDir(ctx, t.root, coreModule)
+	dir, err := t.ModuleDir(ctx, coreModule)
 	if err != nil {
 		return nil, err
 	}

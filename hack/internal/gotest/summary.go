@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package gotest
 
 import (
 	"encoding/json"
@@ -34,10 +34,15 @@ func (id testID) parent() (testID, bool) {
 	return testID{id.pkg, id.test[:i]}, true
 }
 
-// summary counts tests that have no subtests, and packages that fail outside of any test, and shows what failed.
-type summary struct {
-	out                     io.Writer
-	passed, failed, skipped int
+// Summary counts tests that have no subtests, and packages that fail outside of any test, and shows what failed.
+type Summary struct {
+	// Passed, Failed and Skipped are the counts so far.
+	Passed, Failed, Skipped int
+	// Ended, when it is set, gets every test that ended, with and without subtests: its package, its name with those of its parents, and
+	// pass, fail or skip.
+	Ended func(pkg, test, action string)
+
+	out io.Writer
 
 	output  map[testID][]string
 	parents map[testID]bool // tests with subtests: they are counted only when they fail by themselves
@@ -46,15 +51,16 @@ type summary struct {
 	counts  map[string]int  // package → tests that ended
 }
 
-func newSummary(out io.Writer) *summary {
-	return &summary{
+// NewSummary returns a summary that shows a line for every package, and the output of what fails, on out.
+func NewSummary(out io.Writer) *Summary {
+	return &Summary{
 		out: out, output: map[testID][]string{}, parents: map[testID]bool{}, blamed: map[testID]bool{},
 		failing: map[string]int{}, counts: map[string]int{},
 	}
 }
 
 // read follows the events until they end.
-func (s *summary) read(events io.Reader) error {
+func (s *Summary) read(events io.Reader) error {
 	decoder := json.NewDecoder(events)
 	for {
 		var e event
@@ -69,7 +75,7 @@ func (s *summary) read(events io.Reader) error {
 	}
 }
 
-func (s *summary) handle(e event) {
+func (s *Summary) handle(e event) {
 	id := testID{e.Package, e.Test}
 	switch e.Action {
 	case "run":
@@ -90,8 +96,11 @@ func (s *summary) handle(e event) {
 	}
 }
 
-func (s *summary) endTest(e event) {
+func (s *Summary) endTest(e event) {
 	id := testID{e.Package, e.Test}
+	if s.Ended != nil {
+		s.Ended(e.Package, e.Test, e.Action)
+	}
 	if e.Action == "fail" {
 		s.failing[e.Package]++
 		if parent, ok := id.parent(); ok {
@@ -106,18 +115,18 @@ func (s *summary) endTest(e event) {
 	s.counts[e.Package]++
 	switch e.Action {
 	case "pass":
-		s.passed++
+		s.Passed++
 	case "fail":
-		s.failed++
+		s.Failed++
 	default:
-		s.skipped++
+		s.Skipped++
 	}
 }
 
-func (s *summary) endPackage(e event) {
+func (s *Summary) endPackage(e event) {
 	if e.Action == "fail" && s.failing[e.Package] == 0 {
 		// It did not compile, panicked outside of a test, or TestMain failed.
-		s.failed++
+		s.Failed++
 		output := s.output[testID{pkg: e.FailedBuild}]
 		if len(output) == 0 {
 			output = s.output[testID{pkg: e.Package}]
@@ -130,10 +139,10 @@ func (s *summary) endPackage(e event) {
 	delete(s.output, testID{pkg: e.Package})
 }
 
-// print writes the last lines of the run.
-func (s *summary) print() {
-	if s.skipped > 0 {
-		fmt.Fprintf(s.out, "%d skipped\n", s.skipped)
+// Print writes the last lines of the run: the counts.
+func (s *Summary) Print() {
+	if s.Skipped > 0 {
+		fmt.Fprintf(s.out, "%d skipped\n", s.Skipped)
 	}
-	fmt.Fprintf(s.out, "%d passed, %d failed\n", s.passed, s.failed)
+	fmt.Fprintf(s.out, "%d passed, %d failed\n", s.Passed, s.Failed)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package gotest
 
 import (
 	"bytes"
@@ -77,22 +77,16 @@ func TestSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			out := &bytes.Buffer{}
-			s := newSummary(out)
+			s := NewSummary(out)
 			g.Expect(s.read(strings.NewReader(strings.Join(test.events, "\n")))).To(Succeed())
-			s.print()
-			g.Expect(s.passed).To(Equal(test.passed))
-			g.Expect(s.failed).To(Equal(test.failed))
+			s.Print()
+			g.Expect(s.Passed).To(Equal(test.passed))
+			g.Expect(s.Failed).To(Equal(test.failed))
 			g.Expect(out.String()).To(ContainSubstring(test.shown))
 		})
 	}
 }
 
 func TestSummaryRefusesWhatIsNoEvent(t *testing.T) {
-	NewWithT(t).Expect(newSummary(&bytes.Buffer{}).read(strings.NewReader("no json"))).To(MatchError(ContainSubstring("go test")))
-}
-
-func TestGroups(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(groups([]string{"a", "b"})).To(Equal([][]string{{"a", "b"}}))
-	g.Expect(groups([]string{"a", "--", "b", "c"})).To(Equal([][]string{{"a"}, {"b", "c"}}))
+	NewWithT(t).Expect(NewSummary(&bytes.Buffer{}).read(strings.NewReader("no json"))).To(MatchError(ContainSubstring("go test")))
 }
