@@ -34,7 +34,7 @@ type Write struct {
 // frequent first. Housekeeping (Leases, TokenReviews, SubjectAccessReviews) is left out.
 func Writes(auditLog, user string) ([]Write, error) {
 	counts := map[Write]int{}
-	err := readAudit(auditLog, func(event *auditv1.Event) {
+	err := ReadAudit(auditLog, func(event *auditv1.Event) {
 		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(housekeeping, event.ObjectRef.Resource) {
 			return
 		}
@@ -58,8 +58,8 @@ func Writes(auditLog, user string) ([]Write, error) {
 	return out, nil
 }
 
-// readAudit calls visit for every complete event of the log, which may still be written to.
-func readAudit(path string, visit func(*auditv1.Event)) (err error) {
+// ReadAudit calls visit for every complete event of the log, which may still be written to.
+func ReadAudit(path string, visit func(*auditv1.Event)) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("cannot read the audit log: %w", err)
