@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release checks the files of a release as clusterctl reads them.
 package release
 
 import (
