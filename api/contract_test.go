@@ -218,6 +218,18 @@ func TestContractControlPlaneSpec(t *testing.T) {
 		g.Expect(at(controlPlane, "spec.machineTemplate.spec.infrastructureRef").Required).To(ConsistOf("apiGroup", "kind", "name"))
 		g.Expect(controlplanev1.MachineTemplateSpec{}.InfrastructureRef).To(BeAssignableToTypeOf(clusterv1.ContractVersionedObjectReference{}))
 	})
+	t.Run("CP-13 CP-14 readiness gates and taints are bounded maps", func(t *testing.T) {
+		for field, list := range map[string]struct {
+			keys []string
+			max  int64
+		}{"readinessGates": {[]string{"conditionType"}, 32}, "taints": {[]string{"key", "effect"}, 64}} {
+			g := NewWithT(t)
+			property := at(controlPlane, "spec.machineTemplate.spec."+field)
+			g.Expect(property.XListMapKeys).To(ConsistOf(list.keys), field)
+			g.Expect(property.MinItems).To(HaveValue(BeEquivalentTo(1)), field)
+			g.Expect(property.MaxItems).To(HaveValue(Equal(list.max)), field)
+		}
+	})
 	t.Run("CP-12 deletion time-outs are not negative", func(t *testing.T) {
 		g := NewWithT(t)
 		deletion := at(controlPlane, "spec.machineTemplate.spec.deletion")
@@ -246,7 +258,7 @@ func TestContractTemplates(t *testing.T) {
 		})
 	})
 	t.Run("CP-18 a template leaves out what a topology owns", func(t *testing.T) {
-		for _, owned := range []string{"replicas", "version", "machineTemplate.spec.infrastructureRef"} {
+		for _, owned := range []string{"replicas", "version", "machineTemplate.spec.infrastructureRef", "machineTemplate.spec.readinessGates"} {
 			if at(template, owned) != nil {
 				t.Errorf("spec.template.spec.%s belongs to the Cluster's topology", owned)
 			}
