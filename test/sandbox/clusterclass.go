@@ -41,13 +41,9 @@ func (w *World) ApplyClass(ctx context.Context, namespace string) error {
 	return err
 }
 
-// DeleteClass removes what ApplyClass has made.
+// DeleteClass deletes the ClusterClass, whose templates go with it.
 func (w *World) DeleteClass(ctx context.Context, namespace string) error {
-	path, err := repositoryFile(clusterClassFile)
-	if err != nil {
-		return err
-	}
-	_, err = w.Kubectl(ctx, "delete", "--namespace", namespace, "-f", path)
+	_, err := w.Kubectl(ctx, "delete", "--namespace", namespace, "clusterclass", ClusterClassName)
 	return err
 }
 
