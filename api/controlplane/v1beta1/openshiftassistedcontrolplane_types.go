@@ -126,9 +126,28 @@ type MachineTemplateSpec struct {
 	// +required
 	InfrastructureRef clusterv1.ContractVersionedObjectReference `json:"infrastructureRef,omitempty,omitzero"`
 
+	// readinessGates are conditions of the Machines, set by somebody else, that count for their condition Ready; kept up to date in place
+	// (CONTRACT CP-13).
+	// +optional
+	// +listType=map
+	// +listMapKey=conditionType
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	ReadinessGates []clusterv1.MachineReadinessGate `json:"readinessGates,omitempty"`
+
 	// deletion are the time-outs of a Machine's deletion.
 	// +optional
 	Deletion MachineDeletionSpec `json:"deletion,omitempty,omitzero"`
+
+	// taints are put on the Nodes by Cluster API, and kept up to date in place. Its core refuses them unless it runs with the feature gate
+	// MachineTaintPropagation (CONTRACT CP-14).
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Taints []clusterv1.MachineTaint `json:"taints,omitempty"`
 }
 
 // MachineDeletionSpec are the time-outs of a Machine's deletion (CONTRACT CP-12).

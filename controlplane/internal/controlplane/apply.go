@@ -33,7 +33,7 @@ const kindMachine = "Machine"
 // with one does not hide the facts of the others.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 	steps := []func(context.Context, *scope, decision) error{
-		r.startRetry, r.cleanUpAttempt, r.createInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines,
+		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.createInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines,
 		r.applyDayOne, r.publishKubeconfig,
 	}
 	errs := make([]error, 0, len(steps)+1)

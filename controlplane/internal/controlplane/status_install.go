@@ -57,14 +57,13 @@ func setInstallStatus(s *scope, d decision) {
 
 // installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.
 func installed(s *scope, d decision) (reason, message string) {
-	conflict := cmp.Or(d.conflict, s.conflict)
-	switch {
-	case s.initialized():
+	if s.initialized() {
 		return controlplanev1.InstalledReason, ""
-	case d.waitReason != "":
-		return d.waitReason, d.waitMessage
-	case conflict != "":
-		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
+	}
+	if reason, message := obstacle(s, d); reason != "" {
+		return reason, message
+	}
+	switch {
 	case d.startRetry || d.retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", plan.Attempt(s.controlPlane))
 	case s.install == nil:
@@ -81,6 +80,17 @@ func installed(s *scope, d decision) (reason, message string) {
 	default:
 		return installProgress[phase].reason, fmt.Sprintf("%s (%d%%)", installProgress[phase].message, s.install.Status.Progress.TotalPercentage)
 	}
+}
+
+// obstacle returns what keeps the control plane from being looked after, as a reason of the condition Installed; nothing when nothing does.
+func obstacle(s *scope, d decision) (reason, message string) {
+	if d.waitReason != "" {
+		return d.waitReason, d.waitMessage
+	}
+	if conflict := cmp.Or(d.conflict, s.conflict); conflict != "" {
+		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
+	}
+	return "", ""
 }
 
 // waitingForHosts tells what a held installation waits for. Problems of the cluster are told once no host is being bound: until then the
