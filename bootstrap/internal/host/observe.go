@@ -57,6 +57,11 @@ type scope struct {
 // claim is the Machine's claim on an Agent.
 func (s *scope) claim() string { return identity.Claim(s.machine.Name, string(s.machine.UID)) }
 
+// hasClaimed reports whether an Agent is claimed for the Machine.
+func (s *scope) hasClaimed() bool {
+	return slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() })
+}
+
 // observe reads everything that the pass decides on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	s.missingCRDs = r.Gate.Missing(assisted.CRDAgents, assisted.CRDAgentClusterInstalls)

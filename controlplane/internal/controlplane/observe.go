@@ -49,9 +49,12 @@ type scope struct {
 	connectionDown bool
 	// connectionKnown: the API has answered, or not answered for long enough, since the manager started.
 	connectionKnown bool
-	// apiAnswers: the installed cluster answered in this pass. Only asked between completion and initialization.
-	// apiProblem is why it could not be asked; the pass is then tried again.
-	apiAnswers bool
+	// record is what the control plane's annotation tells of its installed cluster; recorded is whether there is such a cluster.
+	record   plan.Installed
+	recorded bool
+	// clusterID is the ID that the installed cluster answered with in this pass; empty when it did not. It is only asked for before the control
+	// plane is initialized, and while its install objects are missing. apiProblem is why it could not be asked; the pass is then tried again.
+	clusterID  string
 	apiProblem error
 
 	// missingCRDs are the names of CRDs of hive and assisted-service that are not served; objects of these kinds are nil below.
@@ -82,7 +85,7 @@ type scope struct {
 	infraMachines map[string]*unstructured.Unstructured
 	configs       map[string]*bootstrapv1.OpenshiftAssistedConfig
 
-	// installerKubeconfig is the Secret that the AgentClusterInstall names, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
+	// installerKubeconfig is the Secret by which assisted-service reaches the cluster, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
 	installerKubeconfig *corev1.Secret
 	kubeconfig          *corev1.Secret
 
@@ -98,6 +101,20 @@ func (s *scope) initialized() bool {
 	return flag != nil && *flag
 }
 
+// installed reports whether a cluster was installed for the control plane, here or where it was moved from. Nothing that installs or takes
+// down a cluster may be done any more: status, which a move leaves behind, is not enough to know it (CONTRACT CTL-42).
+func (s *scope) installed() bool { return s.recorded || s.initialized() }
+
+// verified reports whether the API behind <cluster>-kubeconfig is that of the cluster that was installed.
+func (s *scope) verified() bool {
+	return s.recorded && s.clusterID != "" && s.clusterID == s.record.ClusterID
+}
+
+// imported reports whether the cluster was installed elsewhere: this management cluster's assisted-service does not know it as its own work.
+func (s *scope) imported() bool {
+	return s.installed() && (s.clusterDeployment == nil || s.clusterDeployment.Spec.Installed)
+}
+
 // clusterKey is the key of the Cluster.
 func (s *scope) clusterKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.controlPlane.Namespace, Name: s.clusterName}
@@ -106,6 +123,7 @@ func (s *scope) clusterKey() types.NamespacedName {
 // observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
 func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
 	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(crdsNeeded...)}
+	s.record, s.recorded = plan.InstalledOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
 		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
@@ -270,13 +288,18 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 	return nil
 }
 
+// observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a move.
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	if s.install == nil || s.install.Spec.ClusterMetadata == nil {
+	name := plan.ImportedKubeconfigName(s.controlPlane)
+	switch {
+	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
+		name = s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
+	case !s.installed():
 		return nil
 	}
 	namespace := s.controlPlane.Namespace
 	source, target := &corev1.Secret{}, &corev1.Secret{}
-	key := types.NamespacedName{Namespace: namespace, Name: s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
 	exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
 	if err != nil {
 		return err
@@ -301,7 +324,7 @@ func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeWorkload asks the installed cluster whether it answers, and remembers for how long it has not.
+// observeWorkload asks the installed cluster which one it is while that decides something, and for how long it has not answered.
 func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	if s.initialized() {
 		last := r.Workloads.LastAnswer(ctx, s.clusterKey())
@@ -310,11 +333,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 			last = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
 		}
 		s.connectionDown = s.now.Sub(last) > r.RemoteConditionsGracePeriod
-		return nil
 	}
-	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted {
-		return nil
+	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
+		s.clusterID, s.apiProblem = r.Workloads.ClusterID(ctx, s.clusterKey())
 	}
-	s.apiAnswers, s.apiProblem = r.Workloads.Answers(ctx, s.clusterKey())
 	return nil
 }

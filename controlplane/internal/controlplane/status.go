@@ -166,6 +166,8 @@ func availableCondition(s *scope) *metav1.Condition {
 		}
 	}
 	switch {
+	case !s.initialized() && s.recorded:
+		condition.Message = conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
 	case !s.initialized():
 		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why (DESIGN §4).
 		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/secret"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -41,8 +42,12 @@ var installProgress = map[assisted.Phase]struct{ reason, phase, message string }
 func setInstallStatus(s *scope, d decision) {
 	cp := s.controlPlane
 	if s.install != nil && !d.retrying {
+		phase := assisted.PhaseOf(s.install)
 		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100))
-		cp.Status.Install.Phase = installProgress[assisted.PhaseOf(s.install)].phase
+		if phase == assisted.PhaseCompleted {
+			percentage = 100 // The service has seen no progress of a cluster that was imported.
+		}
+		cp.Status.Install.Phase = installProgress[phase].phase
 		cp.Status.Install.ProgressPercentage = &percentage
 	} else if !s.initialized() {
 		cp.Status.Install = controlplanev1.InstallStatus{}
@@ -60,7 +65,9 @@ func installed(s *scope, d decision) (reason, message string) {
 	conflict := cmp.Or(d.conflict, s.conflict)
 	switch {
 	case s.initialized():
-		return controlplanev1.InstalledReason, ""
+		return controlplanev1.InstalledReason, importProblem(s, d)
+	case s.recorded:
+		return importing(s)
 	case d.waitReason != "":
 		return d.waitReason, d.waitMessage
 	case conflict != "":
@@ -80,6 +87,40 @@ func installed(s *scope, d decision) (reason, message string) {
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
 		return installProgress[phase].reason, fmt.Sprintf("%s (%d%%)", installProgress[phase].message, s.install.Status.Progress.TotalPercentage)
+	}
+}
+
+// importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
+func importing(s *scope) (reason, message string) {
+	name := secret.Name(s.clusterName, secret.Kubeconfig)
+	if s.mismatch() {
+		return controlplanev1.ClusterMismatchReason, fmt.Sprintf(
+			"Secret %s leads to cluster %s, but cluster %q was installed, says annotation %s: correct the Secret; nothing is installed meanwhile",
+			name, s.clusterID, s.record.ClusterID, controlplanev1.InstalledClusterAnnotation)
+	}
+	if s.kubeconfig == nil {
+		return controlplanev1.ImportingReason, fmt.Sprintf(
+			"Cluster %s was installed and Secret %s, which leads to it, does not exist: restore it; nothing is installed meanwhile", s.record.ClusterID, name)
+	}
+	return controlplanev1.ImportingReason, fmt.Sprintf(
+		"Waiting for the API of the installed cluster %s to answer through Secret %s; nothing is installed meanwhile", s.record.ClusterID, name)
+}
+
+// importProblem says of a running cluster why assisted-service cannot add hosts to it; empty when it can.
+func importProblem(s *scope, d decision) string {
+	conflict := cmp.Or(d.conflict, s.conflict)
+	switch {
+	case !s.recorded || !s.imported():
+		return ""
+	case conflict != "":
+		return fmt.Sprintf("The cluster runs, but hosts cannot be added: %s exists and belongs to something else", conflict)
+	case d.waitReason != "":
+		return "The cluster runs, but hosts cannot be added: " + d.waitMessage
+	case s.mismatch():
+		_, message := importing(s)
+		return "The cluster runs, but hosts cannot be added: " + message
+	default:
+		return ""
 	}
 }
 

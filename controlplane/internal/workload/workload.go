@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -17,8 +17,9 @@ import (
 
 // Clusters answers questions about installed clusters.
 type Clusters interface {
-	// Answers reports whether the cluster's API server answers a request of a live client now. No connection is an answer, not an error.
-	Answers(ctx context.Context, cluster client.ObjectKey) (bool, error)
+	// ClusterID asks the cluster's API server now for the ID of the OpenShift cluster. It is empty while there is no connection, which is an
+	// answer and not an error.
+	ClusterID(ctx context.Context, cluster client.ObjectKey) (string, error)
 	// LastAnswer is when the API server last answered a probe; zero if it never has since the manager started.
 	LastAnswer(ctx context.Context, cluster client.ObjectKey) time.Time
 }
@@ -31,19 +32,33 @@ type Cached struct {
 
 var _ Clusters = Cached{}
 
-// Answers lists at most one Node, which any OpenShift API server answers and the admin credential may do.
-func (c Cached) Answers(ctx context.Context, cluster client.ObjectKey) (bool, error) {
+// clusterVersion is the only ClusterVersion of an OpenShift cluster.
+const clusterVersion = "version"
+
+// ClusterID reads the ClusterVersion, which any OpenShift API server has and the admin credential may read. An ID that is empty is an error:
+// nothing may be decided on it.
+func (c Cached) ClusterID(ctx context.Context, cluster client.ObjectKey) (string, error) {
 	remote, err := c.Cache.GetUncachedClient(ctx, cluster)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return false, nil
+		return "", nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("connect to Cluster %s: %w", cluster, err)
+		return "", fmt.Errorf("connect to Cluster %s: %w", cluster, err)
 	}
-	if err := remote.List(ctx, &corev1.NodeList{}, client.Limit(1)); err != nil {
-		return false, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, err)
+	version := &unstructured.Unstructured{}
+	version.SetAPIVersion("config.openshift.io/v1")
+	version.SetKind("ClusterVersion")
+	if err := remote.Get(ctx, client.ObjectKey{Name: clusterVersion}, version); err != nil {
+		return "", fmt.Errorf("read the ClusterVersion of Cluster %s: %w", cluster, err)
 	}
-	return true, nil
+	id, _, err := unstructured.NestedString(version.Object, "spec", "clusterID")
+	if err != nil {
+		return "", fmt.Errorf("read spec.clusterID in the ClusterVersion of Cluster %s: %w", cluster, err)
+	}
+	if id == "" {
+		return "", fmt.Errorf("the ClusterVersion of Cluster %s has no spec.clusterID", cluster)
+	}
+	return id, nil
 }
 
 // LastAnswer is the time of the last probe that succeeded.
@@ -53,18 +68,18 @@ func (c Cached) LastAnswer(ctx context.Context, cluster client.ObjectKey) time.T
 
 // Fake answers what it is told, for tests.
 type Fake struct {
-	// Up is what Answers returns.
-	Up bool
+	// ID is what ClusterID returns.
+	ID string
 	// Last is what LastAnswer returns.
 	Last time.Time
-	// Err is the error of Answers.
+	// Err is the error of ClusterID.
 	Err error
 }
 
 var _ Clusters = &Fake{}
 
-// Answers returns Up and Err.
-func (f *Fake) Answers(context.Context, client.ObjectKey) (bool, error) { return f.Up, f.Err }
+// ClusterID returns ID and Err.
+func (f *Fake) ClusterID(context.Context, client.ObjectKey) (string, error) { return f.ID, f.Err }
 
 // LastAnswer returns Last.
 func (f *Fake) LastAnswer(context.Context, client.ObjectKey) time.Time { return f.Last }
