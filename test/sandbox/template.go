@@ -135,13 +135,18 @@ func (w *World) ApplyCluster(ctx context.Context, r ClusterRequest) error {
 
 // Describe returns the output of `clusterctl describe cluster`.
 func (w *World) Describe(ctx context.Context, namespace, name string) (string, error) {
-	out, err := w.run(ctx, "clusterctl", nil, "describe", "cluster", name, "--namespace", namespace)
+	out, err := w.Clusterctl(ctx, "describe", "cluster", name, "--namespace", namespace)
 	return string(out), err
 }
 
 // Kubectl runs kubectl against the management cluster and returns its output.
 func (w *World) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
 	return w.run(ctx, "kubectl", nil, args...)
+}
+
+// Clusterctl runs clusterctl against the management cluster and returns its output.
+func (w *World) Clusterctl(ctx context.Context, args ...string) ([]byte, error) {
+	return w.run(ctx, "clusterctl", nil, args...)
 }
 
 // run runs kubectl or clusterctl against the management cluster. Their own files stay in the sandbox's folder.

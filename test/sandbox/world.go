@@ -57,6 +57,9 @@ type WorldOptions struct {
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs
 	// them and starts the simulators. Until then Watch and the simulators are nil.
 	LateCRDs bool
+	// Beside is a World whose hosts and installed clusters this one's simulators share, as two management clusters of one data centre do. It
+	// has to outlive this one.
+	Beside *World
 	// Adjust changes how a manager is run, before it is started. Default: nothing.
 	Adjust func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec)
 }
@@ -89,6 +92,8 @@ type World struct {
 	Metal3   *simmetal3.Simulator
 	Assisted *assisted.Simulator
 	Workload *workload.Manager
+	// Metal is the data centre, which is shared with WorldOptions.Beside.
+	Metal *assisted.Metal
 
 	opts       WorldOptions
 	simulators *simulators
@@ -151,7 +156,7 @@ func (w *World) startSimulators(ctx context.Context) error {
 	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
 		return err
 	}
-	w.Metal3, w.Assisted, w.Workload = w.simulators.metal3, w.simulators.assisted, w.simulators.workload
+	w.Metal3, w.Assisted, w.Workload, w.Metal = w.simulators.metal3, w.simulators.assisted, w.simulators.workload, w.simulators.metal
 	return nil
 }
 
