@@ -22,7 +22,7 @@ integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e 
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
-	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md docs/reference/flags.md
 
 ##@ General
 
@@ -70,6 +70,7 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 	done
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
@@ -122,5 +123,5 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 	$(if $(RETRY),-retry=$(RETRY))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n TEMPLATE=file.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno TEMPLATE=flavor|file WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

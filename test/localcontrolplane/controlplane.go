@@ -21,11 +21,17 @@ const (
 	controllerManagerName = "kube-controller-manager"
 )
 
-// auditPolicy records who wrote which object with what result, and no reads and no contents: enough to count writes.
+// auditedGroup marks the managers under test in the audit policy; no role is bound to it.
+const auditedGroup = "localcontrolplane:managers"
+
+// auditPolicy records who wrote which object with what result, what the managers under test read, and no contents: enough to count writes and
+// to compare the managers' roles with what they do.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: Metadata
+  userGroups: ["` + auditedGroup + `"]
 - level: None
   verbs: [get, list, watch]
 - level: Metadata
@@ -199,7 +205,8 @@ func (cp *ControlPlane) Admin() *rest.Config { return cp.api.Config() }
 func (cp *ControlPlane) AdminKubeconfig() string { return cp.admin }
 
 // AuditLog returns the path of the apiserver's audit log: one JSON event (audit.k8s.io/v1, level Metadata) a line for
-// every request that is not a read, written when the request has been answered.
+// every request that is not a read, and for every read of a manager of StartManager, written when the request has been
+// answered.
 func (cp *ControlPlane) AuditLog() string { return filepath.Join(cp.dir, "logs", "audit.log") }
 
 // Process returns a process by name: etcd, kube-apiserver, kube-controller-manager, capi-core, kube-apiserver-<name> of

@@ -32,7 +32,7 @@ func (cp *ControlPlane) StartCore(ctx context.Context) (*Manager, error) {
 
 // coreManager describes core: our own main package, for the reasons it gives, with upstream's manifests.
 func (cp *ControlPlane) coreManager(ctx context.Context) (ManagerSpec, error) {
-	dir, err := moduleDir(ctx, cp.tools.root, coreModule)
+	dir, err := cp.tools.ModuleDir(ctx, coreModule)
 	if err != nil {
 		return ManagerSpec{}, err
 	}

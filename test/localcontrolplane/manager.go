@@ -90,7 +90,7 @@ func (cp *ControlPlane) StartManager(ctx context.Context, spec ManagerSpec) (*Ma
 	own := []string{"--diagnostics-address=" + diagnostics, "--webhook-host=" + localhost, "--leader-elect=true"}
 	manager, err := cp.runManager(ctx, managerRun{
 		spec: spec, objects: objects, namespace: namespace, serviceAccount: pod.ServiceAccountName,
-		groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
+		groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, auditedGroup},
 		args:   overrideFlags(container.Args, append(own, spec.Args...)),
 		env:    environment(container.Env, namespace, spec.Name),
 	})

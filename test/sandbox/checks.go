@@ -185,6 +185,24 @@ func (w *World) configsSettled(cluster types.NamespacedName, count int) Check {
 	}
 }
 
+// workersUse checks that the config of every worker of a Cluster has an NTP source.
+func (w *World) workersUse(cluster types.NamespacedName, ntpSource string) Check {
+	return func(ctx context.Context) (string, error) {
+		list := &bootstrapv1.OpenshiftAssistedConfigList{}
+		if err := w.Client.List(ctx, list, ofCluster(cluster)...); err != nil {
+			return "", fmt.Errorf("cannot list the configs of Cluster %s: %w", cluster, err)
+		}
+		for i := range list.Items {
+			config := &list.Items[i]
+			_, controlPlane := config.Labels[clusterv1.MachineControlPlaneLabel]
+			if !controlPlane && !slices.Contains(config.Spec.AdditionalNTPSources, ntpSource) {
+				return fmt.Sprintf("OpenshiftAssistedConfig %s has no NTP source %s", config.Name, ntpSource), nil
+			}
+		}
+		return "", nil
+	}
+}
+
 func wrongConditions(object conditions.Getter, want map[string]metav1.ConditionStatus) []string {
 	var wrong []string
 	for conditionType, status := range want {

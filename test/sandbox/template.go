@@ -3,17 +3,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
 // Topology is the shape of a cluster.
@@ -50,13 +47,15 @@ type ClusterRequest struct {
 	Namespace, Name string
 	// Topology decides the template and the number of control-plane hosts.
 	Topology Topology
-	// Template is the path of another template, absolute or relative to the repository's root. Default: the topology's.
+	// Template is another template than the topology's: one of Flavors, or a path, absolute or relative to the repository's root.
 	Template string
 	// Workers is the number of worker Machines; always 0 for Compact.
 	Workers int
-	// Address is the loopback address of the cluster's API in 127.10.0.0/16, such as 127.10.1.5. Every cluster needs its own
-	// and the one after it, which is that of its ingress.
+	// Address is the loopback address of the cluster's API, such as 127.10.1.5. Every cluster needs its own and the one after
+	// it, which is that of its ingress. There is only one of IPv6, ::1.
 	Address string
+	// KubernetesVersion is the version that the user asks for. Default: the constant of that name.
+	KubernetesVersion string
 	// Variables are further variables of the template.
 	Variables map[string]string
 }
@@ -88,30 +87,16 @@ func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	path := r.Template
-	if path == "" {
-		path = shapes[r.Topology].template
-	}
-	if !filepath.IsAbs(path) {
-		root, err := localcontrolplane.RepositoryRoot()
-		if err != nil {
-			return nil, err
-		}
-		path = filepath.Join(root, path)
-	}
-	address, err := netip.ParseAddr(r.Address)
+	path, err := r.templateFile()
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s needs the address of its API: %w", r.Name, err)
+		return nil, err
 	}
-	variables := []string{
-		"API_VIP=" + r.Address, "INGRESS_VIP=" + address.Next().String(), "API_ENDPOINT_HOST=" + r.Address,
-		"MACHINE_NETWORK_CIDR=" + machineNetwork, "BASE_DOMAIN=sandbox.example.com", "OPENSHIFT_VERSION=" + OpenShiftVersion, "PULL_SECRET_NAME=" + PullSecretName,
-	}
-	for name, value := range r.Variables {
-		variables = append(variables, name+"="+value)
+	variables, err := w.variables(r)
+	if err != nil {
+		return nil, err
 	}
 	return w.run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
-		"--target-namespace", r.Namespace, "--kubernetes-version", KubernetesVersion,
+		"--target-namespace", r.Namespace, "--kubernetes-version", cmp.Or(r.KubernetesVersion, KubernetesVersion),
 		"--control-plane-machine-count", strconv.Itoa(r.ControlPlaneReplicas()),
 		"--worker-machine-count", strconv.Itoa(r.Workers))
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	// KubernetesVersion is what the simulated kubelets report: the templates' KUBERNETES_VERSION.
+	// KubernetesVersion is what the simulated kubelets report by default: the templates' KUBERNETES_VERSION.
 	KubernetesVersion = "v1.33.4"
 	// OpenShiftVersion is the release that is installed: the templates' OPENSHIFT_VERSION.
 	OpenShiftVersion = "4.20.0"
@@ -52,6 +53,8 @@ type WorldOptions struct {
 	KeepDir bool
 	// Inspect changes what the inspection of a BareMetalHost finds.
 	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
+	// KubeletVersion is what the Nodes of the cluster with this ClusterDeployment report. Default: KubernetesVersion.
+	KubeletVersion func(cluster types.NamespacedName) string
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs

@@ -42,7 +42,7 @@ const (
 	// AvailableReason: the API answers and a quorum of control-plane Nodes is ready.
 	AvailableReason = "Available"
 
-	// NotAvailableReason: the cluster is not installed, its API does not answer, or the quorum is lost; the message says which.
+	// NotAvailableReason: the cluster is not installed, the quorum of Nodes is lost, or etcd or the API is not available; the message says which.
 	NotAvailableReason = "NotAvailable"
 
 	// ConnectionDownReason: the API has not answered for longer than the grace period.
@@ -70,7 +70,14 @@ const (
 	// WaitingForClusterInfrastructureReason: the Cluster's infrastructure or its control-plane endpoint is not there yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructureReady"
 
-	// WaitingForCRDsReason: kinds of assisted-service or hive are not served by the API server yet; the message names them.
+	// InvalidControlPlaneEndpointReason: the Cluster's control-plane endpoint is an address that the installed cluster will not answer at.
+	InvalidControlPlaneEndpointReason = "InvalidControlPlaneEndpoint"
+
+	// MixedOwnershipReason: a control-plane Machine of the Cluster is controlled by something else; nothing is changed until it is gone
+	// (CONTRACT CP-39).
+	MixedOwnershipReason = "MixedOwnership"
+
+	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 
 	// WaitingForHostsReason: day 1 is open; the message counts the hosts that are ready (DESIGN D8).
@@ -143,29 +150,100 @@ const (
 	KubeconfigUserProvidedReason = "UserProvided"
 )
 
-// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs; the message has the value to set (DESIGN D9).
+// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, or when the Node of a worker does not run
+// the version of its Machine; the message has the value to set, and where (DESIGN D9).
 const (
 	VersionsMatchCondition = "VersionsMatch"
 
 	// VersionsMatchReason: spec.version is the version that the Nodes run.
 	VersionsMatchReason = "Match"
 
-	// VersionMismatchReason: a Node runs another version than spec.version.
+	// VersionMismatchReason: the release or a Node has another version than was asked for.
 	VersionMismatchReason = "Mismatch"
 
 	// VersionUnknownReason: no Node has reported its version yet.
 	VersionUnknownReason = "Unknown"
 )
 
+// EtcdClusterHealthyCondition sums up the ClusterOperator etcd of the installed cluster (CONTRACT CP-82).
+const (
+	EtcdClusterHealthyCondition = "EtcdClusterHealthy"
+
+	// EtcdClusterHealthyReason: every member of etcd is healthy.
+	EtcdClusterHealthyReason = "Healthy"
+
+	// EtcdClusterNotHealthyReason: etcd is not available or degraded; the message says why.
+	EtcdClusterNotHealthyReason = "NotHealthy"
+
+	// EtcdClusterHealthUnknownReason: the ClusterOperator does not exist or has not reported yet.
+	EtcdClusterHealthUnknownReason = "HealthUnknown"
+
+	// EtcdClusterInspectionFailedReason: the cluster is not initialized yet, or its ClusterOperators cannot be read.
+	EtcdClusterInspectionFailedReason = "InspectionFailed"
+
+	// EtcdClusterConnectionDownReason: the API has not answered for longer than the grace period.
+	EtcdClusterConnectionDownReason = "ConnectionDown"
+)
+
+// ControlPlaneComponentsHealthyCondition sums up the ClusterOperators kube-apiserver, kube-controller-manager and kube-scheduler of the
+// installed cluster (CONTRACT CP-82).
+const (
+	ControlPlaneComponentsHealthyCondition = "ControlPlaneComponentsHealthy"
+
+	// ControlPlaneComponentsHealthyReason: every component is healthy.
+	ControlPlaneComponentsHealthyReason = "Healthy"
+
+	// ControlPlaneComponentsNotHealthyReason: a component is not available or degraded; the message says which and why.
+	ControlPlaneComponentsNotHealthyReason = "NotHealthy"
+
+	// ControlPlaneComponentsHealthUnknownReason: a ClusterOperator does not exist or has not reported yet.
+	ControlPlaneComponentsHealthUnknownReason = "HealthUnknown"
+
+	// ControlPlaneComponentsInspectionFailedReason: the cluster is not initialized yet, or its ClusterOperators cannot be read.
+	ControlPlaneComponentsInspectionFailedReason = "InspectionFailed"
+
+	// ControlPlaneComponentsConnectionDownReason: the API has not answered for longer than the grace period.
+	ControlPlaneComponentsConnectionDownReason = "ConnectionDown"
+)
+
 // MachinesReadyCondition aggregates the Ready conditions of the control-plane Machines (CONTRACT §5.6).
 const (
 	MachinesReadyCondition = "MachinesReady"
 
-	// MachinesUpToDateCondition aggregates the UpToDate conditions of the control-plane Machines (CONTRACT §5.6).
+	// MachinesReadyReason: every Machine is ready.
+	MachinesReadyReason = "Ready"
+
+	// MachinesNotReadyReason: a Machine is not ready; the message says which and why.
+	MachinesNotReadyReason = "NotReady"
+
+	// MachinesReadyUnknownReason: it is not known of a Machine whether it is ready.
+	MachinesReadyUnknownReason = "ReadyUnknown"
+
+	// MachinesReadyNoReplicasReason: there are no control-plane Machines.
+	MachinesReadyNoReplicasReason = "NoReplicas"
+
+	// MachinesReadyInternalErrorReason: the conditions of the Machines cannot be aggregated; the message says why.
+	MachinesReadyInternalErrorReason = "InternalError"
+)
+
+// MachinesUpToDateCondition aggregates the UpToDate conditions of the control-plane Machines (CONTRACT §5.6).
+const (
 	MachinesUpToDateCondition = "MachinesUpToDate"
 
-	// NoReplicasReason: there are no control-plane Machines.
-	NoReplicasReason = "NoReplicas"
+	// MachinesUpToDateReason: every Machine is what the control plane asks for.
+	MachinesUpToDateReason = "UpToDate"
+
+	// MachinesNotUpToDateReason: a Machine differs from what the control plane asks for; the message says which and how.
+	MachinesNotUpToDateReason = "NotUpToDate"
+
+	// MachinesUpToDateUnknownReason: it is not known of a Machine whether it is up to date.
+	MachinesUpToDateUnknownReason = "UpToDateUnknown"
+
+	// MachinesUpToDateNoReplicasReason: there are no control-plane Machines that were checked.
+	MachinesUpToDateNoReplicasReason = "NoReplicas"
+
+	// MachinesUpToDateInternalErrorReason: the conditions of the Machines cannot be aggregated; the message says why.
+	MachinesUpToDateInternalErrorReason = "InternalError"
 )
 
 // RollingOutCondition is True while Machines are not up to date (CONTRACT CP-81).
@@ -201,6 +279,15 @@ const (
 	NotScalingDownReason = "NotScalingDown"
 )
 
+// RemediatingCondition tells of Machines that a MachineHealthCheck found unhealthy (CONTRACT CP-82). It is never True: this provider does not
+// replace Machines yet.
+const (
+	RemediatingCondition = "Remediating"
+
+	// NotRemediatingReason: no Machine is being replaced; the message names those that are unhealthy.
+	NotRemediatingReason = "NotRemediating"
+)
+
 // DeletingCondition is True while the control plane is being deleted (CONTRACT CP-62, DESIGN D12).
 const (
 	DeletingCondition = "Deleting"
@@ -234,6 +321,9 @@ const (
 const (
 	// EventMachineCreated: a control-plane Machine was created.
 	EventMachineCreated = "MachineCreated"
+
+	// EventMachineAdopted: the control plane took over a control-plane Machine of its Cluster that nobody controlled.
+	EventMachineAdopted = "MachineAdopted"
 
 	// EventInstallObjectsCreated: ClusterDeployment and AgentClusterInstall were created.
 	EventInstallObjectsCreated = "InstallObjectsCreated"

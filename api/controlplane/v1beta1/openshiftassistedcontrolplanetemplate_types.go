@@ -25,14 +25,15 @@ type OpenshiftAssistedControlPlaneTemplateResource struct {
 
 	// spec is the spec of every control plane made from the template, without what the Cluster's topology owns.
 	// +required
-	Spec OpenshiftAssistedControlPlaneTemplateResourceSpec `json:"spec,omitempty,omitzero"`
+	Spec OpenshiftAssistedControlPlaneTemplateResourceSpec `json:"spec,omitempty"`
 }
 
 // OpenshiftAssistedControlPlaneTemplateResourceSpec is an OpenshiftAssistedControlPlaneSpec without the fields that the Cluster's topology
-// owns: replicas, version and the infrastructure reference (CONTRACT CP-18).
+// owns: replicas, version, the infrastructure reference and the readiness gates (CONTRACT CP-18). What a control plane needs may be missing, because the patches of
+// a ClusterClass can add it, and it may change, because no control plane changes with it but through its Cluster's topology.
 type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$')",message="must be the version of a release such as 4.20.4, without a leading v"
@@ -52,7 +53,7 @@ type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	OpenshiftAssistedConfigSpec bootstrapv1.OpenshiftAssistedConfigSpec `json:"openshiftAssistedConfigSpec,omitempty,omitzero"`
 
 	// install is what the Assisted Installer installs.
-	// +required
+	// +optional
 	Install InstallSpec `json:"install,omitempty,omitzero"`
 }
 
@@ -68,12 +69,22 @@ type TemplateMachineTemplate struct {
 	Spec TemplateMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }
 
-// TemplateMachineTemplateSpec is a MachineTemplateSpec without the infrastructure reference.
+// TemplateMachineTemplateSpec is a MachineTemplateSpec without what the Cluster's topology owns: infrastructure reference and readiness gates.
 // +kubebuilder:validation:MinProperties=1
 type TemplateMachineTemplateSpec struct {
 	// deletion are the time-outs of a Machine's deletion.
 	// +optional
 	Deletion MachineDeletionSpec `json:"deletion,omitempty,omitzero"`
+
+	// taints are put on the Nodes by Cluster API, and kept up to date in place. Its core refuses them unless it runs with the feature gate
+	// MachineTaintPropagation (CONTRACT CP-14).
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Taints []clusterv1.MachineTaint `json:"taints,omitempty"`
 }
 
 // OpenshiftAssistedControlPlaneTemplate is what a ClusterClass makes an OpenshiftAssistedControlPlane from.

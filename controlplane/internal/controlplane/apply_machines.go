@@ -4,11 +4,13 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -159,6 +161,36 @@ func (r *Reconciler) belongsToMachine(ctx context.Context, o client.Object, cont
 	return false
 }
 
+// adoptMachines takes over control-plane Machines that nobody controls (CONTRACT CP-39). The control plane is read past the cache first: when
+// it has just been deleted and its Machines were orphaned on purpose, they stay so.
+func (r *Reconciler) adoptMachines(ctx context.Context, s *scope, d decision) error {
+	if len(d.adopt) == 0 {
+		return nil
+	}
+	current := &controlplanev1.OpenshiftAssistedControlPlane{}
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.controlPlane), current); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read OpenshiftAssistedControlPlane %s before adopting Machines: %w", klog.KObj(s.controlPlane), err)
+	}
+	if current.UID != s.controlPlane.UID || !current.DeletionTimestamp.IsZero() {
+		return nil // What the cache does not show yet is an event.
+	}
+	var errs []error
+	for _, m := range d.adopt {
+		machine := m.DeepCopy()
+		written, err := r.lockedPatch(ctx, machine, map[string]any{
+			"ownerReferences": append(machine.OwnerReferences, plan.ControllerReference(s.controlPlane)),
+			// Without it the Machine would count as one of an earlier attempt, and be deleted.
+			"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: plan.Attempt(s.controlPlane)},
+		}, nil)
+		if written {
+			r.wroteMachine(s, machine)
+			r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineAdopted, "AdoptMachine", "Adopted Machine %s", machine.Name)
+		}
+		errs = append(errs, err)
+	}
+	return kerrors.NewAggregate(errs)
+}
+
 // deleteSurplus deletes Machines beyond the number of replicas.
 func (r *Reconciler) deleteSurplus(ctx context.Context, s *scope, d decision) error {
 	return r.deleteMachines(ctx, s, d.surplus, "there are more Machines than replicas")
@@ -183,7 +215,7 @@ func (r *Reconciler) deleteMachines(ctx context.Context, s *scope, machines []*c
 // syncMachines keeps Machines and what they refer to in line with the template, in place, and tells on each Machine whether it is up to
 // date (CONTRACT CP-40…CP-46). It writes only what differs.
 func (r *Reconciler) syncMachines(ctx context.Context, s *scope, d decision) error {
-	if d.waitReason != "" || d.retrying {
+	if d.waitReason != "" || d.retrying || len(d.adopt) > 0 {
 		return nil
 	}
 	var errs []error
@@ -207,7 +239,11 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 		}
 		fields["metadata"] = metadata["metadata"]
 	}
-	if err := r.patchIfNeeded(ctx, m, fields); err != nil {
+	err := r.patchIfNeeded(ctx, m, fields)
+	if apierrors.IsInvalid(err) {
+		return r.setUpToDate(ctx, m, []string{fmt.Sprintf("The change in place is refused: %v", errors.Unwrap(err))})
+	}
+	if err != nil {
 		return err
 	}
 	infraMachine, config := s.infraMachines[m.Name], s.configs[m.Name]

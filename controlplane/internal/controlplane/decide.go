@@ -41,6 +41,8 @@ type decision struct {
 	waitReason, waitMessage string
 	// conflict is an object of a wanted name that belongs to something else.
 	conflict string
+	// adopt are the Machines to take over before anything else is decided.
+	adopt []*clusterv1.Machine
 	// startRetry: the user asked for the next attempt, and the current one has failed.
 	startRetry bool
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
@@ -52,9 +54,10 @@ type decision struct {
 	createInstall bool
 	// importCluster: the installed cluster is not known to assisted-service, and is made known.
 	importCluster bool
-	// newMachines are the names of the Machines to create, surplus the Machines to delete.
+	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
 	newMachines []string
 	surplus     []*clusterv1.Machine
+	blockers    []string
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
 	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
@@ -92,6 +95,9 @@ func decide(s *scope) decision {
 	if d.conflict = conflict(s); d.conflict != "" {
 		return d
 	}
+	if d.adopt = s.orphans; len(d.adopt) > 0 {
+		return d
+	}
 	if d.startRetry = retryAsked(s); d.startRetry {
 		return d
 	}
@@ -101,7 +107,8 @@ func decide(s *scope) decision {
 	d.record = recordToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
 	d.importCluster = importable(s)
-	d.newMachines, d.surplus = machineChanges(s)
+	d.newMachines, d.blockers = missingMachines(s)
+	d.surplus = surplusMachines(s)
 	d.dayOne = dayOne(s)
 	decideKubeconfig(s, &d)
 	return d
@@ -146,6 +153,14 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for the Cluster's infrastructure to be provisioned"
 	case !s.cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for Cluster.spec.controlPlaneEndpoint"
+	case !s.installed() && !plan.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
+		return controlplanev1.InvalidControlPlaneEndpointReason, fmt.Sprintf(
+			"Cluster.spec.controlPlaneEndpoint.host is %s, where the cluster will not answer: make it the first of spec.install.apiVIPs (%s) in the infrastructure cluster",
+			s.cluster.Spec.ControlPlaneEndpoint.Host, strings.Join(s.controlPlane.Spec.Install.APIVIPs, ", "))
+	case len(s.foreignMachines) > 0:
+		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
+			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed until then",
+			strings.Join(s.foreignMachines, ", "), clusterv1.MachineControlPlaneLabel)
 	default:
 		return "", ""
 	}
@@ -250,37 +265,59 @@ func claimOf(m *clusterv1.Machine) string {
 	return fmt.Sprintf("%s/%s", m.Name, m.UID)
 }
 
-// machineChanges decides which Machines to create or delete. All are created at once before the cluster is initialized, because the first
-// installation needs every host (CONTRACT KCP-4), and one after the other afterwards. Surplus ones are deleted only until the installation
-// begins: later, a member of etcd would be lost.
-func machineChanges(s *scope) (create []string, surplus []*clusterv1.Machine) {
-	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
-	missing := replicas - len(s.machines)
-	if missing > 0 {
-		if s.installed() {
-			missing = min(missing, 1)
-			if slices.ContainsFunc(s.machines.UnsortedList(), func(m *clusterv1.Machine) bool {
-				return !m.Status.NodeRef.IsDefined() || !m.DeletionTimestamp.IsZero()
-			}) {
-				return nil, nil
-			}
+// missingMachines decides which Machines to create. All are created at once before the cluster is initialized, because the first installation
+// needs every host (CONTRACT KCP-4), and one after the other afterwards: blockers are the Machines that have to get there first.
+func missingMachines(s *scope) (create, blockers []string) {
+	missing := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)) - len(s.machines)
+	if missing <= 0 {
+		return nil, nil
+	}
+	if s.installed() {
+		if blockers = unsettled(s.machines); len(blockers) > 0 {
+			return nil, blockers
 		}
-		taken := sets.New(append(s.machines.Names(), s.foreignMachines...)...)
-		return plan.FreeMachineNames(s.controlPlane.Name, missing, taken), nil
+		missing = 1
 	}
-	if missing == 0 || s.installed() || s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseWaiting {
-		return nil, nil
+	return plan.FreeMachineNames(s.controlPlane.Name, missing, sets.New(s.machines.Names()...)), nil
+}
+
+// unsettled lists the Machines that are on their way into the cluster or out of it, in words.
+func unsettled(machines collections.Machines) []string {
+	var problems []string
+	for _, m := range machines.SortedByCreationTimestamp() {
+		switch {
+		case !m.DeletionTimestamp.IsZero():
+			problems = append(problems, fmt.Sprintf("Machine %s is being deleted", m.Name))
+		case !m.Status.NodeRef.IsDefined():
+			problems = append(problems, fmt.Sprintf("Machine %s has no Node yet", m.Name))
+		}
 	}
-	if _, closed := assisted.DayOneAgents(s.install); closed {
-		return nil, nil
+	return problems
+}
+
+// mayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be lost.
+func mayRemoveMachines(s *scope) bool {
+	if s.installed() || s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseWaiting {
+		return false
+	}
+	_, closed := assisted.DayOneAgents(s.install)
+	return !closed
+}
+
+// surplusMachines decides which Machines to delete.
+func surplusMachines(s *scope) []*clusterv1.Machine {
+	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
+	if len(s.machines) <= replicas || !mayRemoveMachines(s) {
+		return nil
 	}
 	living := s.machines.Filter(collections.Not(collections.HasDeletionTimestamp))
 	names := living.Names()
 	sort.Strings(names)
+	var surplus []*clusterv1.Machine
 	for _, name := range names[min(replicas, len(names)):] {
 		surplus = append(surplus, living[name])
 	}
-	return nil, surplus
+	return surplus
 }
 
 // dayOne gathers what decides about the first installation.

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -27,12 +29,19 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // crdsNeeded are the kinds without which nothing can be installed.
 var crdsNeeded = []string{
 	assisted.CRDAgents, assisted.CRDAgentClusterInstalls, assisted.CRDClusterDeployments, assisted.CRDClusterImageSets,
+}
+
+// neededBy are the CRDs without which a control plane's cluster cannot be installed, those of its infrastructure among them.
+func neededBy(cp *controlplanev1.OpenshiftAssistedControlPlane) []string {
+	return append(metal3.CRDs(cp.Spec.MachineTemplate.Spec.InfrastructureRef), crdsNeeded...)
 }
 
 // scope is all that one pass knows. observe fills it; decide, apply and status read it, and apply leaves facts for status on it.
@@ -52,16 +61,23 @@ type scope struct {
 	// record is what the control plane's annotation tells of its installed cluster; recorded is whether there is such a cluster.
 	record   plan.Installed
 	recorded bool
+	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
+	lastAnswer time.Time
+	// operators are the operators of an initialized cluster's control plane; nil while there is no connection or they cannot be read.
+	operators map[string]workload.Operator
 	// clusterID is the ID that the installed cluster answered with in this pass; empty when it did not. It is only asked for before the control
-	// plane is initialized, and while its install objects are missing. apiProblem is why it could not be asked; the pass is then tried again.
-	clusterID  string
+	// plane is initialized, and while its install objects are missing.
+	clusterID string
+	// apiProblem is why the installed cluster could not be asked; the pass is then tried again.
 	apiProblem error
 
 	// missingCRDs are the names of CRDs of hive and assisted-service that are not served; objects of these kinds are nil below.
 	missingCRDs []string
 	// machines are the control-plane Machines that this control plane controls, including those being deleted.
 	machines collections.Machines
-	// foreignMachines are the names of other control-plane Machines of the Cluster.
+	// orphans are control-plane Machines of the Cluster that nobody controls and that were made for this provider, by name.
+	orphans []*clusterv1.Machine
+	// foreignMachines are the names of all other control-plane Machines of the Cluster.
 	foreignMachines []string
 	// workers are the Machines of the Cluster without the control-plane label.
 	workers []*clusterv1.Machine
@@ -122,7 +138,7 @@ func (s *scope) clusterKey() types.NamespacedName {
 
 // observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
 func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
-	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(crdsNeeded...)}
+	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(neededBy(cp)...)}
 	s.record, s.recorded = plan.InstalledOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
@@ -172,12 +188,15 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 		switch {
 		case metav1.IsControlledBy(m, s.controlPlane):
 			s.machines.Insert(m)
-		case util.IsControlPlaneMachine(m):
-			s.foreignMachines = append(s.foreignMachines, m.Name)
-		default:
+		case !util.IsControlPlaneMachine(m):
 			s.workers = append(s.workers, m)
+		case metav1.GetControllerOf(m) == nil && m.Spec.Bootstrap.ConfigRef.Kind == plan.ConfigKind:
+			s.orphans = append(s.orphans, m)
+		default:
+			s.foreignMachines = append(s.foreignMachines, m.Name)
 		}
 	}
+	sort.Slice(s.orphans, func(i, j int) bool { return s.orphans[i].Name < s.orphans[j].Name })
 	sort.Strings(s.foreignMachines)
 	return nil
 }
@@ -266,12 +285,12 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 	s.infraTemplate, s.templateProblem = external.GetObjectFromContractVersionedRef(ctx, r.Client, ref, namespace)
 	s.infraMachines, s.configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	for _, m := range s.machines {
-		infraMachine, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, m.Spec.InfrastructureRef, namespace)
-		switch {
-		case err == nil:
-			s.infraMachines[m.Name] = infraMachine
-		case !apierrors.IsNotFound(err):
+		infraMachine, err := metal3.Get(ctx, r.Client, m.Spec.InfrastructureRef, namespace)
+		if err != nil {
 			return fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
+		}
+		if infraMachine != nil {
+			s.infraMachines[m.Name] = infraMachine
 		}
 	}
 	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
@@ -324,18 +343,24 @@ func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeWorkload asks the installed cluster which one it is while that decides something, and for how long it has not answered.
+// observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while that
+// decides something.
 func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	if s.initialized() {
-		last := r.Workloads.LastAnswer(ctx, s.clusterKey())
-		s.connectionKnown = !last.IsZero()
-		if last.IsZero() {
-			last = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
+		s.lastAnswer = r.Workloads.LastAnswer(ctx, s.clusterKey())
+		s.connectionKnown = !s.lastAnswer.IsZero()
+		since := s.lastAnswer
+		if since.IsZero() {
+			since = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
 		}
-		s.connectionDown = s.now.Sub(last) > r.RemoteConditionsGracePeriod
+		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
+		subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)}}
+		s.operators, s.apiProblem = r.Workloads.Operators(ctx, s.clusterKey(), subscriber)
 	}
 	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
-		s.clusterID, s.apiProblem = r.Workloads.ClusterID(ctx, s.clusterKey())
+		var err error
+		s.clusterID, err = r.Workloads.ClusterID(ctx, s.clusterKey())
+		s.apiProblem = errors.Join(s.apiProblem, err)
 	}
 	return nil
 }

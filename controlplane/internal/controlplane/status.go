@@ -5,7 +5,6 @@ package controlplane
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,11 +26,14 @@ var ownedConditions = []string{
 	controlplanev1.InstalledCondition,
 	controlplanev1.KubeconfigAvailableCondition,
 	controlplanev1.VersionsMatchCondition,
+	controlplanev1.EtcdClusterHealthyCondition,
+	controlplanev1.ControlPlaneComponentsHealthyCondition,
 	controlplanev1.MachinesReadyCondition,
 	controlplanev1.MachinesUpToDateCondition,
 	controlplanev1.RollingOutCondition,
 	controlplanev1.ScalingUpCondition,
 	controlplanev1.ScalingDownCondition,
+	controlplanev1.RemediatingCondition,
 	controlplanev1.DeletingCondition,
 	clusterv1.PausedCondition,
 }
@@ -49,14 +51,20 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 	conditions.Set(cp, initializedCondition(s))
 	setMachineAggregates(cp, s.machines)
 	conditions.Set(cp, rollingOutCondition(s.machines))
-	conditions.Set(cp, scalingUpCondition(s))
+	conditions.Set(cp, scalingUpCondition(s, d))
 	conditions.Set(cp, scalingDownCondition(s))
+	conditions.Set(cp, remediatingCondition(s.machines))
 	if d.deletion == "" {
 		// A cluster that goes away is not installed any further; what was known stays.
 		setInstallStatus(s, d)
 		conditions.Set(cp, kubeconfigCondition(s, d))
 		conditions.Set(cp, versionsMatchCondition(s))
-		if condition := availableCondition(s); condition != nil {
+		for _, summary := range operatorSummaries {
+			if condition := summary.condition(s); condition != nil {
+				conditions.Set(cp, *condition)
+			}
+		}
+		if condition := availableCondition(s, d); condition != nil {
 			conditions.Set(cp, *condition)
 		}
 	}
@@ -125,127 +133,25 @@ func kubeconfigCondition(s *scope, d decision) metav1.Condition {
 	return condition
 }
 
-// versionsMatchCondition compares spec.version with the first Node (DESIGN D9).
+// versionsMatchCondition compares spec.version with the release and with what Nodes run (DESIGN D9).
 func versionsMatchCondition(s *scope) metav1.Condition {
-	condition := metav1.Condition{
-		Type: controlplanev1.VersionsMatchCondition, Status: metav1.ConditionUnknown, Reason: controlplanev1.VersionUnknownReason,
-		Message: "No Node has reported its version yet",
+	check := plan.VersionCheck{
+		Version: s.controlPlane.Spec.Version, Release: s.controlPlane.Spec.DistributionVersion,
+		ControlPlane: s.machines.SortedByCreationTimestamp(), Workers: collections.FromMachines(s.workers...).SortedByCreationTimestamp(),
 	}
-	for _, m := range s.machines.SortedByCreationTimestamp() {
-		if m.Status.NodeInfo == nil || m.Status.NodeInfo.KubeletVersion == "" {
-			continue
-		}
-		kubelet := m.Status.NodeInfo.KubeletVersion
-		if kubelet == s.controlPlane.Spec.Version {
-			condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, controlplanev1.VersionsMatchReason, ""
-			return condition
-		}
-		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.VersionMismatchReason
-		condition.Message = fmt.Sprintf("The Node of Machine %s runs %s: set spec.version, and the version of MachineDeployments, to %s", m.Name, kubelet, kubelet)
-		return condition
+	if s.cluster.Spec.Topology.IsDefined() {
+		check.Topology = s.cluster.Name
 	}
-	return condition
-}
-
-// availableCondition is nil while nothing new is known of a cluster that was seen by an earlier manager.
-func availableCondition(s *scope) *metav1.Condition {
-	condition := &metav1.Condition{
-		Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotAvailableReason,
-	}
-	nodes, ready := 0, 0
-	var notReady []string
-	for _, m := range s.machines.SortedByCreationTimestamp() {
-		if !m.Status.NodeRef.IsDefined() {
-			continue // It is being provisioned, or scaled up, and no member of the quorum yet.
-		}
-		nodes++
-		if conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition) {
-			ready++
-		} else {
-			notReady = append(notReady, m.Name)
-		}
-	}
+	problem, known := check.Problem()
+	condition := metav1.Condition{Type: controlplanev1.VersionsMatchCondition}
 	switch {
-	case !s.initialized() && s.recorded:
-		condition.Message = conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
-	case !s.initialized():
-		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why (DESIGN §4).
-		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
-	case s.connectionDown:
-		condition.Reason = controlplanev1.ConnectionDownReason
-		condition.Message = "The API of the cluster does not answer"
-	case !s.connectionKnown && conditions.Has(s.controlPlane, controlplanev1.AvailableCondition):
-		return nil
-	case nodes == 0 || ready <= nodes/2:
-		condition.Message = fmt.Sprintf("%d of %d control-plane Nodes are ready, which is no quorum", ready, nodes)
-		if len(notReady) > 0 {
-			condition.Message += "; not ready: " + strings.Join(notReady, ", ")
-		}
+	case problem != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.VersionMismatchReason, problem
+	case known:
+		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.VersionsMatchReason
 	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.AvailableReason
-	}
-	return condition
-}
-
-// setMachineAggregates sums up the conditions Ready and UpToDate of the Machines (CONTRACT §5.6).
-func setMachineAggregates(cp *controlplanev1.OpenshiftAssistedControlPlane, machines collections.Machines) {
-	conditions.Set(cp, aggregate(machines, clusterv1.MachineReadyCondition, controlplanev1.MachinesReadyCondition,
-		clusterv1.NotReadyReason, clusterv1.ReadyUnknownReason, clusterv1.ReadyReason))
-	// Machines get the condition in the pass after their creation; until then they would make the aggregate flicker.
-	checked := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.Has(m, clusterv1.MachineUpToDateCondition) })
-	conditions.Set(cp, aggregate(checked, clusterv1.MachineUpToDateCondition, controlplanev1.MachinesUpToDateCondition,
-		clusterv1.NotUpToDateReason, clusterv1.UpToDateUnknownReason, clusterv1.UpToDateReason))
-}
-
-func aggregate(machines collections.Machines, source, target, issue, unknown, info string) metav1.Condition {
-	if len(machines) == 0 {
-		return metav1.Condition{Type: target, Status: metav1.ConditionTrue, Reason: controlplanev1.NoReplicasReason}
-	}
-	strategy := conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
-		conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(issue, unknown, info)))}
-	condition, err := conditions.NewAggregateCondition(machines.SortedByCreationTimestamp(), source, conditions.TargetConditionType(target), strategy)
-	if err != nil {
-		return metav1.Condition{Type: target, Status: metav1.ConditionUnknown, Reason: unknown, Message: err.Error()}
-	}
-	return *condition
-}
-
-func rollingOutCondition(machines collections.Machines) metav1.Condition {
-	outdated := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.IsFalse(m, clusterv1.MachineUpToDateCondition) })
-	if len(outdated) == 0 {
-		return metav1.Condition{Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRollingOutReason}
-	}
-	return metav1.Condition{
-		Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.RollingOutReason,
-		Message: fmt.Sprintf("%d Machines are not up to date; they are not replaced: this provider does not roll out changes yet", len(outdated)),
-	}
-}
-
-func scalingUpCondition(s *scope) metav1.Condition {
-	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
-	condition := metav1.Condition{Type: controlplanev1.ScalingUpCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingUpReason}
-	if len(s.machines) < replicas && s.controlPlane.DeletionTimestamp.IsZero() {
-		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingUpReason
-		condition.Message = fmt.Sprintf("Scaling up from %d to %d replicas", len(s.machines), replicas)
-		if s.machineProblem != "" {
-			condition.Message += ": " + s.machineProblem
-		}
-	}
-	return condition
-}
-
-func scalingDownCondition(s *scope) metav1.Condition {
-	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
-	if !s.controlPlane.DeletionTimestamp.IsZero() {
-		replicas = 0
-	}
-	condition := metav1.Condition{Type: controlplanev1.ScalingDownCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingDownReason}
-	if len(s.machines) > replicas {
-		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingDownReason
-		condition.Message = fmt.Sprintf("Scaling down from %d to %d replicas", len(s.machines), replicas)
-		if replicas > 0 && s.initialized() {
-			condition.Message += ": not supported after the installation; delete nothing by hand, set spec.replicas back"
-		}
+		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.VersionUnknownReason
+		condition.Message = "No Node has reported its version yet"
 	}
 	return condition
 }

@@ -62,16 +62,16 @@ func setInstallStatus(s *scope, d decision) {
 
 // installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.
 func installed(s *scope, d decision) (reason, message string) {
-	conflict := cmp.Or(d.conflict, s.conflict)
-	switch {
-	case s.initialized():
-		return controlplanev1.InstalledReason, importProblem(s, d)
-	case s.recorded:
+	if s.initialized() {
+		return controlplanev1.InstalledReason, ""
+	}
+	if s.recorded && s.imported() {
 		return importing(s)
-	case d.waitReason != "":
-		return d.waitReason, d.waitMessage
-	case conflict != "":
-		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
+	}
+	if reason, message := obstacle(s, d); reason != "" {
+		return reason, message
+	}
+	switch {
 	case d.startRetry || d.retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", plan.Attempt(s.controlPlane))
 	case s.install == nil:
@@ -106,22 +106,18 @@ func importing(s *scope) (reason, message string) {
 		"Waiting for the API of the installed cluster %s to answer through Secret %s; nothing is installed meanwhile", s.record.ClusterID, name)
 }
 
-// importProblem says of a running cluster why assisted-service cannot add hosts to it; empty when it can.
-func importProblem(s *scope, d decision) string {
-	conflict := cmp.Or(d.conflict, s.conflict)
-	switch {
-	case !s.recorded || !s.imported():
-		return ""
-	case conflict != "":
-		return fmt.Sprintf("The cluster runs, but hosts cannot be added: %s exists and belongs to something else", conflict)
-	case d.waitReason != "":
-		return "The cluster runs, but hosts cannot be added: " + d.waitMessage
-	case s.mismatch():
-		_, message := importing(s)
-		return "The cluster runs, but hosts cannot be added: " + message
-	default:
-		return ""
+// obstacle returns what keeps the control plane from being looked after, as a reason of the condition Installed; nothing when nothing does.
+func obstacle(s *scope, d decision) (reason, message string) {
+	if s.mismatch() {
+		return importing(s)
 	}
+	if d.waitReason != "" {
+		return d.waitReason, d.waitMessage
+	}
+	if conflict := cmp.Or(d.conflict, s.conflict); conflict != "" {
+		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
+	}
+	return "", ""
 }
 
 // waitingForHosts tells what a held installation waits for. Problems of the cluster are told once no host is being bound: until then the

@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -74,6 +75,19 @@ func OpenshiftClusterName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cl
 // APIName is the DNS name of the installed cluster's API, which its certificate is made for.
 func APIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
 	return "api." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
+}
+
+// ServesEndpoint reports whether the installed cluster may answer at the Cluster's control-plane endpoint: an address has to be one of the API's
+// where the cluster brings its own. What a name resolves to, only the management cluster's DNS knows (CONTRACT CP-6).
+func ServesEndpoint(spec controlplanev1.InstallSpec, host string) bool {
+	endpoint, err := netip.ParseAddr(host)
+	if err != nil || len(spec.APIVIPs) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(spec.APIVIPs, func(vip string) bool {
+		address, err := netip.ParseAddr(vip)
+		return err == nil && address.Unmap() == endpoint.Unmap()
+	})
 }
 
 // PlatformOf is the platform of the cluster, with its default.

@@ -15,6 +15,9 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
+// ConfigKind is the kind of the configs that the control plane's Machines refer to.
+const ConfigKind = "OpenshiftAssistedConfig"
+
 // defaultNodeDeletionTimeoutSeconds is used when machineTemplate.spec.deletion does not say how long a Node's deletion is tried.
 const defaultNodeDeletionTimeoutSeconds = 10
 
@@ -97,13 +100,15 @@ func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObject
 			Version:     m.ControlPlane.Spec.Version,
 			Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: bootstrapv1.GroupVersion.Group,
-				Kind:     "OpenshiftAssistedConfig",
+				Kind:     ConfigKind,
 				Name:     m.Name,
 			}},
 			InfrastructureRef: infrastructure,
 			FailureDomain:     m.FailureDomain,
 			MinReadySeconds:   ptr.To[int32](0),
+			ReadinessGates:    m.ControlPlane.Spec.MachineTemplate.Spec.ReadinessGates,
 			Deletion:          deletionOf(m.ControlPlane.Spec.MachineTemplate.Spec.Deletion),
+			Taints:            m.ControlPlane.Spec.MachineTemplate.Spec.Taints,
 		},
 	}
 }

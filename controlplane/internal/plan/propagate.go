@@ -62,11 +62,13 @@ func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
 	return map[string]any{"metadata": metadata}
 }
 
-// SpecPatch is the merge patch of the parts of a Machine's spec that change in place, or nil: the deletion time-outs, minReadySeconds, and
-// the version once its Node is known to run what the control plane asks for (CONTRACT CP-42, CP-44).
+// SpecPatch is the merge patch of the parts of a Machine's spec that change in place, or nil: the deletion time-outs, taints, readiness
+// gates, minReadySeconds, and the version once its Node is known to run what the control plane asks for (CONTRACT CP-42…CP-44). Of a Machine
+// that is being deleted only the first two change (CP-46).
 func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
+	template := m.ControlPlane.Spec.MachineTemplate.Spec
 	spec := map[string]any{}
-	if wanted := deletionOf(m.ControlPlane.Spec.MachineTemplate.Spec.Deletion); !equality.Semantic.DeepEqual(wanted, machine.Spec.Deletion) {
+	if wanted := deletionOf(template.Deletion); !equality.Semantic.DeepEqual(wanted, machine.Spec.Deletion) {
 		// Nulls, not absent fields: a merge patch leaves what it does not name.
 		spec["deletion"] = map[string]any{
 			"nodeDrainTimeoutSeconds":        wanted.NodeDrainTimeoutSeconds,
@@ -74,7 +76,13 @@ func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
 			"nodeDeletionTimeoutSeconds":     wanted.NodeDeletionTimeoutSeconds,
 		}
 	}
+	if !equality.Semantic.DeepEqual(template.Taints, machine.Spec.Taints) {
+		spec["taints"] = template.Taints
+	}
 	if machine.DeletionTimestamp.IsZero() {
+		if !equality.Semantic.DeepEqual(template.ReadinessGates, machine.Spec.ReadinessGates) {
+			spec["readinessGates"] = template.ReadinessGates
+		}
 		if ptr.Deref(machine.Spec.MinReadySeconds, -1) != 0 {
 			spec["minReadySeconds"] = 0
 		}

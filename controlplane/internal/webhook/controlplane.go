@@ -80,6 +80,7 @@ func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) fiel
 	errs := validateName(cp.Name, field.NewPath("metadata", "name"))
 	errs = append(errs, validateInstall(cp.Spec.Install, spec.Child("install"))...)
 	errs = append(errs, validation.Config(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
+	errs = append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
 	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)
 }
 

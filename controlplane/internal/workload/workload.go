@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -22,6 +23,9 @@ type Clusters interface {
 	ClusterID(ctx context.Context, cluster client.ObjectKey) (string, error)
 	// LastAnswer is when the API server last answered a probe; zero if it never has since the manager started.
 	LastAnswer(ctx context.Context, cluster client.ObjectKey) time.Time
+	// Operators reads the operators of the control plane (OperatorNames) that exist, and lets every later change of one of them wake the
+	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one.
+	Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error)
 }
 
 // Cached asks through a ClusterCache, which keeps one connection for each cluster and probes it (CONTRACT CORE-15).
@@ -45,25 +49,48 @@ func (c Cached) ClusterID(ctx context.Context, cluster client.ObjectKey) (string
 	if err != nil {
 		return "", fmt.Errorf("connect to Cluster %s: %w", cluster, err)
 	}
-	version := &unstructured.Unstructured{}
-	version.SetAPIVersion("config.openshift.io/v1")
-	version.SetKind("ClusterVersion")
+	version := &configv1.ClusterVersion{}
 	if err := remote.Get(ctx, client.ObjectKey{Name: clusterVersion}, version); err != nil {
 		return "", fmt.Errorf("read the ClusterVersion of Cluster %s: %w", cluster, err)
 	}
-	id, _, err := unstructured.NestedString(version.Object, "spec", "clusterID")
-	if err != nil {
-		return "", fmt.Errorf("read spec.clusterID in the ClusterVersion of Cluster %s: %w", cluster, err)
-	}
-	if id == "" {
+	if version.Spec.ClusterID == "" {
 		return "", fmt.Errorf("the ClusterVersion of Cluster %s has no spec.clusterID", cluster)
 	}
-	return id, nil
+	return string(version.Spec.ClusterID), nil
 }
 
 // LastAnswer is the time of the last probe that succeeded.
 func (c Cached) LastAnswer(ctx context.Context, cluster client.ObjectKey) time.Time {
 	return c.Cache.GetHealthCheckingState(ctx, cluster).LastProbeSuccessTime
+}
+
+// Operators reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it.
+func (c Cached) Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error) {
+	err := c.Cache.Watch(ctx, cluster, subscriber.watcher())
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("watch ClusterOperators of Cluster %s: %w", cluster, err)
+	}
+	remote, err := c.Cache.GetReader(ctx, cluster)
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to Cluster %s: %w", cluster, err)
+	}
+	operators := map[string]Operator{}
+	for _, name := range OperatorNames() {
+		operator := &configv1.ClusterOperator{}
+		if err := remote.Get(ctx, client.ObjectKey{Name: name}, operator); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("read ClusterOperator %s of Cluster %s: %w", name, cluster, err)
+		}
+		operators[name] = operatorOf(operator)
+	}
+	return operators, nil
 }
 
 // Fake answers what it is told, for tests.
@@ -72,7 +99,9 @@ type Fake struct {
 	ID string
 	// Last is what LastAnswer returns.
 	Last time.Time
-	// Err is the error of ClusterID.
+	// Reported is what Operators returns.
+	Reported map[string]Operator
+	// Err is the error of ClusterID and Operators.
 	Err error
 }
 
@@ -83,3 +112,8 @@ func (f *Fake) ClusterID(context.Context, client.ObjectKey) (string, error) { re
 
 // LastAnswer returns Last.
 func (f *Fake) LastAnswer(context.Context, client.ObjectKey) time.Time { return f.Last }
+
+// Operators returns Reported and Err.
+func (f *Fake) Operators(context.Context, client.ObjectKey, Subscriber) (map[string]Operator, error) {
+	return f.Reported, f.Err
+}

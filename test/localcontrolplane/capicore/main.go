@@ -2,8 +2,8 @@
 
 // Command capicore is the Cluster API core manager for the local control plane: upstream's reconcilers, webhooks and
 // set-up code, with every listener on loopback. Upstream's own binary binds its webhook port on all interfaces and has no
-// flag for it, and retries the connection to a new cluster only every 30 s. ClusterClass is on; MachinePools,
-// ClusterResourceSets and runtime extensions have webhooks but no reconciler.
+// flag for it, and retries the connection to a new cluster only every 30 s. ClusterClass and the propagation of taints
+// are on; MachinePools, ClusterResourceSets and runtime extensions have webhooks but no reconciler.
 package main
 
 import (
@@ -68,8 +68,9 @@ func main() {
 }
 
 func run(ctx context.Context, opts options) error {
-	if err := feature.MutableGates.SetFromMap(map[string]bool{string(feature.ClusterTopology): true}); err != nil {
-		return fmt.Errorf("cannot turn on ClusterClass: %w", err)
+	gates := map[string]bool{string(feature.ClusterTopology): true, string(feature.MachineTaintPropagation): true}
+	if err := feature.MutableGates.SetFromMap(gates); err != nil {
+		return fmt.Errorf("cannot turn on ClusterClass and the propagation of taints: %w", err)
 	}
 	mgr, err := newManager(opts)
 	if err != nil {

@@ -5,6 +5,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -30,8 +31,12 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// operators are the ClusterOperators that every cluster has, as far as somebody might look for them.
-var operators = []string{"authentication", "console", "etcd", "ingress", "kube-apiserver", "machine-config", "network"}
+// operators are the ClusterOperators that every cluster has, as far as somebody might look for them, and controlPlaneOperators those that
+// are available long before the installation is complete.
+var (
+	controlPlaneOperators = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	operators             = append([]string{"authentication", "console", "ingress", "machine-config", "network"}, controlPlaneOperators...)
+)
 
 // seed fills a new API: the CRDs, the ClusterVersion of a running installation, and operators that are not there yet.
 func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
@@ -85,7 +90,7 @@ func (c *cluster) report(ctx context.Context, spec assisted.ClusterSpec, done bo
 	for _, name := range operators {
 		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		base := operator.DeepCopy()
-		operator.Status.Conditions = operatorConditions(done)
+		operator.Status.Conditions = operatorConditions(done || slices.Contains(controlPlaneOperators, name))
 		operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: release.Version}}
 		if err := c.client.Status().Patch(ctx, operator, client.MergeFrom(base)); err != nil {
 			return fmt.Errorf("cannot write ClusterOperator %s of cluster %s: %w", name, spec.Key, err)

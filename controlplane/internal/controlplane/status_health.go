@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+// availableCondition is nil while nothing new is known of a cluster that was seen by an earlier manager.
+func availableCondition(s *scope, d decision) *metav1.Condition {
+	condition := &metav1.Condition{
+		Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotAvailableReason,
+	}
+	switch {
+	case !s.initialized() && s.recorded:
+		condition.Message = conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
+	case !s.initialized():
+		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why (DESIGN §4).
+		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
+	case s.connectionDown:
+		condition.Reason = controlplanev1.ConnectionDownReason
+		condition.Message = "The API of the cluster does not answer"
+	case !s.connectionKnown && conditions.Has(s.controlPlane, controlplanev1.AvailableCondition):
+		return nil
+	default:
+		if condition.Message = lostQuorum(s); condition.Message == "" {
+			condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.AvailableReason
+			// The cluster is well, but nobody looks after it: Installed does not say so any more.
+			_, condition.Message = obstacle(s, d)
+		}
+	}
+	return condition
+}
+
+// lostQuorum says what of an initialized cluster has no quorum: Nodes, etcd or the API; it is empty when nothing is lost (CONTRACT CP-80).
+func lostQuorum(s *scope) string {
+	nodes, ready := 0, 0
+	var notReady []string
+	for _, m := range s.machines.SortedByCreationTimestamp() {
+		if !m.Status.NodeRef.IsDefined() {
+			continue // It is being provisioned, or scaled up, and no member of the quorum yet.
+		}
+		nodes++
+		if conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition) {
+			ready++
+		} else {
+			notReady = append(notReady, m.Name)
+		}
+	}
+	if nodes == 0 || ready <= nodes/2 {
+		message := fmt.Sprintf("%d of %d control-plane Nodes are ready, which is no quorum", ready, nodes)
+		if len(notReady) > 0 {
+			message += "; not ready: " + strings.Join(notReady, ", ")
+		}
+		return message
+	}
+	for _, name := range []string{workload.OperatorEtcd, workload.OperatorAPIServer} {
+		if available := s.operators[name].Available; available.False() {
+			return fmt.Sprintf("ClusterOperator %s is not available: %s", name, available.Message)
+		}
+	}
+	return ""
+}
+
+// operatorSummary is a condition that sums up ClusterOperators, with its reasons (CONTRACT CP-82).
+type operatorSummary struct {
+	conditionType string
+	operators     []string
+
+	healthy, notHealthy, unknown, inspectionFailed, connectionDown string
+}
+
+var operatorSummaries = []operatorSummary{
+	{
+		conditionType:    controlplanev1.EtcdClusterHealthyCondition,
+		operators:        []string{workload.OperatorEtcd},
+		healthy:          controlplanev1.EtcdClusterHealthyReason,
+		notHealthy:       controlplanev1.EtcdClusterNotHealthyReason,
+		unknown:          controlplanev1.EtcdClusterHealthUnknownReason,
+		inspectionFailed: controlplanev1.EtcdClusterInspectionFailedReason,
+		connectionDown:   controlplanev1.EtcdClusterConnectionDownReason,
+	},
+	{
+		conditionType:    controlplanev1.ControlPlaneComponentsHealthyCondition,
+		operators:        []string{workload.OperatorAPIServer, workload.OperatorControllerManager, workload.OperatorScheduler},
+		healthy:          controlplanev1.ControlPlaneComponentsHealthyReason,
+		notHealthy:       controlplanev1.ControlPlaneComponentsNotHealthyReason,
+		unknown:          controlplanev1.ControlPlaneComponentsHealthUnknownReason,
+		inspectionFailed: controlplanev1.ControlPlaneComponentsInspectionFailedReason,
+		connectionDown:   controlplanev1.ControlPlaneComponentsConnectionDownReason,
+	},
+}
+
+// condition is nil while there is no connection and the grace period is not over: what was known before stands.
+func (o operatorSummary) condition(s *scope) *metav1.Condition {
+	condition := &metav1.Condition{Type: o.conditionType, Status: metav1.ConditionUnknown}
+	switch {
+	case !s.initialized():
+		condition.Reason, condition.Message = o.inspectionFailed, "Waiting for the control plane to be initialized"
+	case s.connectionDown:
+		condition.Reason, condition.Message = o.connectionDown, lastAnswerMessage(s.lastAnswer)
+	case s.apiProblem != nil:
+		condition.Reason, condition.Message = o.inspectionFailed, "The ClusterOperators cannot be read; the log of the manager says why"
+	case s.operators == nil && conditions.Has(s.controlPlane, o.conditionType):
+		return nil
+	case s.operators == nil:
+		condition.Reason, condition.Message = o.connectionDown, "There is no connection to the cluster yet"
+	default:
+		o.sumUp(condition, s.operators)
+	}
+	return condition
+}
+
+func lastAnswerMessage(last time.Time) string {
+	if last.IsZero() {
+		return "The API of the cluster has not answered since the manager started"
+	}
+	return "Last successful probe at " + last.UTC().Format(time.RFC3339)
+}
+
+// sumUp is True when all operators are available and not degraded, and lists what is wrong otherwise.
+func (o operatorSummary) sumUp(condition *metav1.Condition, operators map[string]workload.Operator) {
+	var wrong, unknown []string
+	for _, name := range o.operators {
+		operator, exists := operators[name]
+		switch {
+		case !exists:
+			unknown = append(unknown, fmt.Sprintf("* ClusterOperator %s does not exist", name))
+		case operator.Available.False():
+			wrong = append(wrong, fmt.Sprintf("* ClusterOperator %s is not available: %s", name, operator.Available.Message))
+		case operator.Degraded.True():
+			wrong = append(wrong, fmt.Sprintf("* ClusterOperator %s is degraded: %s", name, operator.Degraded.Message))
+		case !operator.Available.True():
+			unknown = append(unknown, fmt.Sprintf("* ClusterOperator %s does not say whether it is available: %s", name, operator.Available.Message))
+		case !operator.Degraded.False():
+			unknown = append(unknown, fmt.Sprintf("* ClusterOperator %s does not say whether it is degraded: %s", name, operator.Degraded.Message))
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		condition.Status, condition.Reason = metav1.ConditionFalse, o.notHealthy
+	case len(unknown) > 0:
+		condition.Reason = o.unknown
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, o.healthy
+	}
+	condition.Message = strings.Join(append(wrong, unknown...), "\n")
+}
