@@ -56,7 +56,7 @@ func TestAvailableCondition(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := availableCondition(tt.scope); got.Status != tt.status || got.Reason != tt.reason {
+			if got := availableCondition(tt.scope, decision{}); got.Status != tt.status || got.Reason != tt.reason {
 				t.Errorf("got %s %s %q", got.Status, got.Reason, got.Message)
 			}
 		})
@@ -67,7 +67,7 @@ func TestAvailableConditionOfAnEarlierManager(t *testing.T) {
 	s := scopeOf(true, true)
 	s.connectionKnown = false
 	conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionTrue, Reason: "Available"})
-	if got := availableCondition(s); got != nil {
+	if got := availableCondition(s, decision{}); got != nil {
 		t.Errorf("the condition changed to %+v before the cluster was probed", got)
 	}
 }
