@@ -48,14 +48,13 @@ build: ## Build both managers into bin/.
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/bootstrap ./bootstrap
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/controlplane ./controlplane
 
+release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
+	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))
+
 .PHONY: release
-release: ## Write the files of a release into out/release; VERSION=v0.1.0 is required.
-	@[[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] || { echo "set VERSION, for example: make release VERSION=v0.1.0" >&2; exit 1; }
-	rm -rf out/release && mkdir -p out/release
+release: ## Write a release into out/release: VERSION=v0.1.0 REGISTRY=host/owner BOOTSTRAP_IMAGE=ref CONTROL_PLANE_IMAGE=ref.
 	kustomize=$$($(call tool,kustomize)); \
-	"$$kustomize" build config/bootstrap/default | sed 's|\(image: ghcr.io/capi-openshift/.*\):dev$$|\1:$(VERSION)|' > out/release/bootstrap-components.yaml; \
-	"$$kustomize" build config/controlplane/default | sed 's|\(image: ghcr.io/capi-openshift/.*\):dev$$|\1:$(VERSION)|' > out/release/control-plane-components.yaml
-	cp metadata.yaml out/release/
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/release -version=$(VERSION) -out=out/release -kustomize="$$kustomize" $(release_flags)
 
 ##@ Generate and check
 

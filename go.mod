@@ -3,6 +3,7 @@ module github.com/capi-openshift/agent-providers
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/blang/semver/v4 v4.0.0
 	github.com/coreos/ignition/v2 v2.22.0
 	github.com/go-logr/logr v1.4.4

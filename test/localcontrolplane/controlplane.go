@@ -247,7 +247,8 @@ func (cp *ControlPlane) newProcess(spec processSpec) *Process {
 	return &Process{spec: spec}
 }
 
-// start registers a process, so that Stop ends it, and starts it. One that does not start is forgotten again.
+// start registers a process, so that Stop ends it, and starts it. One that does not start is forgotten again, and so is a stopped one of
+// the same name.
 func (cp *ControlPlane) start(ctx context.Context, process *Process) error {
 	started := time.Now()
 	if err := cp.register(process); err != nil {
@@ -266,9 +267,10 @@ func (cp *ControlPlane) start(ctx context.Context, process *Process) error {
 func (cp *ControlPlane) register(process *Process) error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
-	if slices.ContainsFunc(cp.processes, func(p *Process) bool { return p.Name() == process.Name() }) {
+	if slices.ContainsFunc(cp.processes, func(p *Process) bool { return p.Name() == process.Name() && p.Running() }) {
 		return fmt.Errorf("process %q exists already: use Restart, or choose another name", process.Name())
 	}
+	cp.processes = slices.DeleteFunc(cp.processes, func(p *Process) bool { return p.Name() == process.Name() })
 	cp.processes = append(cp.processes, process)
 	return nil
 }

@@ -71,6 +71,11 @@ func (w *World) ScaleTopology(ctx context.Context, key types.NamespacedName, wor
 	})
 }
 
+// SetTopologyVersion sets the Kubernetes version of a Cluster's topology. Cluster API may refuse it.
+func (w *World) SetTopologyVersion(ctx context.Context, key types.NamespacedName, version string) error {
+	return w.patchTopology(ctx, key, func(topology *clusterv1.Topology) { topology.Version = version })
+}
+
 // SetVariable gives a variable of a Cluster's topology a value.
 func (w *World) SetVariable(ctx context.Context, key types.NamespacedName, name string, value any) error {
 	raw, err := json.Marshal(value)

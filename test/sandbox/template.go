@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 )
 
 // Topology is the shape of a cluster.
@@ -95,7 +93,7 @@ func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
+	return w.Management.Run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
 		"--target-namespace", r.Namespace, "--kubernetes-version", cmp.Or(r.KubernetesVersion, KubernetesVersion),
 		"--control-plane-machine-count", strconv.Itoa(r.ControlPlaneReplicas()),
 		"--worker-machine-count", strconv.Itoa(r.Workers))
@@ -120,39 +118,11 @@ func (w *World) ApplyCluster(ctx context.Context, r ClusterRequest) error {
 
 // Describe returns the output of `clusterctl describe cluster`.
 func (w *World) Describe(ctx context.Context, namespace, name string) (string, error) {
-	out, err := w.Clusterctl(ctx, "describe", "cluster", name, "--namespace", namespace)
+	out, err := w.Management.Run(ctx, "clusterctl", nil, "describe", "cluster", name, "--namespace", namespace)
 	return string(out), err
 }
 
 // Kubectl runs kubectl against the management cluster and returns its output.
 func (w *World) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
-	return w.run(ctx, "kubectl", nil, args...)
-}
-
-// Clusterctl runs clusterctl against the management cluster and returns its output.
-func (w *World) Clusterctl(ctx context.Context, args ...string) ([]byte, error) {
-	return w.run(ctx, "clusterctl", nil, args...)
-}
-
-// run runs kubectl or clusterctl against the management cluster. Their own files stay in the sandbox's folder.
-func (w *World) run(ctx context.Context, tool string, environment []string, args ...string) ([]byte, error) {
-	path, err := w.Management.Tools().Path(ctx, tool)
-	if err != nil {
-		return nil, err
-	}
-	home, err := w.file("")
-	if err != nil {
-		return nil, err
-	}
-	var stdout, stderr strings.Builder
-	command := exec.CommandContext(ctx, path, args...)
-	command.Env = append([]string{
-		"KUBECONFIG=" + w.Management.AdminKubeconfig(), "HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home,
-		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "PATH=" + os.Getenv("PATH"),
-	}, environment...)
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("%s %s failed: %w: %s", tool, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return []byte(stdout.String()), nil
+	return w.Management.Run(ctx, "kubectl", nil, args...)
 }

@@ -42,6 +42,11 @@ var lateCRDs = []localcontrolplane.CRDGroup{
 	localcontrolplane.CRDsMetal3, localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted,
 }
 
+// installedCRDs are those that WorldOptions.Install brings.
+var installedCRDs = []localcontrolplane.CRDGroup{
+	localcontrolplane.CRDsCore, localcontrolplane.CRDsProviders, localcontrolplane.CRDsMetal3,
+}
+
 // WorldOptions are the settings of a World. The zero value is a good one.
 type WorldOptions struct {
 	// Progress gets the lines about processes that are built and started. Default: no output.
@@ -63,6 +68,9 @@ type WorldOptions struct {
 	// Beside is a World whose hosts and installed clusters this one's simulators share, as two management clusters of one data centre do. It
 	// has to outlive this one.
 	Beside *World
+	// Install puts Cluster API core, both providers and Metal3's CRDs into the cluster, as clusterctl does, and starts core; the World then
+	// runs both managers as they are installed. Default: the World installs everything from this repository.
+	Install func(context.Context, *localcontrolplane.ControlPlane) error
 	// Adjust changes how a manager is run, before it is started. Default: nothing.
 	Adjust func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec)
 }
@@ -116,15 +124,18 @@ func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
 	return w, nil
 }
 
+// crds returns those that the World installs before anything runs.
+func (o WorldOptions) crds() []localcontrolplane.CRDGroup {
+	return slices.DeleteFunc(localcontrolplane.AllCRDs(), func(group localcontrolplane.CRDGroup) bool {
+		return o.LateCRDs && slices.Contains(lateCRDs, group) || o.Install != nil && slices.Contains(installedCRDs, group)
+	})
+}
+
 func (w *World) start(ctx context.Context) error {
-	crds := localcontrolplane.AllCRDs()
-	if w.opts.LateCRDs {
-		crds = slices.DeleteFunc(crds, func(group localcontrolplane.CRDGroup) bool { return slices.Contains(lateCRDs, group) })
-	}
-	if err := w.Management.InstallCRDs(ctx, crds...); err != nil {
+	if err := w.Management.InstallCRDs(ctx, w.opts.crds()...); err != nil {
 		return err
 	}
-	if _, err := w.Management.StartCore(ctx); err != nil {
+	if err := w.startCore(ctx); err != nil {
 		return err
 	}
 	scheme, err := newScheme()
@@ -141,6 +152,14 @@ func (w *World) start(ctx context.Context) error {
 		return err
 	}
 	return w.StartManagers(ctx)
+}
+
+func (w *World) startCore(ctx context.Context) error {
+	if w.opts.Install != nil {
+		return w.opts.Install(ctx, w.Management)
+	}
+	_, err := w.Management.StartCore(ctx)
+	return err
 }
 
 // InstallLateCRDs ends what WorldOptions.LateCRDs begins.
@@ -163,7 +182,7 @@ func (w *World) startSimulators(ctx context.Context) error {
 	return nil
 }
 
-// StartManagers builds both managers and starts them.
+// StartManagers builds both managers and starts them, also again when both were stopped.
 func (w *World) StartManagers(ctx context.Context) error {
 	bootstrap, controlPlane := localcontrolplane.BootstrapManager(), localcontrolplane.ControlPlaneManager()
 	bootstrap.Args = leaderElectionArgs
@@ -172,11 +191,15 @@ func (w *World) StartManagers(ctx context.Context) error {
 		w.opts.Adjust(w.Management, &bootstrap)
 		w.opts.Adjust(w.Management, &controlPlane)
 	}
+	start := w.Management.StartManager
+	if w.opts.Install != nil {
+		start = w.Management.RunInstalled
+	}
 	var err error
-	if w.Bootstrap, err = w.Management.StartManager(ctx, bootstrap); err != nil {
+	if w.Bootstrap, err = start(ctx, bootstrap); err != nil {
 		return err
 	}
-	w.ControlPlane, err = w.Management.StartManager(ctx, controlPlane)
+	w.ControlPlane, err = start(ctx, controlPlane)
 	return err
 }
 

@@ -107,7 +107,7 @@ func newStory(ctx context.Context, t *testing.T) *story {
 	t.Helper()
 	s := &story{WithT: NewWithT(t), t: t, request: sandbox.ClusterRequest{
 		Namespace: namespace, Name: name, Topology: sandbox.HA, Workers: 1, Address: apiAddress,
-		Variables: map[string]string{"MACHINE_NETWORK_CIDR": "127.0.0.0/8"},
+		Variables: map[string]string{"OPENSHIFT_MACHINE_NETWORK_CIDR": "127.0.0.0/8"},
 	}}
 	for _, world := range []**sandbox.World{&s.source, &s.target} {
 		w, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{Speed: speed, Progress: os.Stderr, Beside: s.source})
@@ -158,12 +158,12 @@ func (s *story) move(ctx context.Context) {
 	s.source.Watch.OnChange(s.watchDeletion)
 	// A dry run installs clusterctl's own CRD, as `clusterctl init` does.
 	for _, w := range []*sandbox.World{s.source, s.target} {
-		_, err := w.Clusterctl(ctx, "move", "--namespace", namespace, "--dry-run")
+		_, err := w.Management.Run(ctx, "clusterctl", nil, "move", "--namespace", namespace, "--dry-run")
 		s.Expect(err).NotTo(HaveOccurred())
 		s.registerProviders(ctx, w)
 	}
 	began := time.Now()
-	_, err := s.source.Clusterctl(ctx, "move", "--namespace", namespace, "--to-kubeconfig", s.target.Management.AdminKubeconfig())
+	_, err := s.source.Management.Run(ctx, "clusterctl", nil, "move", "--namespace", namespace, "--to-kubeconfig", s.target.Management.AdminKubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
 	s.t.Logf("clusterctl move took %s", time.Since(began).Round(time.Second))
 }
