@@ -57,8 +57,10 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}); err != nil {
 		return err
 	}
-	orphans := &leftovers.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: mgr.GetEventRecorder(name)}
-	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions()); err != nil {
+	orphans := &leftovers.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: o.Namespace, Gate: gate, Recorder: mgr.GetEventRecorder(name),
+	}
+	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
 	return webhook.Setup(mgr)

@@ -87,7 +87,7 @@ func TestContractMove(t *testing.T) {
 		source := installedWorld(t)
 		w := source.moved()
 		w.api.ID, w.api.Last = clusterID, w.now
-		for step := 0; step < 6 && !w.available(); step++ {
+		for range 6 {
 			w.reconcile()
 			w.importService()
 			w.core()
@@ -151,6 +151,10 @@ func TestContractMove(t *testing.T) {
 		cp.Annotations[controlplanev1.InstallAttemptAnnotation] = "2"
 		w.must(w.client.Update(context.Background(), cp))
 		w.must(w.client.Delete(context.Background(), w.kubeconfigSecret()))
+		for range 2 {
+			w.reconcile()
+		}
+		g.Expect(w.machines()).To(HaveLen(1), "Machines of the earlier attempt are replaced, but not workers that took no part")
 		w.run(nil, w.available)
 		g.Expect(w.install().Annotations[controlplanev1.InstallAttemptAnnotation]).To(Equal("2"))
 		g.Expect(w.deployment().Spec.Installed).To(BeFalse())
@@ -166,7 +170,7 @@ func TestContractMove(t *testing.T) {
 			w.core()
 		}
 		g.Expect(w.reason(controlplanev1.InitializedCondition)).To(Equal(controlplanev1.InitializedReason))
-		g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.InstalledCondition)).To(ContainSubstring(assisted.CRDAgentClusterInstalls))
+		g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.AvailableCondition)).To(ContainSubstring(assisted.CRDAgentClusterInstalls))
 		g.Expect(w.deployment()).To(BeNil())
 		w.gate.missing = nil
 		w.reconcile()
@@ -181,7 +185,9 @@ func TestContractMove(t *testing.T) {
 		former.UID = "former"
 		left := plan.Install{ControlPlane: former, Cluster: &clusterv1.Cluster{}}.ImageSet()
 		w.must(w.client.Create(context.Background(), left))
-		w.reconcile()
+		for range 2 { // The first pass sets the condition Paused.
+			w.reconcile()
+		}
 		g.Expect(w.deployment()).NotTo(BeNil())
 		w.must(w.client.Get(context.Background(), client.ObjectKeyFromObject(left), left))
 		g.Expect(left.Labels[controlplanev1.OwnerUIDLabel]).To(BeEquivalentTo("cp"))

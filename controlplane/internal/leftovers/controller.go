@@ -40,6 +40,8 @@ type Reconciler struct {
 	Client client.Client
 	// APIReader confirms without the cache what a deletion depends on.
 	APIReader client.Reader
+	// Namespace is the only one that the manager serves; empty when it serves all.
+	Namespace string
 	// Gate knows which CRDs are served.
 	Gate *manager.Gate
 	// Recorder records events.
@@ -87,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	// The cache first: it answers for every ClusterDeployment of a living control plane, without a request.
 	for _, reader := range []client.Reader{r.Client, r.APIReader} {
-		remains, err := observe(ctx, reader, deployment)
+		remains, err := observe(ctx, reader, r.Namespace, deployment)
 		if err != nil {
 			return ctrl.Result{}, err
 		}

@@ -47,8 +47,8 @@ func (r remains) keep() string {
 // owner is the UID of the control plane that an object was made for; empty when it was made for none.
 func owner(o metav1.Object) string { return o.GetLabels()[controlplanev1.OwnerUIDLabel] }
 
-// observe reads what keep decides on.
-func observe(ctx context.Context, reader client.Reader, deployment *hivev1.ClusterDeployment) (remains, error) {
+// observe reads what keep decides on; Agents in the namespace that the manager serves, all of them when it is empty.
+func observe(ctx context.Context, reader client.Reader, namespace string, deployment *hivev1.ClusterDeployment) (remains, error) {
 	found := remains{deployment: deployment}
 	key := client.ObjectKeyFromObject(deployment)
 	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
@@ -72,7 +72,7 @@ func observe(ctx context.Context, reader client.Reader, deployment *hivev1.Clust
 		found.cluster = cluster
 	}
 	agents := &assisted.AgentList{}
-	if err := reader.List(ctx, agents); err != nil { // An Agent of any namespace can be bound to it.
+	if err := reader.List(ctx, agents, client.InNamespace(namespace)); err != nil { // An Agent of any namespace can be bound to it.
 		return found, fmt.Errorf("list Agents: %w", err)
 	}
 	for i := range agents.Items {
