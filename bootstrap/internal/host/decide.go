@@ -15,6 +15,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // maxChecks bounds how many failing checks a message names.
@@ -214,7 +215,12 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 }
 
 func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+	name := hostname(s)
+	problems := validation.HostnameProblems(name)
 	switch {
+	case len(problems) > 0:
+		return fact.Waiting(bootstrapv1.HostnameInvalidReason, "%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete Machine %s",
+			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name)
 	case gate == assisted.GateClosed:
 		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
 	case !agent.MayBeBound():
@@ -224,7 +230,7 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 	d.bind = &binding{
 		agent:    agent,
 		role:     role,
-		hostname: hostname(s),
+		hostname: name,
 		labels:   nodeLabels(s),
 		cluster:  assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
 	}

@@ -88,6 +88,10 @@ func TestDecide(t *testing.T) {
 		{name: "named after the host", change: func(s *scope) { s.config.Spec.NodeRegistration.Name = bootstrapv1.NodeNameBareMetalHost },
 			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind.hostname).To(Equal("host-0")) }},
+		{name: "named after a host whose name is no hostname", change: func(s *scope) {
+			s.config.Spec.NodeRegistration.Name, s.host.Name = bootstrapv1.NodeNameBareMetalHost, "localhost.localdomain"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.HostnameInvalidReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
 		{name: "no worker while none is required", change: worker, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
 		{name: "day 1 is closed", change: func(s *scope) { s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-9"} },

@@ -38,18 +38,11 @@ func (w *world) moved() *world {
 		}
 		target.must(target.client.Create(ctx, &m))
 	}
-	secret := w.kubeconfigSecret()
+	secret := w.kubeconfig()
 	secret.UID, secret.ResourceVersion = "", ""
 	secret.OwnerReferences = []metav1.OwnerReference{plan.ControllerReference(cp)}
 	target.must(target.client.Create(ctx, secret))
 	return target
-}
-
-func (w *world) kubeconfigSecret() *corev1.Secret {
-	w.t.Helper()
-	secret := &corev1.Secret{}
-	w.must(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: clusterName + "-kubeconfig"}, secret))
-	return secret
 }
 
 func (w *world) deployment() *hivev1.ClusterDeployment {
@@ -86,14 +79,14 @@ func TestContractMove(t *testing.T) {
 		g := NewWithT(t)
 		source := installedWorld(t)
 		w := source.moved()
-		w.api.ID, w.api.Last = clusterID, w.now
+		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 		for range 6 {
 			w.reconcile()
 			w.importService()
 			w.core()
 		}
 		checkAvailable(t, w, 3)
-		g.Expect(w.kubeconfigSecret().Data).To(Equal(source.kubeconfigSecret().Data), "the only credential is kept")
+		g.Expect(w.kubeconfig().Data).To(Equal(source.kubeconfig().Data), "the only credential is kept")
 		deployment, install := w.deployment(), w.install()
 		g.Expect(deployment.Spec.Installed && deployment.Spec.PreserveOnDelete).To(BeTrue())
 		g.Expect(deployment.Spec.ClusterMetadata).To(Equal(&hivev1.ClusterMetadata{
@@ -103,7 +96,7 @@ func TestContractMove(t *testing.T) {
 		g.Expect(install.Spec.HoldInstallation).To(BeTrue())
 		shared := &corev1.Secret{}
 		g.Expect(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "cp-admin-kubeconfig"}, shared)).To(Succeed())
-		g.Expect(shared.Data[assisted.KubeconfigKey]).To(Equal(w.kubeconfigSecret().Data["value"]), "assisted-service reads another key")
+		g.Expect(shared.Data[assisted.KubeconfigKey]).To(Equal(w.kubeconfig().Data["value"]), "assisted-service reads another key")
 		g.Expect(*w.controlPlane().Status.Install.ProgressPercentage).To(BeEquivalentTo(100))
 		g.Expect(w.machines()).To(HaveLen(len(source.machines())))
 
@@ -132,7 +125,7 @@ func TestContractMove(t *testing.T) {
 		w.api.ID = "another"
 		expectWaiting(controlplanev1.ClusterMismatchReason)
 		w.api.ID = ""
-		w.must(w.client.Delete(context.Background(), w.kubeconfigSecret()))
+		w.must(w.client.Delete(context.Background(), w.kubeconfig()))
 		expectWaiting(controlplanev1.ImportingReason)
 		cp := w.controlPlane()
 		cp.Annotations[controlplanev1.InstalledClusterAnnotation] = "broken"
@@ -150,7 +143,7 @@ func TestContractMove(t *testing.T) {
 		cp := w.controlPlane()
 		cp.Annotations[controlplanev1.InstallAttemptAnnotation] = "2"
 		w.must(w.client.Update(context.Background(), cp))
-		w.must(w.client.Delete(context.Background(), w.kubeconfigSecret()))
+		w.must(w.client.Delete(context.Background(), w.kubeconfig()))
 		for range 2 {
 			w.reconcile()
 		}
@@ -164,7 +157,7 @@ func TestContractMove(t *testing.T) {
 		g := NewWithT(t)
 		w := installedWorld(t).moved()
 		w.gate.missing = []string{assisted.CRDAgentClusterInstalls}
-		w.api.ID, w.api.Last = clusterID, w.now
+		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 		for range 3 {
 			w.reconcile()
 			w.core()
@@ -180,7 +173,7 @@ func TestContractMove(t *testing.T) {
 	t.Run("CTL-46 what a former life of the control plane left behind does not stand in the way", func(t *testing.T) {
 		g := NewWithT(t)
 		w := installedWorld(t).moved()
-		w.api.ID, w.api.Last = clusterID, w.now
+		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 		former := w.controlPlane()
 		former.UID = "former"
 		left := plan.Install{ControlPlane: former, Cluster: &clusterv1.Cluster{}}.ImageSet()

@@ -76,6 +76,8 @@ type world struct {
 	unbootable map[string]bool
 	// failAt makes the installation fail at a stage; 0 is never.
 	failAt int
+	// refuse makes the API server refuse to create an object; nil is never.
+	refuse func(client.Object) error
 }
 
 func newWorld(t *testing.T, replicas int32, workers int) *world {
@@ -107,6 +109,11 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 
 // create gives objects a UID as an API server does.
 func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+	if w.refuse != nil {
+		if err := w.refuse(o); err != nil {
+			return err
+		}
+	}
 	if o.GetUID() == "" {
 		w.uids++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", w.uids)))
@@ -363,8 +370,20 @@ func (w *world) core() {
 // workload lets the installed cluster answer once the installation is complete.
 func (w *world) workload() {
 	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
-		w.api.ID, w.api.Last = clusterID, w.now
+		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 	}
+}
+
+// healthyOperators is what the operators of a control plane say that is well.
+func healthyOperators() map[string]workload.Operator {
+	operators := map[string]workload.Operator{}
+	for _, name := range workload.OperatorNames() {
+		operators[name] = workload.Operator{
+			Available: workload.OperatorCondition{Status: "True"}, Progressing: workload.OperatorCondition{Status: "False"},
+			Degraded: workload.OperatorCondition{Status: "False"},
+		}
+	}
+	return operators
 }
 
 // summary is one line of the story.
