@@ -51,8 +51,9 @@ func TestContractFlags(t *testing.T) {
 			o, fs := flagsOf(own)
 			g.Expect(fs.Parse([]string{"--namespace=here"})).To(Succeed(), name)
 			g.Expect(o.Namespace).To(Equal("here"))
-			g.Expect(cacheOptions(*o, Config{}, nil).DefaultNamespaces).To(HaveLen(1))
-			g.Expect(cacheOptions(*o, Config{}, nil).DefaultNamespaces).To(HaveKey("here"))
+			namespaces := cacheOptions(*o, Config{Name: name}, nil).DefaultNamespaces
+			g.Expect(namespaces).To(HaveLen(1))
+			g.Expect(namespaces).To(HaveKey("here"))
 		}
 	})
 }

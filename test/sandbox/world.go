@@ -65,6 +65,9 @@ type WorldOptions struct {
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs
 	// them and starts the simulators. Until then Watch and the simulators are nil.
 	LateCRDs bool
+	// Beside is a World whose hosts and installed clusters this one's simulators share, as two management clusters of one data centre do. It
+	// has to outlive this one.
+	Beside *World
 	// Install puts Cluster API core, both providers and Metal3's CRDs into the cluster, as clusterctl does, and starts core; the World then
 	// runs both managers as they are installed. Default: the World installs everything from this repository.
 	Install func(context.Context, *localcontrolplane.ControlPlane) error
@@ -100,6 +103,8 @@ type World struct {
 	Metal3   *simmetal3.Simulator
 	Assisted *assisted.Simulator
 	Workload *workload.Manager
+	// Metal is the data centre, which is shared with WorldOptions.Beside.
+	Metal *assisted.Metal
 
 	opts       WorldOptions
 	simulators *simulators
@@ -173,7 +178,7 @@ func (w *World) startSimulators(ctx context.Context) error {
 	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
 		return err
 	}
-	w.Metal3, w.Assisted, w.Workload = w.simulators.metal3, w.simulators.assisted, w.simulators.workload
+	w.Metal3, w.Assisted, w.Workload, w.Metal = w.simulators.metal3, w.simulators.assisted, w.simulators.workload, w.simulators.metal
 	return nil
 }
 
