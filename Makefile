@@ -22,7 +22,7 @@ integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e 
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
-	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md docs/reference/flags.md
 
 ##@ General
 
@@ -48,14 +48,13 @@ build: ## Build both managers into bin/.
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/bootstrap ./bootstrap
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/controlplane ./controlplane
 
+release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
+	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))
+
 .PHONY: release
-release: ## Write the files of a release into out/release; VERSION=v0.1.0 is required.
-	@[[ "$(VERSION)" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]] || { echo "set VERSION, for example: make release VERSION=v0.1.0" >&2; exit 1; }
-	rm -rf out/release && mkdir -p out/release
+release: ## Write a release into out/release: VERSION=v0.1.0 REGISTRY=host/owner BOOTSTRAP_IMAGE=ref CONTROL_PLANE_IMAGE=ref.
 	kustomize=$$($(call tool,kustomize)); \
-	"$$kustomize" build config/bootstrap/default | sed 's|\(image: ghcr.io/capi-openshift/.*\):dev$$|\1:$(VERSION)|' > out/release/bootstrap-components.yaml; \
-	"$$kustomize" build config/controlplane/default | sed 's|\(image: ghcr.io/capi-openshift/.*\):dev$$|\1:$(VERSION)|' > out/release/control-plane-components.yaml
-	cp metadata.yaml out/release/
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/release -version=$(VERSION) -out=out/release -kustomize="$$kustomize" $(release_flags)
 
 ##@ Generate and check
 
@@ -70,6 +69,7 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 	done
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
@@ -122,5 +122,5 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 	$(if $(RETRY),-retry=$(RETRY))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n TEMPLATE=file.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno TEMPLATE=flavor|file WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

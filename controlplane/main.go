@@ -7,45 +7,25 @@ import (
 	"context"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"github.com/spf13/pflag"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
-	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 const name = "openshift-assisted-control-plane-manager"
 
 func main() {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		assisted.AddToScheme, configv1.Install, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
 	manager.Main(manager.Config{
 		Name:             name,
 		LeaderElectionID: "openshift-assisted-control-plane",
-		Scheme:           scheme,
+		Kinds:            runtime.SchemeBuilder{controlplanev1.AddToScheme, configv1.Install},
 		Cache:            controlplane.CacheRules(),
-	}, addFlags, setup)
-}
-
-func addFlags(o *manager.Options, fs *pflag.FlagSet) {
-	o.AddClusterCacheFlags(fs)
-	fs.IntVar(&o.Concurrency, "openshiftassistedcontrolplane-concurrency", 10, "Number of OpenshiftAssistedControlPlanes to process simultaneously.")
+	}, (*manager.Options).AddControlPlaneFlags, setup)
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
@@ -72,7 +52,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,
 	}
 	if err := reconciler.SetupWithManager(ctx, mgr, controlplane.Watches{
-		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(),
+		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(o.ControlPlaneConcurrency),
 	}); err != nil {
 		return err
 	}

@@ -5,30 +5,36 @@ package manager
 import (
 	"context"
 	"crypto/tls"
-	"flag"
+	"errors"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cliflag "k8s.io/component-base/cli/flag"
+	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/remote"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/flags"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // cacheSyncTimeout leaves large management clusters time to fill the caches at start.
@@ -44,13 +50,28 @@ type Config struct {
 	Name string
 	// LeaderElectionID is the name of its Lease.
 	LeaderElectionID string
-	// Scheme holds every kind that it handles.
-	Scheme *runtime.Scheme
+	// Kinds adds the kinds that it handles to its scheme, besides those that both handle.
+	Kinds runtime.SchemeBuilder
 	// Cache are the cache rules of single kinds. Rules for CustomResourceDefinitions are added.
 	Cache map[client.Object]cache.ByObject
 }
 
-// Main parses the flags and runs a manager until a signal comes: what both main packages do. setup adds the controllers and webhooks.
+// kinds are what both managers handle: Kubernetes' own and those of Cluster API core, of the Assisted Installer and of the bootstrap provider.
+var kinds = runtime.SchemeBuilder{
+	clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, assisted.AddToScheme, bootstrapv1.AddToScheme,
+}
+
+// scheme holds every kind that the manager handles.
+func (cfg Config) scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(kinds.AddToScheme(scheme), cfg.Kinds.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("build the scheme of %s: %w", cfg.Name, err)
+	}
+	return scheme, nil
+}
+
+// Main parses the flags and runs a manager until a signal comes: what both main packages do. addFlags adds the flags that only this manager
+// has, setup its controllers and webhooks.
 func Main(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context.Context, ctrl.Manager, Options) error) {
 	if err := run(cfg, addFlags, setup); err != nil {
 		klog.Background().Error(err, "Manager stopped", "manager", cfg.Name)
@@ -63,15 +84,15 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	o.AddFlags(pflag.CommandLine)
 	addFlags(&o, pflag.CommandLine)
 	pflag.CommandLine.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	pflag.CommandLine.AddGoFlagSet(flag.CommandLine)
-	if err := pflag.CommandLine.Set("v", "2"); err != nil {
-		return fmt.Errorf("set the default log level: %w", err)
-	}
 	pflag.Parse()
-	if err := o.Validate(); err != nil {
+	if err := errors.Join(o.Validate(), logsv1.ValidateAndApply(o.Logs, o.Features)); err != nil {
 		return fmt.Errorf("flags: %w", err)
 	}
 	ctrl.SetLogger(klog.Background())
+	cliflag.PrintFlags(pflag.CommandLine)
+	if o.ContentionProfiling {
+		goruntime.SetBlockProfileRate(1)
+	}
 
 	ctx := ctrl.SetupSignalHandler()
 	mgr, err := New(o, cfg)
@@ -90,6 +111,10 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flags: %w", err)
 	}
+	scheme, err := cfg.scheme()
+	if err != nil {
+		return nil, err
+	}
 	restConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the management cluster: %w", err)
@@ -98,7 +123,7 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 	restConfig.UserAgent = remote.DefaultClusterAPIUserAgent(cfg.Name)
 	restConfig.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
 
-	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, cfg, tlsOptions, *metrics))
+	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, cfg, scheme, tlsOptions, *metrics))
 	if err != nil {
 		return nil, fmt.Errorf("create manager %s: %w", cfg.Name, err)
 	}
@@ -112,9 +137,9 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-func managerOptions(o Options, cfg Config, tlsOptions []func(*tls.Config), metrics metricsserver.Options) ctrl.Options {
+func managerOptions(o Options, cfg Config, scheme *runtime.Scheme, tlsOptions []func(*tls.Config), metrics metricsserver.Options) ctrl.Options {
 	return ctrl.Options{
-		Scheme:                     cfg.Scheme,
+		Scheme:                     scheme,
 		Controller:                 config.Controller{CacheSyncTimeout: cacheSyncTimeout},
 		LeaderElection:             o.LeaderElect,
 		LeaderElectionID:           cfg.LeaderElectionID,
@@ -126,7 +151,7 @@ func managerOptions(o Options, cfg Config, tlsOptions []func(*tls.Config), metri
 		HealthProbeBindAddress:     o.HealthAddress,
 		PprofBindAddress:           o.ProfilerAddress,
 		Metrics:                    metrics,
-		Cache:                      CacheOptions(o, cfg),
+		Cache:                      cacheOptions(o, cfg, scheme),
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor:   []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
 			Unstructured: true,
@@ -142,8 +167,7 @@ func managerOptions(o Options, cfg Config, tlsOptions []func(*tls.Config), metri
 	}
 }
 
-// CacheOptions are the cache rules of a manager. Tests use them too, so that they see what production sees.
-func CacheOptions(o Options, cfg Config) cache.Options {
+func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&apiextensionsv1.CustomResourceDefinition{}: {Transform: stripSchemas},
 	}
@@ -154,7 +178,7 @@ func CacheOptions(o Options, cfg Config) cache.Options {
 		SyncPeriod:       &o.SyncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject:         byObject,
-		NewInformer:      capicontrollerutil.NewInformerFunc(cfg.Scheme, cfg.Name),
+		NewInformer:      capicontrollerutil.NewInformerFunc(scheme, cfg.Name),
 	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
@@ -173,9 +197,4 @@ func stripSchemas(in any) (any, error) {
 		}
 	}
 	return in, nil
-}
-
-// ControllerOptions are the options of every controller.
-func (o Options) ControllerOptions() controller.Options {
-	return controller.Options{MaxConcurrentReconciles: o.Concurrency}
 }

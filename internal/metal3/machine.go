@@ -24,6 +24,9 @@ const (
 	// NodeUIDLabel, on a Node, is the UID of its BareMetalHost, by which Metal3 finds the Node (METAL3 M3-34).
 	NodeUIDLabel = "metal3.io/uuid"
 
+	// CRDMachines is the CRD of Metal3Machine.
+	CRDMachines = "metal3machines." + InfrastructureGroup
+
 	// CRDBareMetalHosts is the CRD of BareMetalHost.
 	CRDBareMetalHosts = "baremetalhosts.metal3.io"
 

@@ -33,6 +33,7 @@ func testAccepted(t *testing.T, cl client.Client) {
 		{name: "proxy without scheme https", base: config, path: "spec.proxy.httpsProxy", value: "http://proxy.example.com"},
 		{name: "IPv6 NTP source", base: config, path: "spec.additionalNTPSources", value: `["2001:db8::1"]`},
 		{name: "all defaults", base: configTemplate, path: "spec.template.spec", value: "{}"},
+		{name: "left to a ClusterClass's patches", base: controlPlaneTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "image by digest", base: controlPlane, path: "spec.release.image", value: "quay.io/ocp/release@sha256:" + strings.Repeat("a", 64)},
 		{name: "release by name", base: controlPlane, path: "spec.release", value: "{imageSetRef: {name: ocp-4.20}}"},
 		{name: "default release", base: controlPlane, path: "spec.release"},

@@ -90,10 +90,12 @@ var badCreates = []change{
 	{"network type", controlPlane, "spec.install.networking.networkType", "OpenShiftSDN", "spec.install.networking.networkType", `supported values: "OVNKubernetes"`},
 	{"SSH key", controlPlane, "spec.install.sshAuthorizedKey", "AAAAC3Nz", "spec.install.sshAuthorizedKey", "authorized_keys form"},
 	{"no pull secret", controlPlane, "spec.install.pullSecretRef", "", "spec.install.pullSecretRef", "Required value"},
+	{"no install", controlPlane, "spec.install", "", "spec.install", "Required value"},
 	{"negative wait", controlPlane, "spec.install.workerWaitTimeoutSeconds", "-1", "spec.install.workerWaitTimeoutSeconds", "greater than or equal to 0"},
 	{"wait of days", controlPlane, "spec.install.workerWaitTimeoutSeconds", "90000", "spec.install.workerWaitTimeoutSeconds", "less than or equal to 86400"},
 
-	{"no install", controlPlaneTemplate, "spec.template.spec.install", "", "spec.template.spec.install", "Required value"},
+	{"no spec", controlPlaneTemplate, "spec.template.spec", "", "spec.template.spec", "Required value"},
+	{"empty install", controlPlaneTemplate, "spec.template.spec.install", "{}", "spec.template.spec.install", "at least 1 properties"},
 	{"release with v", controlPlaneTemplate, "spec.template.spec.distributionVersion", "v4.20.4", "spec.template.spec.distributionVersion", "without a leading v"},
 	{"old release", controlPlaneTemplate, "spec.template.spec.distributionVersion", "4.16.9", "spec.template.spec.distributionVersion", "4.17 or newer"},
 	{"replicas", controlPlaneTemplate, "spec.template.spec.replicas", "3", "spec.template.spec.replicas", "unknown field"},

@@ -38,7 +38,7 @@ var _ = Describe("managers that are older than the CRDs they need (CTL-20)", fun
 	It("are ready, say what they wait for, and work when the CRDs appear, without a restart", func(ctx SpecContext) {
 		late, err := sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed, LateCRDs: true})
 		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(late.Stop)
+		DeferCleanup(end, late)
 		managers := []*localcontrolplane.Manager{late.Bootstrap, late.ControlPlane}
 		pids := map[string]int{}
 		for _, manager := range managers {

@@ -19,7 +19,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
+	"github.com/capi-openshift/agent-providers/test/security"
 )
 
 const (
@@ -48,7 +50,27 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 var _ = AfterSuite(func() {
 	if world != nil {
-		Expect(world.Stop()).To(Succeed())
+		end(world)
+	}
+})
+
+// permissions is what the managers of all worlds may do, and what they did.
+var permissions = security.Record{}
+
+// end stops a world, and records what its managers did.
+func end(w *sandbox.World) {
+	GinkgoHelper()
+	for _, manager := range []*localcontrolplane.Manager{w.Bootstrap, w.ControlPlane} {
+		Expect(permissions.Add(context.Background(), w.Client, w.Management.AuditLog(), manager.Name(), manager.User)).To(Succeed())
+	}
+	Expect(w.Stop()).To(Succeed())
+}
+
+// A verb that a manager lacks shows when it is needed, one that it has for nothing only when all is done.
+var _ = ReportAfterSuite("the managers' roles hold what the managers use, and nothing else (BOOT-7)", func(report Report) {
+	Expect(permissions.Missing()).To(BeEmpty())
+	if report.SuiteSucceeded && report.PreRunStats.SpecsThatWillRun == report.PreRunStats.TotalSpecs {
+		Expect(permissions.Excess()).To(BeEmpty())
 	}
 })
 

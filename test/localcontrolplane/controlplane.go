@@ -21,11 +21,17 @@ const (
 	controllerManagerName = "kube-controller-manager"
 )
 
-// auditPolicy records who wrote which object with what result, and no reads and no contents: enough to count writes.
+// auditedGroup marks the managers under test in the audit policy; no role is bound to it.
+const auditedGroup = "localcontrolplane:managers"
+
+// auditPolicy records who wrote which object with what result, what the managers under test read, and no contents: enough to count writes and
+// to compare the managers' roles with what they do.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: Metadata
+  userGroups: ["` + auditedGroup + `"]
 - level: None
   verbs: [get, list, watch]
 - level: Metadata
@@ -199,7 +205,8 @@ func (cp *ControlPlane) Admin() *rest.Config { return cp.api.Config() }
 func (cp *ControlPlane) AdminKubeconfig() string { return cp.admin }
 
 // AuditLog returns the path of the apiserver's audit log: one JSON event (audit.k8s.io/v1, level Metadata) a line for
-// every request that is not a read, written when the request has been answered.
+// every request that is not a read, and for every read of a manager of StartManager, written when the request has been
+// answered.
 func (cp *ControlPlane) AuditLog() string { return filepath.Join(cp.dir, "logs", "audit.log") }
 
 // Process returns a process by name: etcd, kube-apiserver, kube-controller-manager, capi-core, kube-apiserver-<name> of
@@ -240,7 +247,8 @@ func (cp *ControlPlane) newProcess(spec processSpec) *Process {
 	return &Process{spec: spec}
 }
 
-// start registers a process, so that Stop ends it, and starts it. One that does not start is forgotten again.
+// start registers a process, so that Stop ends it, and starts it. One that does not start is forgotten again, and so is a stopped one of
+// the same name.
 func (cp *ControlPlane) start(ctx context.Context, process *Process) error {
 	started := time.Now()
 	if err := cp.register(process); err != nil {
@@ -259,9 +267,10 @@ func (cp *ControlPlane) start(ctx context.Context, process *Process) error {
 func (cp *ControlPlane) register(process *Process) error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
-	if slices.ContainsFunc(cp.processes, func(p *Process) bool { return p.Name() == process.Name() }) {
+	if slices.ContainsFunc(cp.processes, func(p *Process) bool { return p.Name() == process.Name() && p.Running() }) {
 		return fmt.Errorf("process %q exists already: use Restart, or choose another name", process.Name())
 	}
+	cp.processes = slices.DeleteFunc(cp.processes, func(p *Process) bool { return p.Name() == process.Name() })
 	cp.processes = append(cp.processes, process)
 	return nil
 }

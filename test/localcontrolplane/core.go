@@ -25,18 +25,23 @@ func (cp *ControlPlane) StartCore(ctx context.Context) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cp.runManager(ctx, managerRun{
-		spec: spec, objects: objects, namespace: coreNamespace, serviceAccount: "capi-manager", groups: []string{adminGroup},
-	})
+	return cp.installAndRun(ctx, coreRun(spec), objects)
+}
+
+func coreRun(spec ManagerSpec) managerRun {
+	return managerRun{spec: spec, namespace: coreNamespace, serviceAccount: "capi-manager", groups: []string{adminGroup}}
 }
 
 // coreManager describes core: our own main package, for the reasons it gives, with upstream's manifests.
 func (cp *ControlPlane) coreManager(ctx context.Context) (ManagerSpec, error) {
-	dir, err := moduleDir(ctx, cp.tools.root, coreModule)
+	dir, err := cp.tools.ModuleDir(ctx, coreModule)
 	if err != nil {
 		return ManagerSpec{}, err
 	}
 	return ManagerSpec{
-		Name: coreName, Package: "./test/localcontrolplane/capicore", Kustomize: filepath.Join(dir, "core", "config", "default"),
+		Name: coreName, Provider: "cluster-api", Package: "./test/localcontrolplane/capicore", Kustomize: coreKustomize(dir),
 	}, nil
 }
+
+// coreKustomize returns the folder that core's release is made from.
+func coreKustomize(module string) string { return filepath.Join(module, "core", "config", "default") }

@@ -146,13 +146,18 @@ func (cp *ControlPlane) crds(ctx context.Context, group CRDGroup) ([]*apiextensi
 	case CRDsCertManager:
 		return certManagerCRDs(), nil
 	}
+	return cp.tools.generatedCRDs(ctx, group)
+}
+
+// generatedCRDs returns the CRDs of a group that is made from Go types.
+func (t *Tools) generatedCRDs(ctx context.Context, group CRDGroup) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	packages, ok := generatedCRDs[group]
 	if !ok {
 		return nil, fmt.Errorf("unknown CRD group %q: known are %v", group, AllCRDs())
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, pkg := range packages {
-		crds, err := cp.tools.generateCRDs(ctx, pkg)
+		crds, err := t.generateCRDs(ctx, pkg)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +182,7 @@ func (cp *ControlPlane) shippedCRDs(ctx context.Context, managers ...ManagerSpec
 		if err != nil {
 			return nil, err
 		}
-		endpoint.rewireCRDs(crds)
+		endpoint.rewireCRDs(crds, everyService)
 		all = append(all, crds...)
 	}
 	return all, nil

@@ -34,6 +34,8 @@ type ManagerSpec struct {
 	// Kustomize is the folder to render, absolute or relative to the repository's root. It must hold one Deployment with
 	// a container called manager.
 	Kustomize string
+	// Provider is the value of the label cluster.x-k8s.io/provider of its release's objects. Required by RunInstalled.
+	Provider string
 	// Variables replace clusterctl's ${VARIABLE} expressions in the rendered objects. Default: what the expressions say.
 	Variables map[string]string
 	// Args are further flags in the form --name=value; they replace the Deployment's flags of the same name.
@@ -44,12 +46,16 @@ type ManagerSpec struct {
 
 // BootstrapManager returns the spec of this project's bootstrap provider.
 func BootstrapManager() ManagerSpec {
-	return ManagerSpec{Name: "bootstrap", Package: "./bootstrap", Kustomize: "config/bootstrap/default"}
+	return ManagerSpec{
+		Name: "bootstrap", Package: "./bootstrap", Kustomize: "config/bootstrap/default", Provider: "bootstrap-openshift-assisted",
+	}
 }
 
 // ControlPlaneManager returns the spec of this project's control plane provider.
 func ControlPlaneManager() ManagerSpec {
-	return ManagerSpec{Name: "controlplane", Package: "./controlplane", Kustomize: "config/controlplane/default"}
+	return ManagerSpec{
+		Name: "controlplane", Package: "./controlplane", Kustomize: "config/controlplane/default", Provider: "control-plane-openshift-assisted",
+	}
 }
 
 // Manager is a running manager.
@@ -76,52 +82,72 @@ func (cp *ControlPlane) StartManager(ctx context.Context, spec ManagerSpec) (*Ma
 	if err != nil {
 		return nil, err
 	}
-	deployment, err := findDeployment(objects)
+	deployment, err := managerDeployment(objects)
 	if err != nil {
 		return nil, fmt.Errorf("cannot run %s from %s: %w", spec.Name, spec.Kustomize, err)
 	}
-	diagnosticsPort, err := freePort()
+	run, err := deploymentRun(spec, deployment)
 	if err != nil {
 		return nil, err
 	}
-	diagnostics := address(localhost, diagnosticsPort)
-	pod := deployment.Spec.Template.Spec
-	container, namespace := pod.Containers[0], deployment.Namespace
-	own := []string{"--diagnostics-address=" + diagnostics, "--webhook-host=" + localhost, "--leader-elect=true"}
-	manager, err := cp.runManager(ctx, managerRun{
-		spec: spec, objects: objects, namespace: namespace, serviceAccount: pod.ServiceAccountName,
-		groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace},
-		args:   overrideFlags(container.Args, append(own, spec.Args...)),
-		env:    environment(container.Env, namespace, spec.Name),
-	})
-	if err != nil {
-		return nil, err
-	}
-	manager.DiagnosticsURL = "https://" + diagnostics
-	return manager, nil
+	return cp.installAndRun(ctx, run, objects)
 }
 
 // managerRun is what our managers and Cluster API core do not have in common.
 type managerRun struct {
 	spec           ManagerSpec
-	objects        []unstructured.Unstructured // its rendered release
 	namespace      string
 	serviceAccount string
 	groups         []string // of its client certificate
 	args           []string
 	env            []string
+	diagnostics    string // address; empty when the manager serves none
 }
 
-func (cp *ControlPlane) runManager(ctx context.Context, run managerRun) (*Manager, error) {
-	binary, err := cp.binary(ctx, run.spec)
+// deploymentRun returns how the manager of a Deployment runs here.
+func deploymentRun(spec ManagerSpec, deployment *appsv1.Deployment) (managerRun, error) {
+	port, err := freePort()
 	if err != nil {
-		return nil, err
+		return managerRun{}, err
 	}
+	diagnostics := address(localhost, port)
+	pod := deployment.Spec.Template.Spec
+	container, namespace := pod.Containers[0], deployment.Namespace
+	own := []string{"--diagnostics-address=" + diagnostics, "--webhook-host=" + localhost, "--leader-elect=true"}
+	return managerRun{
+		spec: spec, namespace: namespace, serviceAccount: pod.ServiceAccountName,
+		groups:      []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, auditedGroup},
+		args:        overrideFlags(container.Args, append(own, spec.Args...)),
+		env:         environment(container.Env, namespace, spec.Name),
+		diagnostics: diagnostics,
+	}, nil
+}
+
+// installAndRun installs a manager's release, but for its CRDs, and runs it.
+func (cp *ControlPlane) installAndRun(ctx context.Context, run managerRun, objects []unstructured.Unstructured) (*Manager, error) {
 	endpoint, err := cp.webhookEndpoint(run.spec.Name)
 	if err != nil {
 		return nil, err
 	}
-	webhooks, err := endpoint.admission(run.objects)
+	webhooks, err := endpoint.admission(objects, everyService)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := cp.newManager(ctx, run, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	// The webhooks come before the process that serves them, as in a release: they are in force when it is ready, with no
+	// moment in which a ready manager's webhooks are not called.
+	if err := apply(ctx, cp.Admin(), append(ofKind(objects, installedKinds...), webhooks...)); err != nil {
+		return nil, err
+	}
+	return manager, cp.start(ctx, manager.Process)
+}
+
+// newManager builds a manager and gives it credentials and addresses; it is not started.
+func (cp *ControlPlane) newManager(ctx context.Context, run managerRun, endpoint *webhookEndpoint) (*Manager, error) {
+	binary, err := cp.binary(ctx, run.spec)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +164,6 @@ func (cp *ControlPlane) runManager(ctx context.Context, run managerRun) (*Manage
 	if err != nil {
 		return nil, err
 	}
-	// The webhooks come before the process that serves them, as in a release: they are in force when it is ready, with no
-	// moment in which a ready manager's webhooks are not called.
-	if err := apply(ctx, cp.Admin(), append(ofKind(run.objects, installedKinds...), webhooks...)); err != nil {
-		return nil, err
-	}
 	health := address(localhost, healthPort)
 	process := cp.newProcess(processSpec{
 		name: run.spec.Name, path: binary, env: run.env,
@@ -152,9 +173,13 @@ func (cp *ControlPlane) runManager(ctx context.Context, run managerRun) (*Manage
 		}),
 		ready: httpReady(&http.Client{Timeout: healthRequestTimeout}, "http://"+health+"/readyz"),
 	})
-	return &Manager{
+	manager := &Manager{
 		Process: process, Namespace: run.namespace, User: user, HealthURL: "http://" + health, WebhookURL: *endpoint.url(nil),
-	}, cp.start(ctx, process)
+	}
+	if run.diagnostics != "" {
+		manager.DiagnosticsURL = "https://" + run.diagnostics
+	}
+	return manager, nil
 }
 
 func (cp *ControlPlane) binary(ctx context.Context, spec ManagerSpec) (string, error) {
@@ -165,8 +190,8 @@ func (cp *ControlPlane) binary(ctx context.Context, spec ManagerSpec) (string, e
 	return path, cp.tools.Build(ctx, spec.Package, path)
 }
 
-// findDeployment returns the one Deployment among objects, reduced to the container that is the manager.
-func findDeployment(objects []unstructured.Unstructured) (*appsv1.Deployment, error) {
+// managerDeployment returns the one Deployment among objects, reduced to the container that is the manager.
+func managerDeployment(objects []unstructured.Unstructured) (*appsv1.Deployment, error) {
 	found := ofKind(objects, "Deployment")
 	if len(found) != 1 {
 		return nil, fmt.Errorf("it has %d Deployments, want one", len(found))

@@ -24,15 +24,11 @@ const fieldOwner = "localcontrolplane"
 // render returns the objects of a kustomize folder, with clusterctl's ${VARIABLE:=default} expressions replaced as
 // clusterctl does it: by the given variables, else by their defaults.
 func (cp *ControlPlane) render(ctx context.Context, folder string, variables map[string]string) ([]unstructured.Unstructured, error) {
-	kustomize, err := cp.tools.Path(ctx, "kustomize")
+	out, err := cp.tools.kustomize(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	out, err := command(ctx, cp.tools.root, kustomize, "build", folder)
-	if err != nil {
-		return nil, err
-	}
-	data, err := yamlprocessor.NewSimpleProcessor().Process([]byte(out), func(name string) (string, error) {
+	data, err := yamlprocessor.NewSimpleProcessor().Process(out, func(name string) (string, error) {
 		value, ok := variables[name]
 		if !ok {
 			return "", fmt.Errorf("variable %s has no value: set it in ManagerSpec.Variables", name)
@@ -47,6 +43,16 @@ func (cp *ControlPlane) render(ctx context.Context, folder string, variables map
 		return nil, fmt.Errorf("cannot read what kustomize made of %s: %w", folder, err)
 	}
 	return objects, nil
+}
+
+// kustomize returns a kustomize folder as one file; a relative path is below the repository's root.
+func (t *Tools) kustomize(ctx context.Context, folder string) ([]byte, error) {
+	kustomize, err := t.Path(ctx, "kustomize")
+	if err != nil {
+		return nil, err
+	}
+	out, err := command(ctx, t.root, kustomize, "build", folder)
+	return []byte(out), err
 }
 
 // readFolder returns the objects of all *.yaml files of a folder, in the order of the file names.

@@ -34,13 +34,13 @@ func RepositoryRoot() (string, error) {
 	}
 }
 
-// moduleDir returns the folder of a required module's source in the module cache, as seen from the root module.
-func moduleDir(ctx context.Context, root, module string) (string, error) {
+// ModuleDir returns the folder of a required module's source in the module cache, such as that of sigs.k8s.io/cluster-api.
+func (t *Tools) ModuleDir(ctx context.Context, module string) (string, error) {
 	// Without the download, Dir is empty on a machine that never built this module.
-	if _, err := goCommand(ctx, root, "mod", "download", module); err != nil {
+	if _, err := goCommand(ctx, t.root, "mod", "download", module); err != nil {
 		return "", err
 	}
-	return goCommand(ctx, root, "list", "-m", "-f", "{{.Dir}}", module)
+	return goCommand(ctx, t.root, "list", "-m", "-f", "{{.Dir}}", module)
 }
 
 // goCommand runs the go command in dir and returns its trimmed standard output. Its standard error is part of the error.

@@ -51,24 +51,36 @@ func (w *webhookEndpoint) url(servicePath *string) *string {
 	return &url
 }
 
-// rewireCRDs points the conversion webhooks of crds to this endpoint.
-func (w *webhookEndpoint) rewireCRDs(crds []*apiextensionsv1.CustomResourceDefinition) {
+// services says which Services lead to an endpoint.
+type services func(namespace, name string) bool
+
+func everyService(string, string) bool { return true }
+
+// rewireCRDs points the conversion webhooks of crds that are behind the given services to this endpoint, and returns the CRDs that have one.
+func (w *webhookEndpoint) rewireCRDs(crds []*apiextensionsv1.CustomResourceDefinition, behind services) []*apiextensionsv1.CustomResourceDefinition {
+	var rewired []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range crds {
 		conversion := crd.Spec.Conversion
 		if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig.Service == nil {
 			continue
 		}
+		if service := conversion.Webhook.ClientConfig.Service; !behind(service.Namespace, service.Name) {
+			continue
+		}
 		conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{
 			URL: w.url(conversion.Webhook.ClientConfig.Service.Path), CABundle: w.ca,
 		}
+		rewired = append(rewired, crd)
 	}
+	return rewired
 }
 
-// admission returns the admission webhook configurations among objects, pointed to this endpoint.
-func (w *webhookEndpoint) admission(objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+// admission returns the admission webhook configurations among objects. Those of their webhooks that are behind the given services point
+// to this endpoint.
+func (w *webhookEndpoint) admission(objects []unstructured.Unstructured, behind services) ([]unstructured.Unstructured, error) {
 	var rewired []unstructured.Unstructured
 	for _, object := range ofKind(objects, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration") {
-		typed, err := w.rewireAdmission(object)
+		typed, err := w.rewireAdmission(object, behind)
 		if err != nil {
 			return nil, err
 		}
@@ -81,14 +93,14 @@ func (w *webhookEndpoint) admission(objects []unstructured.Unstructured) ([]unst
 	return rewired, nil
 }
 
-func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured) (any, error) {
+func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behind services) (any, error) {
 	if object.GetKind() == "MutatingWebhookConfiguration" {
 		typed := &admissionregistrationv1.MutatingWebhookConfiguration{}
 		if err := fromUnstructured(object, typed); err != nil {
 			return nil, err
 		}
 		for i := range typed.Webhooks {
-			w.rewireClient(&typed.Webhooks[i].ClientConfig)
+			w.rewireClient(&typed.Webhooks[i].ClientConfig, behind)
 		}
 		return typed, nil
 	}
@@ -97,13 +109,13 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured) (any
 		return nil, err
 	}
 	for i := range typed.Webhooks {
-		w.rewireClient(&typed.Webhooks[i].ClientConfig)
+		w.rewireClient(&typed.Webhooks[i].ClientConfig, behind)
 	}
 	return typed, nil
 }
 
-func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig) {
-	if config.Service == nil {
+func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig, behind services) {
+	if config.Service == nil || !behind(config.Service.Namespace, config.Service.Name) {
 		return
 	}
 	*config = admissionregistrationv1.WebhookClientConfig{URL: w.url(config.Service.Path), CABundle: w.ca}

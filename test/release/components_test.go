@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release checks the files of a release as clusterctl reads them.
 package release
 
 import (
@@ -110,20 +109,21 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// TestContractLabel checks that core can follow references to every kind (CONTRACT BOOT-5, CP-3).
-func TestContractLabel(t *testing.T) {
-	forEachProvider(t, func(t *testing.T, p provider) {
-		g := NewWithT(t)
-		crds := ofKind(installed(t, p, "").Objs(), "CustomResourceDefinition")
-		g.Expect(crds).To(HaveLen(2))
-		for _, crd := range crds {
-			g.Expect(crd.GetLabels()).NotTo(HaveKey("cluster.x-k8s.io/v1beta1"))
-			label := crd.GetLabels()["cluster.x-k8s.io/v1beta2"]
-			g.Expect(label).NotTo(BeEmpty())
-			for _, contractVersion := range strings.Split(label, "_") {
-				g.Expect(servedVersions(t, crd)).To(ContainElement(contractVersion))
+func TestContractLabels(t *testing.T) {
+	t.Run("BOOT-5 CP-3 every CRD names its served versions for this contract and for no older one", func(t *testing.T) {
+		forEachProvider(t, func(t *testing.T, p provider) {
+			g := NewWithT(t)
+			crds := ofKind(installed(t, p, "").Objs(), "CustomResourceDefinition")
+			g.Expect(crds).To(HaveLen(2))
+			for _, crd := range crds {
+				g.Expect(crd.GetLabels()).NotTo(HaveKey("cluster.x-k8s.io/v1beta1"))
+				label := crd.GetLabels()["cluster.x-k8s.io/v1beta2"]
+				g.Expect(label).NotTo(BeEmpty())
+				for _, contractVersion := range strings.Split(label, "_") {
+					g.Expect(servedVersions(t, crd)).To(ContainElement(contractVersion))
+				}
 			}
-		}
+		})
 	})
 }
 

@@ -34,7 +34,7 @@ func only[T any](t *testing.T, objects []unstructured.Unstructured, kind string)
 	return typed
 }
 
-// TestDeployment checks what clusterctl and a restricted namespace need of the pod (CONTRACT CTL-14, QUAL-8).
+// TestDeployment checks what clusterctl and the Cluster API operator need of the pod (CONTRACT CTL-14, OP-5, QUAL-8); TestHardening has the rest.
 func TestDeployment(t *testing.T) {
 	forEachProvider(t, func(t *testing.T, p provider) {
 		g := NewWithT(t)
@@ -42,20 +42,12 @@ func TestDeployment(t *testing.T) {
 		pod := only[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec
 		g.Expect(pod.Containers).To(HaveLen(1))
 		g.Expect(pod.ServiceAccountName).To(Equal(only[corev1.ServiceAccount](t, objects, "ServiceAccount").Name))
-		g.Expect(pod.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
-		g.Expect(pod.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
 		container := pod.Containers[0]
 		g.Expect(container.Name).To(Equal("manager"))
 		g.Expect(container.Args).To(ContainElements("--leader-elect=true", "--diagnostics-address=:8443", "--insecure-diagnostics=false"))
-		g.Expect(container.SecurityContext.AllowPrivilegeEscalation).To(HaveValue(BeFalse()))
-		g.Expect(container.SecurityContext.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()))
-		g.Expect(container.SecurityContext.RunAsUser).To(HaveValue(BeEquivalentTo(65532)))
-		g.Expect(container.SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 		g.Expect(container.TerminationMessagePolicy).To(Equal(corev1.TerminationMessageFallbackToLogsOnError))
 		g.Expect(container.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz"))
 		g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
-		namespace := only[corev1.Namespace](t, objects, "Namespace")
-		g.Expect(namespace.Labels).To(HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted"))
 	})
 }
 

@@ -24,6 +24,9 @@ const maxAuditLine = 16 << 20
 // authorization of scrapes.
 var housekeeping = []string{"leases", "tokenreviews", "subjectaccessreviews"}
 
+// reads are the verbs that change nothing.
+var reads = []string{"get", "list", "watch"}
+
 // Write is one kind of write of one user in an audit log, and how often it happened. A refused one counts too.
 type Write struct {
 	Verb, Resource string
@@ -35,7 +38,8 @@ type Write struct {
 func Writes(auditLog, user string) ([]Write, error) {
 	counts := map[Write]int{}
 	err := ReadAudit(auditLog, func(event *auditv1.Event) {
-		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(housekeeping, event.ObjectRef.Resource) {
+		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(reads, event.Verb) ||
+			slices.Contains(housekeeping, event.ObjectRef.Resource) {
 			return
 		}
 		resource := event.ObjectRef.Resource
@@ -58,7 +62,7 @@ func Writes(auditLog, user string) ([]Write, error) {
 	return out, nil
 }
 
-// ReadAudit calls visit for every complete event of the log, which may still be written to.
+// ReadAudit calls visit for every complete event of an audit log, which may still be written to.
 func ReadAudit(path string, visit func(*auditv1.Event)) (err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -72,7 +72,7 @@ func (w *World) ClusterAvailable(key types.NamespacedName) Check {
 
 // Running checks that a Cluster is Available and has this many Machines, all Ready and with a Node.
 func (w *World) Running(key types.NamespacedName, machines int) Check {
-	return all(w.ClusterAvailable(key), w.MachinesReady(key, machines))
+	return All(w.ClusterAvailable(key), w.MachinesReady(key, machines))
 }
 
 // Gone checks that a Cluster does not exist any more.
@@ -86,8 +86,8 @@ func (w *World) Gone(key types.NamespacedName) Check {
 	}
 }
 
-// all joins checks.
-func all(checks ...Check) Check {
+// All is a check that everything is there that the given checks look for.
+func All(checks ...Check) Check {
 	return func(ctx context.Context) (string, error) {
 		var missing []string
 		for _, check := range checks {
@@ -182,6 +182,24 @@ func (w *World) configsSettled(cluster types.NamespacedName, count int) Check {
 			})))
 		}
 		return strings.Join(slices.DeleteFunc(wrong, func(s string) bool { return s == "" }), "\n"), nil
+	}
+}
+
+// workersUse checks that the config of every worker of a Cluster has an NTP source.
+func (w *World) workersUse(cluster types.NamespacedName, ntpSource string) Check {
+	return func(ctx context.Context) (string, error) {
+		list := &bootstrapv1.OpenshiftAssistedConfigList{}
+		if err := w.Client.List(ctx, list, ofCluster(cluster)...); err != nil {
+			return "", fmt.Errorf("cannot list the configs of Cluster %s: %w", cluster, err)
+		}
+		for i := range list.Items {
+			config := &list.Items[i]
+			_, controlPlane := config.Labels[clusterv1.MachineControlPlaneLabel]
+			if !controlPlane && !slices.Contains(config.Spec.AdditionalNTPSources, ntpSource) {
+				return fmt.Sprintf("OpenshiftAssistedConfig %s has no NTP source %s", config.Name, ntpSource), nil
+			}
+		}
+		return "", nil
 	}
 }
 

@@ -40,7 +40,7 @@ func recoveringFaults() []Fault {
 		{Name: "agent-disappears", NeedsPeers: true, Summary: "an Agent is deleted by somebody else before the installation", Inject: loseAgent},
 		{
 			Name: "worker-never-boots", Summary: "a worker boots only after the installation, and joins as day 2", NeedsWorker: true,
-			Variables: map[string]string{"WORKER_WAIT_TIMEOUT_SECONDS": "5"}, Inject: delayWorker, Verify: verifyLateWorker,
+			Variables: map[string]string{"OPENSHIFT_WORKER_WAIT_TIMEOUT_SECONDS": "5"}, Inject: delayWorker, Verify: verifyLateWorker,
 		},
 		{
 			Name: "stray-agent", Summary: "hosts that nobody asked for register before and during the installation",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -21,11 +22,18 @@ const (
 	// PullSecretName is the Secret of CreateInputs that the templates use by default.
 	PullSecretName = "pull-secret"
 
-	// machineNetwork holds the addresses of hosts and clusters. It is on loopback, because an installed cluster's API does
-	// listen on its address and an API address has to be in the network of the hosts; those of hosts are names only.
-	machineNetwork = "127.10.0.0/16"
-	hostAddresses  = "127.10.255."
-	firstHostByte  = 10
+	// machineNetwork and machineNetwork6 hold the addresses of hosts and clusters. They are on loopback, because an installed
+	// cluster's API does listen on its address and an API address has to be in the network of the hosts; those of hosts are
+	// names only.
+	machineNetwork  = "127.0.0.0/8"
+	machineNetwork6 = "::/64"
+	hostAddresses   = "127.10.255.%d"
+	hostAddresses6  = "::ff:%x"
+	hostPrefix      = 8
+	firstHostByte   = 10
+	// ipFamilyLabel marks a host that has an IPv6 address and no other.
+	ipFamilyLabel = "sandbox.example.com/ip-family"
+	ipFamily6     = "IPv6"
 	// maxHosts keeps addresses within one byte.
 	maxHosts = 200
 
@@ -37,6 +45,26 @@ const (
 // CreateInputs makes what the user brings: the namespace, the pull secret, and BareMetalHosts host-0 … host-<hosts-1>
 // with their BMC Secrets. It returns when all of them are available.
 func (w *World) CreateInputs(ctx context.Context, namespace string, hosts int) error {
+	return w.createInputs(ctx, namespace, hosts, nil)
+}
+
+// CreateInputsFor makes what the user brings for a cluster: CreateInputs, with hosts of the IP family of the cluster's
+// address, and what only clusters of its template need.
+func (w *World) CreateInputsFor(ctx context.Context, r ClusterRequest, hosts int) error {
+	var labels map[string]string
+	if address, err := netip.ParseAddr(r.Address); err == nil && address.Is6() {
+		labels = map[string]string{ipFamilyLabel: ipFamily6}
+	}
+	if err := w.createInputs(ctx, r.Namespace, hosts, labels); err != nil {
+		return err
+	}
+	if prepare := flavors[r.Template].prepare; prepare != nil {
+		return prepare(ctx, w, r, hosts)
+	}
+	return nil
+}
+
+func (w *World) createInputs(ctx context.Context, namespace string, hosts int, labels map[string]string) error {
 	if hosts > maxHosts {
 		return fmt.Errorf("%d hosts are too many, at most %d", hosts, maxHosts)
 	}
@@ -49,7 +77,7 @@ func (w *World) CreateInputs(ctx context.Context, namespace string, hosts int) e
 		},
 	}
 	for i := range hosts {
-		objects = append(objects, newHost(namespace, i)...)
+		objects = append(objects, newHost(namespace, i, labels)...)
 	}
 	for _, object := range objects {
 		if err := w.Client.Create(ctx, object); err != nil {
@@ -59,7 +87,7 @@ func (w *World) CreateInputs(ctx context.Context, namespace string, hosts int) e
 	return w.Watch.Await(ctx, hostsTimeout, "the BareMetalHosts to become available", w.HostsAvailable(namespace, hosts))
 }
 
-func newHost(namespace string, i int) []client.Object {
+func newHost(namespace string, i int, labels map[string]string) []client.Object {
 	name := fmt.Sprintf(hostName, i)
 	return []client.Object{
 		&corev1.Secret{
@@ -67,7 +95,7 @@ func newHost(namespace string, i int) []client.Object {
 			StringData: map[string]string{"username": "admin", "password": "admin"},
 		},
 		&bmov1alpha1.BareMetalHost{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 			Spec: bmov1alpha1.BareMetalHostSpec{
 				BootMACAddress: bootMAC(namespace, i),
 				BMC: bmov1alpha1.BMCDetails{
@@ -94,12 +122,28 @@ func (o WorldOptions) inspected(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.Ha
 	hardware.SystemVendor.SerialNumber = "SN-" + host.Namespace + "-" + host.Name
 	var index int
 	if _, err := fmt.Sscanf(host.Name, hostName, &index); err == nil {
-		hardware.NIC[0].IP = fmt.Sprintf("%s%d", hostAddresses, firstHostByte+index)
+		hardware.NIC[0].IP = hostAddress(index, host.Labels[ipFamilyLabel] == ipFamily6)
 	}
 	if o.Inspect != nil {
 		o.Inspect(host, hardware)
 	}
 	return hardware
+}
+
+// hostAddress is the IP address of a host.
+func hostAddress(index int, six bool) string {
+	if six {
+		return fmt.Sprintf(hostAddresses6, firstHostByte+index)
+	}
+	return fmt.Sprintf(hostAddresses, firstHostByte+index)
+}
+
+// machineNetworkOf is the network of the hosts of a cluster whose API has this address.
+func machineNetworkOf(address netip.Addr) string {
+	if address.Is6() {
+		return machineNetwork6
+	}
+	return machineNetwork
 }
 
 // HostsAvailable checks that the namespace has this many BareMetalHosts and that all are available, consumed by nobody

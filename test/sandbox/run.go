@@ -15,7 +15,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -32,15 +31,19 @@ const (
 	settleTimeout  = time.Minute
 	deleteTimeout  = 2 * time.Minute
 	reportTimeout  = 2 * time.Minute
+	// changedNTPSource is the value that a run gives a variable of the ClusterClass, and configOutdated what control-plane
+	// Machines say of it.
+	changedNTPSource = "ntp.sandbox.example.com"
+	configOutdated   = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec"
 	// describeTimeout bounds the last look at a cluster, after a step has failed or was interrupted.
 	describeTimeout = 20 * time.Second
 )
 
 // Options are the settings of a Run.
 type Options struct {
-	// Topology of the cluster. Default: HA.
+	// Topology of the cluster. Default: the template's, else HA.
 	Topology Topology
-	// Workers is the number of worker Machines. Default: two for HA, none otherwise.
+	// Workers is the number of worker Machines. Default: the template's, else two for HA and none otherwise.
 	Workers *int
 	// Hold leaves everything running after the cluster was verified, until ctx ends, instead of deleting the cluster.
 	Hold bool
@@ -49,9 +52,10 @@ type Options struct {
 	Retry bool
 	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
 	Speed float64
-	// Template is the path of another template than the topology's.
+	// Template is another template than the topology's: one of Flavors, or a path.
 	Template string
-	// Address is the loopback address of the cluster's API. Default: 127.10.1.5. Runs at the same time need different ones.
+	// Address is the loopback address of the cluster's API. Default: 127.10.1.5, and ::1 for template ipv6. Runs at the same
+	// time need different ones.
 	Address string
 	// Out is the folder that gets the timeline and the kubeconfigs. It is made when missing.
 	Out string
@@ -100,9 +104,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 }
 
 func newRun(opts Options) (*run, error) {
-	if opts.Topology == "" {
-		opts.Topology = HA
-	}
+	flavor := flavors[opts.Template]
+	opts.Topology = cmp.Or(opts.Topology, TopologyOf(opts.Template))
 	if opts.Speed <= 0 {
 		opts.Speed = 1
 	}
@@ -111,7 +114,8 @@ func newRun(opts Options) (*run, error) {
 	r.narrator = newNarrator(opts.Output, r.timeline)
 	r.request = ClusterRequest{
 		Namespace: runNamespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
-		Workers: ptr.Deref(opts.Workers, shapes[opts.Topology].workers), Address: cmp.Or(opts.Address, runAddress),
+		Workers: ptr.Deref(opts.Workers, cmp.Or(flavor.workers, shapes[opts.Topology].workers)),
+		Address: cmp.Or(opts.Address, flavor.address, runAddress),
 	}
 	if err := r.request.validate(); err != nil {
 		return nil, err
@@ -168,6 +172,9 @@ func (r *run) steps() []step {
 	if r.scales() {
 		steps = append(steps, step{"add a worker", r.scaleUp})
 	}
+	if r.request.Managed() && r.fault == nil {
+		steps = append(steps, step{"change a variable", r.changeVariable})
+	}
 	steps = append(steps, step{"report", r.report})
 	if r.opts.Hold {
 		return append(steps, step{"hold", r.hold})
@@ -194,7 +201,7 @@ func (r *run) startWorld(ctx context.Context) error {
 		return err
 	}
 	r.world.Watch.OnChange(r.narrator.observe)
-	return r.world.CreateInputs(ctx, runNamespace, r.hosts)
+	return r.world.CreateInputsFor(ctx, r.request, r.hosts)
 }
 
 func (r *run) takeSnapshot(ctx context.Context) error {
@@ -208,6 +215,11 @@ func (r *run) apply(ctx context.Context) error {
 		r.scene = &FaultScene{World: r.world, Cluster: r.cluster, Speed: r.opts.Speed, ctx: ctx, printf: r.narrator.printf}
 		r.fault.Inject(r.scene)
 	}
+	if r.request.Managed() {
+		if err := r.world.ApplyClass(ctx, runNamespace); err != nil {
+			return err
+		}
+	}
 	return r.world.ApplyCluster(ctx, r.request)
 }
 
@@ -218,27 +230,30 @@ func (r *run) install(ctx context.Context) error {
 // verify checks everything about the cluster that a user may rely on.
 func (r *run) verify(ctx context.Context) error {
 	machines := r.request.Machines()
-	settled := all(
+	settled := All(
 		r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines),
 	)
 	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
 		return err
 	}
+	agents, err := r.verifyHosts(ctx)
+	if err != nil || r.opts.Topology != SNO {
+		return err
+	}
+	return r.verifyWorkersDayTwo(ctx, agents)
+}
+
+// verifyHosts checks which host is which Machine and which Node, and returns the Agents' names by Machine.
+func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	agents, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	kubeconfig := r.outFile("kubeconfig-" + runCluster)
 	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.world.VerifyNodes(ctx, r.cluster, kubeconfig); err != nil {
-		return err
-	}
-	if r.opts.Topology != SNO {
-		return nil
-	}
-	return r.verifyWorkersDayTwo(ctx, agents)
+	return agents, r.world.VerifyNodes(ctx, r.cluster, kubeconfig)
 }
 
 // verifyWorkersDayTwo checks that all workers of a single-node cluster joined after its installation.
@@ -256,24 +271,14 @@ func (r *run) verifyWorkersDayTwo(ctx context.Context, agents map[string]string)
 	return errors.Join(errs...)
 }
 
-// scaleUp adds a worker to the MachineDeployment and checks that it joins as day 2.
+// scaleUp adds a worker and checks that it joins as day 2.
 func (r *run) scaleUp(ctx context.Context) error {
 	before, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {
 		return err
 	}
-	list := &clusterv1.MachineDeploymentList{}
-	if err := r.world.Client.List(ctx, list, ofCluster(r.cluster)...); err != nil {
-		return fmt.Errorf("cannot list the MachineDeployments: %w", err)
-	}
-	if len(list.Items) != 1 {
-		return fmt.Errorf("the cluster has %d MachineDeployments, want one", len(list.Items))
-	}
-	deployment := &list.Items[0]
-	patch := client.MergeFrom(deployment.DeepCopy())
-	deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1)
-	if err := r.world.Client.Patch(ctx, deployment, patch); err != nil {
-		return fmt.Errorf("cannot scale MachineDeployment %s: %w", deployment.Name, err)
+	if err := r.world.AddWorker(ctx, r.cluster); err != nil {
+		return err
 	}
 	r.request.Workers++
 	if err := r.install(ctx); err != nil {
@@ -286,6 +291,11 @@ func (r *run) scaleUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return r.verifyJoined(ctx, before, after)
+}
+
+// verifyJoined checks that every Machine that was not there before has joined as day 2. Both maps have Agents by Machine.
+func (r *run) verifyJoined(ctx context.Context, before, after map[string]string) error {
 	for machine, agent := range after {
 		if before[machine] != "" {
 			continue
@@ -298,6 +308,35 @@ func (r *run) scaleUp(ctx context.Context) error {
 	return nil
 }
 
+// changeVariable changes what the discovery of every host depends on, and checks what docs/guides/clusterclass.md says of
+// it: workers are replaced one after the other, control-plane Machines stay and say that they are outdated.
+func (r *run) changeVariable(ctx context.Context) error {
+	before, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	machines, err := r.world.MachineUIDs(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	if err := r.world.SetVariable(ctx, r.cluster, "additionalNTPSources", []string{changedNTPSource}); err != nil {
+		return err
+	}
+	count := r.request.Machines()
+	replaced := All(
+		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, configOutdated),
+		r.world.Running(r.cluster, count), r.world.configsSettled(r.cluster, count), r.world.workersUse(r.cluster, changedNTPSource),
+	)
+	if err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the workers to be replaced", replaced); err != nil {
+		return err
+	}
+	after, err := r.verifyHosts(ctx)
+	if err != nil {
+		return err
+	}
+	return r.verifyJoined(ctx, before, after)
+}
+
 func (r *run) delete(ctx context.Context) error {
 	r.timeline.enterPhase("")
 	cluster := &clusterv1.Cluster{}
@@ -305,8 +344,14 @@ func (r *run) delete(ctx context.Context) error {
 	if err := r.world.Client.Delete(ctx, cluster); err != nil {
 		return fmt.Errorf("cannot delete Cluster %s: %w", r.cluster, err)
 	}
-	gone := all(r.world.Gone(r.cluster), r.world.HostsAvailable(runNamespace, r.hosts))
-	return r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone)
+	gone := All(r.world.Gone(r.cluster), r.world.HostsAvailable(runNamespace, r.hosts))
+	if err := r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone); err != nil {
+		return err
+	}
+	if !r.request.Managed() {
+		return nil
+	}
+	return r.world.DeleteClass(ctx, runNamespace)
 }
 
 // compare waits until the garbage collector has caught up, and fails with what is left.

@@ -77,7 +77,7 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 	speed := opts.speed()
 	s.workload = workload.New(workload.Local(cp), workload.Options{
 		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
-		KubeletVersion: KubernetesVersion, Version: OpenShiftVersion,
+		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion,
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})
 	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: opts.inspected}); err != nil {

@@ -3,17 +3,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
-
-	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
 // Topology is the shape of a cluster.
@@ -50,13 +45,15 @@ type ClusterRequest struct {
 	Namespace, Name string
 	// Topology decides the template and the number of control-plane hosts.
 	Topology Topology
-	// Template is the path of another template, absolute or relative to the repository's root. Default: the topology's.
+	// Template is another template than the topology's: one of Flavors, or a path, absolute or relative to the repository's root.
 	Template string
 	// Workers is the number of worker Machines; always 0 for Compact.
 	Workers int
-	// Address is the loopback address of the cluster's API in 127.10.0.0/16, such as 127.10.1.5. Every cluster needs its own
-	// and the one after it, which is that of its ingress.
+	// Address is the loopback address of the cluster's API, such as 127.10.1.5. Every cluster needs its own and the one after
+	// it, which is that of its ingress. There is only one of IPv6, ::1.
 	Address string
+	// KubernetesVersion is the version that the user asks for. Default: the constant of that name.
+	KubernetesVersion string
 	// Variables are further variables of the template.
 	Variables map[string]string
 }
@@ -88,30 +85,16 @@ func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	path := r.Template
-	if path == "" {
-		path = shapes[r.Topology].template
-	}
-	if !filepath.IsAbs(path) {
-		root, err := localcontrolplane.RepositoryRoot()
-		if err != nil {
-			return nil, err
-		}
-		path = filepath.Join(root, path)
-	}
-	address, err := netip.ParseAddr(r.Address)
+	path, err := r.templateFile()
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s needs the address of its API: %w", r.Name, err)
+		return nil, err
 	}
-	variables := []string{
-		"API_VIP=" + r.Address, "INGRESS_VIP=" + address.Next().String(), "API_ENDPOINT_HOST=" + r.Address,
-		"MACHINE_NETWORK_CIDR=" + machineNetwork, "BASE_DOMAIN=sandbox.example.com", "OPENSHIFT_VERSION=" + OpenShiftVersion, "PULL_SECRET_NAME=" + PullSecretName,
+	variables, err := w.variables(r)
+	if err != nil {
+		return nil, err
 	}
-	for name, value := range r.Variables {
-		variables = append(variables, name+"="+value)
-	}
-	return w.run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
-		"--target-namespace", r.Namespace, "--kubernetes-version", KubernetesVersion,
+	return w.Management.Run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
+		"--target-namespace", r.Namespace, "--kubernetes-version", cmp.Or(r.KubernetesVersion, KubernetesVersion),
 		"--control-plane-machine-count", strconv.Itoa(r.ControlPlaneReplicas()),
 		"--worker-machine-count", strconv.Itoa(r.Workers))
 }
@@ -135,34 +118,11 @@ func (w *World) ApplyCluster(ctx context.Context, r ClusterRequest) error {
 
 // Describe returns the output of `clusterctl describe cluster`.
 func (w *World) Describe(ctx context.Context, namespace, name string) (string, error) {
-	out, err := w.run(ctx, "clusterctl", nil, "describe", "cluster", name, "--namespace", namespace)
+	out, err := w.Management.Run(ctx, "clusterctl", nil, "describe", "cluster", name, "--namespace", namespace)
 	return string(out), err
 }
 
 // Kubectl runs kubectl against the management cluster and returns its output.
 func (w *World) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
-	return w.run(ctx, "kubectl", nil, args...)
-}
-
-// run runs kubectl or clusterctl against the management cluster. Their own files stay in the sandbox's folder.
-func (w *World) run(ctx context.Context, tool string, environment []string, args ...string) ([]byte, error) {
-	path, err := w.Management.Tools().Path(ctx, tool)
-	if err != nil {
-		return nil, err
-	}
-	home, err := w.file("")
-	if err != nil {
-		return nil, err
-	}
-	var stdout, stderr strings.Builder
-	command := exec.CommandContext(ctx, path, args...)
-	command.Env = append([]string{
-		"KUBECONFIG=" + w.Management.AdminKubeconfig(), "HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home,
-		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "PATH=" + os.Getenv("PATH"),
-	}, environment...)
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("%s %s failed: %w: %s", tool, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return []byte(stdout.String()), nil
+	return w.Management.Run(ctx, "kubectl", nil, args...)
 }

@@ -167,7 +167,7 @@ func (w *World) WriteKubeconfig(ctx context.Context, cluster types.NamespacedNam
 // VerifyNodes reads the Nodes of an installed cluster with kubectl and the published kubeconfig, and checks that every
 // Machine has a Ready one with the right provider ID, and that there are no others.
 func (w *World) VerifyNodes(ctx context.Context, cluster types.NamespacedName, kubeconfig string) error {
-	out, err := w.run(ctx, "kubectl", nil, "--kubeconfig", kubeconfig, "get", "nodes", "-o", "json")
+	out, err := w.Management.Run(ctx, "kubectl", nil, "--kubeconfig", kubeconfig, "get", "nodes", "-o", "json")
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	// KubernetesVersion is what the simulated kubelets report: the templates' KUBERNETES_VERSION.
+	// KubernetesVersion is what the simulated kubelets report by default: the templates' KUBERNETES_VERSION.
 	KubernetesVersion = "v1.33.4"
 	// OpenShiftVersion is the release that is installed: the templates' OPENSHIFT_VERSION.
 	OpenShiftVersion = "4.20.0"
@@ -41,6 +42,11 @@ var lateCRDs = []localcontrolplane.CRDGroup{
 	localcontrolplane.CRDsMetal3, localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted,
 }
 
+// installedCRDs are those that WorldOptions.Install brings.
+var installedCRDs = []localcontrolplane.CRDGroup{
+	localcontrolplane.CRDsCore, localcontrolplane.CRDsProviders, localcontrolplane.CRDsMetal3,
+}
+
 // WorldOptions are the settings of a World. The zero value is a good one.
 type WorldOptions struct {
 	// Progress gets the lines about processes that are built and started. Default: no output.
@@ -52,11 +58,16 @@ type WorldOptions struct {
 	KeepDir bool
 	// Inspect changes what the inspection of a BareMetalHost finds.
 	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
+	// KubeletVersion is what the Nodes of the cluster with this ClusterDeployment report. Default: KubernetesVersion.
+	KubeletVersion func(cluster types.NamespacedName) string
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs
 	// them and starts the simulators. Until then Watch and the simulators are nil.
 	LateCRDs bool
+	// Install puts Cluster API core, both providers and Metal3's CRDs into the cluster, as clusterctl does, and starts core; the World then
+	// runs both managers as they are installed. Default: the World installs everything from this repository.
+	Install func(context.Context, *localcontrolplane.ControlPlane) error
 	// Adjust changes how a manager is run, before it is started. Default: nothing.
 	Adjust func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec)
 }
@@ -108,15 +119,18 @@ func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
 	return w, nil
 }
 
+// crds returns those that the World installs before anything runs.
+func (o WorldOptions) crds() []localcontrolplane.CRDGroup {
+	return slices.DeleteFunc(localcontrolplane.AllCRDs(), func(group localcontrolplane.CRDGroup) bool {
+		return o.LateCRDs && slices.Contains(lateCRDs, group) || o.Install != nil && slices.Contains(installedCRDs, group)
+	})
+}
+
 func (w *World) start(ctx context.Context) error {
-	crds := localcontrolplane.AllCRDs()
-	if w.opts.LateCRDs {
-		crds = slices.DeleteFunc(crds, func(group localcontrolplane.CRDGroup) bool { return slices.Contains(lateCRDs, group) })
-	}
-	if err := w.Management.InstallCRDs(ctx, crds...); err != nil {
+	if err := w.Management.InstallCRDs(ctx, w.opts.crds()...); err != nil {
 		return err
 	}
-	if _, err := w.Management.StartCore(ctx); err != nil {
+	if err := w.startCore(ctx); err != nil {
 		return err
 	}
 	scheme, err := newScheme()
@@ -133,6 +147,14 @@ func (w *World) start(ctx context.Context) error {
 		return err
 	}
 	return w.StartManagers(ctx)
+}
+
+func (w *World) startCore(ctx context.Context) error {
+	if w.opts.Install != nil {
+		return w.opts.Install(ctx, w.Management)
+	}
+	_, err := w.Management.StartCore(ctx)
+	return err
 }
 
 // InstallLateCRDs ends what WorldOptions.LateCRDs begins.
@@ -155,7 +177,7 @@ func (w *World) startSimulators(ctx context.Context) error {
 	return nil
 }
 
-// StartManagers builds both managers and starts them.
+// StartManagers builds both managers and starts them, also again when both were stopped.
 func (w *World) StartManagers(ctx context.Context) error {
 	bootstrap, controlPlane := localcontrolplane.BootstrapManager(), localcontrolplane.ControlPlaneManager()
 	bootstrap.Args = leaderElectionArgs
@@ -164,11 +186,15 @@ func (w *World) StartManagers(ctx context.Context) error {
 		w.opts.Adjust(w.Management, &bootstrap)
 		w.opts.Adjust(w.Management, &controlPlane)
 	}
+	start := w.Management.StartManager
+	if w.opts.Install != nil {
+		start = w.Management.RunInstalled
+	}
 	var err error
-	if w.Bootstrap, err = w.Management.StartManager(ctx, bootstrap); err != nil {
+	if w.Bootstrap, err = start(ctx, bootstrap); err != nil {
 		return err
 	}
-	w.ControlPlane, err = w.Management.StartManager(ctx, controlPlane)
+	w.ControlPlane, err = start(ctx, controlPlane)
 	return err
 }
 

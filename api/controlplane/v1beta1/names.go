@@ -71,7 +71,7 @@ const (
 	// (CONTRACT CP-39).
 	MixedOwnershipReason = "MixedOwnership"
 
-	// WaitingForCRDsReason: kinds of assisted-service or hive are not served by the API server yet; the message names them.
+	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 
 	// WaitingForHostsReason: day 1 is open; the message counts the hosts that are ready (DESIGN D8).
@@ -137,14 +137,15 @@ const (
 	KubeconfigUserProvidedReason = "UserProvided"
 )
 
-// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs; the message has the value to set (DESIGN D9).
+// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, or when the Node of a worker does not run
+// the version of its Machine; the message has the value to set, and where (DESIGN D9).
 const (
 	VersionsMatchCondition = "VersionsMatch"
 
 	// VersionsMatchReason: spec.version is the version that the Nodes run.
 	VersionsMatchReason = "Match"
 
-	// VersionMismatchReason: a Node runs another version than spec.version.
+	// VersionMismatchReason: the release or a Node has another version than was asked for.
 	VersionMismatchReason = "Mismatch"
 
 	// VersionUnknownReason: no Node has reported its version yet.

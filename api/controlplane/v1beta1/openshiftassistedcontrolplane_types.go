@@ -34,6 +34,16 @@ const NetworkTypeOVNKubernetes NetworkType = "OVNKubernetes"
 // +kubebuilder:validation:XValidation:rule="self.replicas != 1 || (!has(self.install.apiVIPs) && !has(self.install.ingressVIPs))",message="install.apiVIPs and install.ingressVIPs must not be set for a single-node control plane (replicas: 1)"
 // +kubebuilder:validation:XValidation:rule="self.replicas == 1 || (has(self.install.platform) && self.install.platform == 'None') || has(self.install.apiVIPs)",message="install.apiVIPs is required on platform BareMetal"
 // +kubebuilder:validation:XValidation:rule="self.replicas == oldSelf.replicas || (self.replicas != 1 && oldSelf.replicas != 1)",message="replicas cannot change from or to 1: a single-node cluster cannot be extended"
+// +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.baseDomain"
+// +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.pullSecretRef"
+// +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain) == has(oldSelf.install.baseDomain) && (!has(self.install.baseDomain) || self.install.baseDomain == oldSelf.install.baseDomain)",message="baseDomain is immutable",fieldPath=".install.baseDomain"
+// +kubebuilder:validation:XValidation:rule="has(self.install.clusterName) == has(oldSelf.install.clusterName) && (!has(self.install.clusterName) || self.install.clusterName == oldSelf.install.clusterName)",message="clusterName is immutable",fieldPath=".install.clusterName"
+// +kubebuilder:validation:XValidation:rule="has(self.install.platform) == has(oldSelf.install.platform) && (!has(self.install.platform) || self.install.platform == oldSelf.install.platform)",message="platform is immutable",fieldPath=".install.platform"
+// +kubebuilder:validation:XValidation:rule="has(self.install.apiVIPs) == has(oldSelf.install.apiVIPs) && (!has(self.install.apiVIPs) || self.install.apiVIPs == oldSelf.install.apiVIPs)",message="apiVIPs is immutable",fieldPath=".install.apiVIPs"
+// +kubebuilder:validation:XValidation:rule="has(self.install.ingressVIPs) == has(oldSelf.install.ingressVIPs) && (!has(self.install.ingressVIPs) || self.install.ingressVIPs == oldSelf.install.ingressVIPs)",message="ingressVIPs is immutable",fieldPath=".install.ingressVIPs"
+// +kubebuilder:validation:XValidation:rule="has(self.install.networking) == has(oldSelf.install.networking) && (!has(self.install.networking) || self.install.networking == oldSelf.install.networking)",message="networking is immutable",fieldPath=".install.networking"
+// +kubebuilder:validation:XValidation:rule="has(self.install.sshAuthorizedKey) == has(oldSelf.install.sshAuthorizedKey) && (!has(self.install.sshAuthorizedKey) || self.install.sshAuthorizedKey == oldSelf.install.sshAuthorizedKey)",message="sshAuthorizedKey is immutable",fieldPath=".install.sshAuthorizedKey"
+// +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef) == has(oldSelf.install.pullSecretRef) && (!has(self.install.pullSecretRef) || self.install.pullSecretRef == oldSelf.install.pullSecretRef)",message="pullSecretRef is immutable",fieldPath=".install.pullSecretRef"
 type OpenshiftAssistedControlPlaneSpec struct {
 	// replicas is the number of control-plane Machines: 1, 3, 4 or 5.
 	// +required
@@ -159,21 +169,15 @@ type MachineDeletionSpec struct {
 	NodeDeletionTimeoutSeconds *int32 `json:"nodeDeletionTimeoutSeconds,omitempty"`
 }
 
-// InstallSpec is what the Assisted Installer installs. Nothing in it can change, but workerWaitTimeoutSeconds, once it is set.
+// InstallSpec is what the Assisted Installer installs. Every field is optional here, because a template may leave all of them to the patches
+// of a ClusterClass; a control plane needs baseDomain and pullSecretRef, and nothing but workerWaitTimeoutSeconds can change in it.
+// +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="has(self.apiVIPs) == has(self.ingressVIPs)",message="apiVIPs and ingressVIPs must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.apiVIPs) || !has(self.ingressVIPs) || size(self.apiVIPs) == size(self.ingressVIPs)",message="apiVIPs and ingressVIPs must have one address per IP family each"
 // +kubebuilder:validation:XValidation:rule="!has(self.platform) || self.platform != 'None' || (!has(self.apiVIPs) && !has(self.ingressVIPs))",message="apiVIPs and ingressVIPs must not be set on platform None"
-// +kubebuilder:validation:XValidation:rule="self.baseDomain == oldSelf.baseDomain",message="baseDomain is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.clusterName) == has(oldSelf.clusterName) && (!has(self.clusterName) || self.clusterName == oldSelf.clusterName)",message="clusterName is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.platform) == has(oldSelf.platform) && (!has(self.platform) || self.platform == oldSelf.platform)",message="platform is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.apiVIPs) == has(oldSelf.apiVIPs) && (!has(self.apiVIPs) || self.apiVIPs == oldSelf.apiVIPs)",message="apiVIPs is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.ingressVIPs) == has(oldSelf.ingressVIPs) && (!has(self.ingressVIPs) || self.ingressVIPs == oldSelf.ingressVIPs)",message="ingressVIPs is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.networking) == has(oldSelf.networking) && (!has(self.networking) || self.networking == oldSelf.networking)",message="networking is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.sshAuthorizedKey) == has(oldSelf.sshAuthorizedKey) && (!has(self.sshAuthorizedKey) || self.sshAuthorizedKey == oldSelf.sshAuthorizedKey)",message="sshAuthorizedKey is immutable"
-// +kubebuilder:validation:XValidation:rule="self.pullSecretRef == oldSelf.pullSecretRef",message="pullSecretRef is immutable"
 type InstallSpec struct {
-	// baseDomain is the DNS domain below which the cluster's names live, for example example.com.
-	// +required
+	// baseDomain is the DNS domain below which the cluster's names live, for example example.com. A control plane needs it.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a DNS domain in lower case, without a leading or trailing dot"
@@ -221,8 +225,8 @@ type InstallSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh.com|sk-ecdsa-sha2-nistp256@openssh.com) [A-Za-z0-9+/=]+( [^\\\\n]*)?\\\\n?$')",message="must be one public key in authorized_keys form, for example \"ssh-ed25519 AAAA... user@host\""
 	SSHAuthorizedKey string `json:"sshAuthorizedKey,omitempty"`
 
-	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret of the cluster.
-	// +required
+	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret of the cluster. A control plane needs it.
+	// +optional
 	PullSecretRef bootstrapv1.LocalSecretReference `json:"pullSecretRef,omitempty,omitzero"`
 
 	// workerWaitTimeoutSeconds is how long the installation waits for workers after all control-plane hosts are ready. Workers that come later

@@ -25,14 +25,15 @@ type OpenshiftAssistedControlPlaneTemplateResource struct {
 
 	// spec is the spec of every control plane made from the template, without what the Cluster's topology owns.
 	// +required
-	Spec OpenshiftAssistedControlPlaneTemplateResourceSpec `json:"spec,omitempty,omitzero"`
+	Spec OpenshiftAssistedControlPlaneTemplateResourceSpec `json:"spec,omitempty"`
 }
 
 // OpenshiftAssistedControlPlaneTemplateResourceSpec is an OpenshiftAssistedControlPlaneSpec without the fields that the Cluster's topology
-// owns: replicas, version, the infrastructure reference and the readiness gates (CONTRACT CP-18).
+// owns: replicas, version, the infrastructure reference and the readiness gates (CONTRACT CP-18). What a control plane needs may be missing, because the patches of
+// a ClusterClass can add it, and it may change, because no control plane changes with it but through its Cluster's topology.
 type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$')",message="must be the version of a release such as 4.20.4, without a leading v"
@@ -52,7 +53,7 @@ type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	OpenshiftAssistedConfigSpec bootstrapv1.OpenshiftAssistedConfigSpec `json:"openshiftAssistedConfigSpec,omitempty,omitzero"`
 
 	// install is what the Assisted Installer installs.
-	// +required
+	// +optional
 	Install InstallSpec `json:"install,omitempty,omitzero"`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -23,6 +24,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -43,6 +45,8 @@ type Reconciler struct {
 	Gate *manager.Gate
 	// Recorder records events.
 	Recorder events.EventRecorder
+	// WatchFilter restricts the Agents that are looked after to those of InfraEnvs that a config with the filter's label uses (CONTRACT BOOT-42).
+	WatchFilter string
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -73,10 +77,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, agent); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	clusterName, err := r.clusterOf(ctx, agent)
+	infraEnv, err := r.infraEnvOf(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if watched, err := r.watched(ctx, infraEnv); err != nil || !watched {
+		return ctrl.Result{}, err
+	}
+	clusterName := infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel]
 	cluster, err := mapping.Cluster(ctx, r.Client, agent.Namespace, clusterName)
 	if err != nil || (cluster != nil && annotations.IsPaused(cluster, agent)) {
 		return ctrl.Result{}, err // Paused: while it is moved away its Machines vanish, and the hosts live on (CONTRACT CTL-43).
@@ -90,14 +98,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.explain(ctx, agent)
 }
 
-// clusterOf returns the name of the Cluster that the Agent's InfraEnv was made for; empty when the InfraEnv is gone or not ours.
-func (r *Reconciler) clusterOf(ctx context.Context, agent *assisted.Agent) (string, error) {
+// infraEnvOf returns the InfraEnv that the Agent registered with; an empty one when it is gone.
+func (r *Reconciler) infraEnvOf(ctx context.Context, agent *assisted.Agent) (*assisted.InfraEnv, error) {
 	infraEnv := &assisted.InfraEnv{}
 	key := types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[assisted.InfraEnvLabel]}
-	if err := r.Client.Get(ctx, key, infraEnv); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read InfraEnv %s: %w", key, err)
+	err := r.Client.Get(ctx, key, infraEnv)
+	if apierrors.IsNotFound(err) {
+		return &assisted.InfraEnv{}, nil
 	}
-	return infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel], nil
+	if err != nil {
+		return nil, fmt.Errorf("read InfraEnv %s: %w", key, err)
+	}
+	return infraEnv, nil
+}
+
+// watched reports whether Agents of an InfraEnv are this manager's: with a filter, if a config that uses the InfraEnv has the filter's label.
+// Agents have no such label of their own, and the owners of an InfraEnv are the configs that use it.
+func (r *Reconciler) watched(ctx context.Context, infraEnv *assisted.InfraEnv) (bool, error) {
+	if r.WatchFilter == "" {
+		return true, nil
+	}
+	for _, owner := range infraEnv.OwnerReferences {
+		config := &bootstrapv1.OpenshiftAssistedConfig{}
+		key := types.NamespacedName{Namespace: infraEnv.Namespace, Name: owner.Name}
+		if err := r.Client.Get(ctx, key, config); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("read OpenshiftAssistedConfig %s: %w", key, err)
+		}
+		if labels.HasWatchLabel(config, r.WatchFilter) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // deleteOrphan deletes an Agent that is claimed for a Machine that does not exist. It is never reused for another one: its host may be

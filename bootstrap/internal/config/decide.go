@@ -74,7 +74,7 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:
-		return fact.Waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
+		return fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
 	case s.infraEnvName == "":
 		return fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else")
 	}

@@ -5,6 +5,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -17,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/external"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
@@ -34,7 +34,7 @@ type scope struct {
 	// cluster is nil when it is gone, which is only possible during deletion.
 	cluster *clusterv1.Cluster
 
-	// missingCRDs are the CRDs that are needed and not served yet; while there are any, the fields below may be unset.
+	// missingCRDs are the CRDs that are needed and not served; the fields below are unset for their kinds.
 	missingCRDs []string
 	// pullSecret is the name of the Secret used during discovery; empty while nothing names one.
 	pullSecret string
@@ -59,23 +59,31 @@ type scope struct {
 
 // observe reads everything that the pass decides on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	s.missingCRDs = r.Gate.Missing(assisted.CRDInfraEnvs, assisted.CRDAgents, assisted.CRDClusterDeployments)
-	if err := r.observeSecret(ctx, s); err != nil {
-		return err
+	crds := []string{assisted.CRDInfraEnvs, assisted.CRDAgents, assisted.CRDClusterDeployments}
+	if s.machine != nil {
+		crds = append(crds, metal3.CRDs(s.machine.Spec.InfrastructureRef)...)
 	}
-	if err := r.observeHosts(ctx, s); err != nil {
-		return err
+	s.missingCRDs = r.Gate.Missing(crds...)
+	reads := []struct {
+		crd  string
+		read func(context.Context, *scope) error
+	}{
+		{"", r.observeSecret},
+		{"", r.observeHosts},
+		{assisted.CRDClusterDeployments, r.observePullSecret},
+		{assisted.CRDInfraEnvs, r.observeInfraEnv},
+		{assisted.CRDAgents, r.observeAgents},
 	}
-	if len(s.missingCRDs) > 0 {
-		return nil
+	// Each kind for itself: what exists of the config is still to be removed while other kinds are missing.
+	for _, kind := range reads {
+		if slices.Contains(s.missingCRDs, kind.crd) {
+			continue
+		}
+		if err := kind.read(ctx, s); err != nil {
+			return err
+		}
 	}
-	if err := r.observePullSecret(ctx, s); err != nil {
-		return err
-	}
-	if err := r.observeInfraEnv(ctx, s); err != nil {
-		return err
-	}
-	return r.observeAgents(ctx, s)
+	return nil
 }
 
 func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
@@ -94,16 +102,16 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	if s.machine == nil {
 		return nil
 	}
-	infra, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
-	switch {
-	case err == nil:
+	infra, err := metal3.Get(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
+	if err != nil {
+		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
+	}
+	if infra != nil {
 		s.infraMachine = infra
 		mapper := mapping.Mapper{Client: r.Client}
 		if err := r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine)); err != nil {
 			return fmt.Errorf("watch %s: %w", infra.GetKind(), err)
 		}
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
 	}
 	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
 		return nil

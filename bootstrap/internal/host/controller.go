@@ -143,6 +143,9 @@ func (r *Reconciler) releaseMachine(ctx context.Context, req ctrl.Request) error
 		if machine.DeletionTimestamp.IsZero() || machine.Spec.Bootstrap.ConfigRef.Name != req.Name || machine.Annotations[bootstrapv1.AgentDeletionHook] == "" {
 			continue
 		}
+		if r.WatchFilter != "" && !labels.HasWatchLabel(machine, r.WatchFilter) {
+			continue
+		}
 		cluster, err := mapping.Cluster(ctx, r.Client, req.Namespace, machine.Spec.ClusterName)
 		if err != nil {
 			return err

@@ -44,16 +44,19 @@ func TestReconcileLetsGo(t *testing.T) {
 		paused      bool
 		configGone  bool
 		clusterGone bool
+		metal3Gone  bool
 		filter      string
 		hooked      bool
 	}{
 		{name: "its config exists"},
 		{name: "its Cluster is gone", clusterGone: true},
+		{name: "Metal3's CRDs are gone", metal3Gone: true},
 		{name: "its config vanished", configGone: true},
 		{name: "its config vanished and its Cluster too", configGone: true, clusterGone: true},
 		{name: "paused", paused: true, hooked: true},
 		{name: "paused, and its config vanished", paused: true, configGone: true, hooked: true},
 		{name: "of another manager", filter: "other", hooked: true},
+		{name: "of another manager, and its config vanished", filter: "other", configGone: true, hooked: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,9 +67,11 @@ func TestReconcileLetsGo(t *testing.T) {
 			}
 			machine, cluster, config := leaving()
 			cluster.Spec.Paused = ptr.To(tt.paused)
-			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-				Name: "metal3machines." + metal3.InfrastructureGroup, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}}
-			objects := []client.Object{machine, crd}
+			objects := []client.Object{machine}
+			if !tt.metal3Gone {
+				objects = append(objects, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+					Name: metal3.CRDMachines, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}})
+			}
 			if !tt.clusterGone {
 				objects = append(objects, cluster)
 			}

@@ -58,7 +58,7 @@ func decide(s *scope) decision {
 	d := decision{hook: s.machine.Annotations[bootstrapv1.AgentDeletionHook] == ""}
 	d.healthy = hostFact(s)
 	if len(s.missingCRDs) > 0 {
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForCRDsReason, "install hive and assisted-service: CRDs %s are not served", strings.Join(s.missingCRDs, ", "))
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 		return d
 	}

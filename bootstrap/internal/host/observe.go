@@ -10,14 +10,12 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/external"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
@@ -59,7 +57,7 @@ func (s *scope) claim() string { return identity.Claim(s.machine.Name, string(s.
 
 // observe reads everything that the pass decides on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	s.missingCRDs = r.Gate.Missing(assisted.CRDAgents, assisted.CRDAgentClusterInstalls)
+	s.missingCRDs = r.Gate.Missing(append(metal3.CRDs(s.machine.Spec.InfrastructureRef), assisted.CRDAgents, assisted.CRDAgentClusterInstalls)...)
 	if err := r.observeHosts(ctx, s); err != nil {
 		return err
 	}
@@ -76,12 +74,12 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
-	infra, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	infra, err := metal3.Get(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
 	if err != nil {
 		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
+	}
+	if infra == nil {
+		return nil
 	}
 	s.infraMachine = infra
 	mapper := mapping.Mapper{Client: r.Client}

@@ -26,6 +26,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -243,12 +244,12 @@ func TestRetry(t *testing.T) {
 
 func TestWaitsForCRDs(t *testing.T) {
 	w := newWorld(t, 3, 0)
-	w.gate.missing = []string{assisted.CRDAgents, assisted.CRDClusterDeployments}
+	w.gate.missing = []string{assisted.CRDAgents, metal3.CRDMachines}
 	for range 3 {
 		w.reconcile()
 	}
 	message := conditions.GetMessage(w.controlPlane(), controlplanev1.InstalledCondition)
-	if w.reason(controlplanev1.InstalledCondition) != controlplanev1.WaitingForCRDsReason || !strings.Contains(message, assisted.CRDAgents) {
+	if w.reason(controlplanev1.InstalledCondition) != controlplanev1.WaitingForCRDsReason || !strings.Contains(message, metal3.CRDMachines+", "+assisted.CRDAgents) {
 		t.Errorf("message is %q", message)
 	}
 	if len(w.machines()) > 0 {
@@ -256,6 +257,19 @@ func TestWaitsForCRDs(t *testing.T) {
 	}
 	w.gate.missing = nil
 	w.run(nil, w.available)
+}
+
+// TestInfrastructureCRDIsGone: nothing fails on each pass because the kind of infrastructure machines is not served any more.
+func TestInfrastructureCRDIsGone(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.available)
+	w.must(w.client.Delete(context.Background(), crd("metal3machines")))
+	w.reconcile()
+	w.gate.missing = []string{metal3.CRDMachines}
+	w.reconcile()
+	if !w.available() {
+		t.Error("a running cluster is not available any more")
+	}
 }
 
 func TestNameConflict(t *testing.T) {

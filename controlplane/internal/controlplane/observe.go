@@ -30,11 +30,17 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // crdsNeeded are the kinds without which nothing can be installed.
 var crdsNeeded = []string{
 	assisted.CRDAgents, assisted.CRDAgentClusterInstalls, assisted.CRDClusterDeployments, assisted.CRDClusterImageSets,
+}
+
+// neededBy are the CRDs without which a control plane's cluster cannot be installed, those of its infrastructure among them.
+func neededBy(cp *controlplanev1.OpenshiftAssistedControlPlane) []string {
+	return append(metal3.CRDs(cp.Spec.MachineTemplate.Spec.InfrastructureRef), crdsNeeded...)
 }
 
 // scope is all that one pass knows. observe fills it; decide, apply and status read it, and apply leaves facts for status on it.
@@ -113,7 +119,7 @@ func (s *scope) clusterKey() types.NamespacedName {
 
 // observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
 func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
-	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(crdsNeeded...)}
+	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(neededBy(cp)...)}
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
 		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
@@ -259,12 +265,12 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 	s.infraTemplate, s.templateProblem = external.GetObjectFromContractVersionedRef(ctx, r.Client, ref, namespace)
 	s.infraMachines, s.configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	for _, m := range s.machines {
-		infraMachine, err := external.GetObjectFromContractVersionedRef(ctx, r.Client, m.Spec.InfrastructureRef, namespace)
-		switch {
-		case err == nil:
-			s.infraMachines[m.Name] = infraMachine
-		case !apierrors.IsNotFound(err):
+		infraMachine, err := metal3.Get(ctx, r.Client, m.Spec.InfrastructureRef, namespace)
+		if err != nil {
 			return fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
+		}
+		if infraMachine != nil {
+			s.infraMachines[m.Name] = infraMachine
 		}
 	}
 	for _, m := range append(s.machines.UnsortedList(), s.workers...) {

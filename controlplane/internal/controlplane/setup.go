@@ -27,13 +27,14 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // controllerName is the controller's name in logs, metrics and events.
 const controllerName = "openshiftassistedcontrolplane"
 
-// CRDs are those whose kinds are watched once they are served.
-func CRDs() []string { return append([]string(nil), crdsNeeded...) }
+// CRDs are those that are waited for; the kinds of hive and assisted-service are watched once they are served.
+func CRDs() []string { return append([]string{metal3.CRDMachines, metal3.CRDBareMetalHosts}, crdsNeeded...) }
 
 // Watches is what the reconciler watches besides the manager's cache.
 type Watches struct {

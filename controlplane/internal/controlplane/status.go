@@ -133,24 +133,25 @@ func kubeconfigCondition(s *scope, d decision) metav1.Condition {
 	return condition
 }
 
-// versionsMatchCondition compares spec.version with the first Node (DESIGN D9).
+// versionsMatchCondition compares spec.version with the release and with what Nodes run (DESIGN D9).
 func versionsMatchCondition(s *scope) metav1.Condition {
-	condition := metav1.Condition{
-		Type: controlplanev1.VersionsMatchCondition, Status: metav1.ConditionUnknown, Reason: controlplanev1.VersionUnknownReason,
-		Message: "No Node has reported its version yet",
+	check := plan.VersionCheck{
+		Version: s.controlPlane.Spec.Version, Release: s.controlPlane.Spec.DistributionVersion,
+		ControlPlane: s.machines.SortedByCreationTimestamp(), Workers: collections.FromMachines(s.workers...).SortedByCreationTimestamp(),
 	}
-	for _, m := range s.machines.SortedByCreationTimestamp() {
-		if m.Status.NodeInfo == nil || m.Status.NodeInfo.KubeletVersion == "" {
-			continue
-		}
-		kubelet := m.Status.NodeInfo.KubeletVersion
-		if kubelet == s.controlPlane.Spec.Version {
-			condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, controlplanev1.VersionsMatchReason, ""
-			return condition
-		}
-		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.VersionMismatchReason
-		condition.Message = fmt.Sprintf("The Node of Machine %s runs %s: set spec.version, and the version of MachineDeployments, to %s", m.Name, kubelet, kubelet)
-		return condition
+	if s.cluster.Spec.Topology.IsDefined() {
+		check.Topology = s.cluster.Name
+	}
+	problem, known := check.Problem()
+	condition := metav1.Condition{Type: controlplanev1.VersionsMatchCondition}
+	switch {
+	case problem != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.VersionMismatchReason, problem
+	case known:
+		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.VersionsMatchReason
+	default:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.VersionUnknownReason
+		condition.Message = "No Node has reported its version yet"
 	}
 	return condition
 }

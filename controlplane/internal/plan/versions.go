@@ -4,6 +4,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -16,10 +17,15 @@ import (
 // MachineVersion is the Kubernetes version that a Machine runs: its Node's when that is known, else the one that it is meant to run
 // (CONTRACT CP-71).
 func MachineVersion(m *clusterv1.Machine) string {
-	if m.Status.NodeInfo != nil && m.Status.NodeInfo.KubeletVersion != "" {
-		return m.Status.NodeInfo.KubeletVersion
+	return cmp.Or(kubeletVersion(m), m.Spec.Version)
+}
+
+// kubeletVersion is what the Machine's Node reports, with its build metadata; empty while there is no Node.
+func kubeletVersion(m *clusterv1.Machine) string {
+	if m.Status.NodeInfo == nil {
+		return ""
 	}
-	return m.Spec.Version
+	return m.Status.NodeInfo.KubeletVersion
 }
 
 // StatusVersions counts the versions of Machines, older ones first and plain versions before those with build metadata; Cluster API refuses
@@ -65,4 +71,80 @@ func compareBuild(a, b string) int {
 	default:
 		return cmp.Compare(a, b)
 	}
+}
+
+// kubernetesMinorOffset is how far the minor version of Kubernetes is ahead of that of the OpenShift 4 release that it is part of.
+const kubernetesMinorOffset = 13
+
+// VersionCheck compares the versions that a user asks for with the release and with what the Nodes run (DESIGN D9).
+type VersionCheck struct {
+	// Version and Release are spec.version and spec.distributionVersion of the control plane.
+	Version, Release string
+	// Topology is the name of the Cluster when Cluster API sets all versions from its topology, and empty when users set them.
+	Topology string
+	// ControlPlane and Workers are the Machines, in the order in which they are looked at.
+	ControlPlane, Workers []*clusterv1.Machine
+}
+
+// Problem says what does not match, and the value to set. Without a problem, known tells whether a Node has confirmed the version.
+func (c VersionCheck) Problem() (problem string, known bool) {
+	index := slices.IndexFunc(c.ControlPlane, func(m *clusterv1.Machine) bool { return kubeletVersion(m) != "" })
+	if index < 0 {
+		return c.releaseProblem(), false
+	}
+	first := c.ControlPlane[index]
+	if kubelet := kubeletVersion(first); kubelet != c.Version {
+		return fmt.Sprintf("The Node of Machine %s runs %s: %s", first.Name, kubelet, c.remedy(kubelet)), true
+	}
+	if worker := c.differentWorker(); worker != nil {
+		return fmt.Sprintf("The Node of worker Machine %s runs %s and its version is %q, so that Cluster API takes it for upgrading: %s",
+			worker.Name, kubeletVersion(worker), worker.Spec.Version, c.workerRemedy(worker)), true
+	}
+	return "", true
+}
+
+// remedy says where the version of all Machines is set. Cluster API takes a worker whose Node differs from its MachineDeployment for upgrading
+// and changes no version of the topology until it has ended, which it never does (CONTRACT CP-72).
+func (c VersionCheck) remedy(version string) string {
+	switch {
+	case c.Topology == "":
+		return fmt.Sprintf("set spec.version, and the version of MachineDeployments, to %s", version)
+	case c.differentWorker() == nil:
+		return fmt.Sprintf("set spec.topology.version of Cluster %s to %s", c.Topology, version)
+	default:
+		return fmt.Sprintf("scale the workers to 0, set spec.topology.version of Cluster %s to %s, and scale them up again", c.Topology, version)
+	}
+}
+
+func (c VersionCheck) workerRemedy(worker *clusterv1.Machine) string {
+	if c.Topology != "" {
+		return fmt.Sprintf("update its Node to %s", c.Version)
+	}
+	return "set the version of its MachineDeployment to " + kubeletVersion(worker)
+}
+
+// differentWorker is the first worker whose Node runs another version than its Machine has; nil when there is none.
+func (c VersionCheck) differentWorker() *clusterv1.Machine {
+	for _, m := range c.Workers {
+		if kubelet := kubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version {
+			return m
+		}
+	}
+	return nil
+}
+
+// releaseProblem compares minor versions, which is all that is known of a release before it runs. Releases other than those of OpenShift 4
+// and versions that cannot be parsed are not judged.
+func (c VersionCheck) releaseProblem() string {
+	release, releaseErr := semver.Parse(c.Release)
+	version, versionErr := semver.ParseTolerant(c.Version)
+	if releaseErr != nil || versionErr != nil || release.Major != 4 || version.Minor == release.Minor+kubernetesMinorOffset {
+		return ""
+	}
+	where := "spec.version"
+	if c.Topology != "" {
+		where = "spec.topology.version of Cluster " + c.Topology
+	}
+	return fmt.Sprintf("Release %s has Kubernetes 1.%d, not %s: set %s to the version of its kubelets, which begins with v1.%d.",
+		c.Release, release.Minor+kubernetesMinorOffset, c.Version, where, release.Minor+kubernetesMinorOffset)
 }

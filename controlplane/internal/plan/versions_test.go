@@ -54,6 +54,89 @@ func testStatusVersions(t *testing.T) {
 	}
 }
 
+func TestContractVersionCheck(t *testing.T) {
+	named := func(name, spec, kubelet string) []*clusterv1.Machine {
+		m := machineOf(spec, kubelet)
+		m.Name = name
+		return []*clusterv1.Machine{m}
+	}
+	const plain, hashed = "v1.33.4", "v1.33.4+abc"
+	tests := []struct {
+		name  string
+		check plan.VersionCheck
+		known bool
+		want  string
+	}{
+		{
+			name:  "CP-70 nothing is known before a Node reports",
+			check: plan.VersionCheck{Version: plain, Release: "4.20.0", ControlPlane: named("cp-0", plain, ""), Workers: named("w", plain, "")},
+		},
+		{
+			name:  "CP-70 the minor version of the release is known before there is a Machine",
+			check: plan.VersionCheck{Version: "v1.32.1", Release: "4.20.0"},
+			want:  "Release 4.20.0 has Kubernetes 1.33, not v1.32.1: set spec.version to the version of its kubelets, which begins with v1.33.",
+		},
+		{
+			name:  "CP-73 of a topology, it is the Cluster that has to be changed",
+			check: plan.VersionCheck{Version: "v1.34.0", Release: "4.20.4-rc.1", Topology: "demo"},
+			want: "Release 4.20.4-rc.1 has Kubernetes 1.33, not v1.34.0: set spec.topology.version of Cluster demo to the version of its kubelets, " +
+				"which begins with v1.33.",
+		},
+		{name: "CP-70 other releases than those of OpenShift 4 are not judged", check: plan.VersionCheck{Version: plain, Release: "5.0.0"}},
+		{
+			name:  "CP-70 what the first Node runs is the version",
+			check: plan.VersionCheck{Version: hashed, Release: "4.20.0", ControlPlane: named("cp-0", hashed, hashed)}, known: true,
+		},
+		{
+			name:  "CP-72 a kubelet with build metadata runs another version than a plain one",
+			check: plan.VersionCheck{Version: plain, Release: "4.20.0", ControlPlane: named("cp-0", plain, hashed)}, known: true,
+			want: "The Node of Machine cp-0 runs v1.33.4+abc: set spec.version, and the version of MachineDeployments, to v1.33.4+abc",
+		},
+		{
+			name:  "CP-72 so does a plain one",
+			check: plan.VersionCheck{Version: hashed, Release: "4.20.0", ControlPlane: named("cp-0", hashed, plain)}, known: true,
+			want: "The Node of Machine cp-0 runs v1.33.4: set spec.version, and the version of MachineDeployments, to v1.33.4",
+		},
+		{
+			name:  "CP-72 CP-73 a topology can be corrected before workers join",
+			check: plan.VersionCheck{Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed), Workers: named("w", plain, "")},
+			known: true, want: "The Node of Machine cp-0 runs v1.33.4+abc: set spec.topology.version of Cluster demo to v1.33.4+abc",
+		},
+		{
+			name:  "CP-72 CP-73 and after they have joined, without them",
+			check: plan.VersionCheck{Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed), Workers: named("w", plain, hashed)},
+			known: true,
+			want: "The Node of Machine cp-0 runs v1.33.4+abc: scale the workers to 0, set spec.topology.version of Cluster demo to v1.33.4+abc, " +
+				"and scale them up again",
+		},
+		{
+			name:  "CP-72 a worker's version is compared with its own Machine",
+			check: plan.VersionCheck{Version: hashed, ControlPlane: named("cp-0", hashed, hashed), Workers: named("w", plain, hashed)}, known: true,
+			want: `The Node of worker Machine w runs v1.33.4+abc and its version is "v1.33.4", so that Cluster API takes it for upgrading: ` +
+				"set the version of its MachineDeployment to v1.33.4+abc",
+		},
+		{
+			name:  "CP-72 a worker without version never is up to date",
+			check: plan.VersionCheck{Version: plain, ControlPlane: named("cp-0", plain, plain), Workers: named("w", "", plain)}, known: true,
+			want: `The Node of worker Machine w runs v1.33.4 and its version is "", so that Cluster API takes it for upgrading: ` +
+				"set the version of its MachineDeployment to v1.33.4",
+		},
+		{
+			name:  "CP-72 CP-73 a topology has one version, which a worker left behind does not run",
+			check: plan.VersionCheck{Version: plain, Topology: "demo", ControlPlane: named("cp-0", plain, plain), Workers: named("w", plain, "v1.32.9")}, known: true,
+			want: `The Node of worker Machine w runs v1.32.9 and its version is "v1.33.4", so that Cluster API takes it for upgrading: update its Node to v1.33.4`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			problem, known := tt.check.Problem()
+			if problem != tt.want || known != tt.known {
+				t.Errorf("got %q, known: %t\nwant %q, known: %t", problem, known, tt.want, tt.known)
+			}
+		})
+	}
+}
+
 func TestWantedWorkers(t *testing.T) {
 	controlled := func(kind string) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{Kind: kind, Name: "x", Controller: new(true)}}

@@ -9,7 +9,6 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/controllers/remote"
@@ -28,7 +27,7 @@ func NewClusterCache(ctx context.Context, mgr ctrl.Manager, o manager.Options, n
 			Burst:     o.ClusterCacheBurst,
 			UserAgent: remote.DefaultClusterAPIUserAgent(name),
 		},
-	}, controller.Options{MaxConcurrentReconciles: o.ClusterCacheConcurrency})
+	}, o.ControllerOptions(o.ClusterCacheConcurrency))
 	if err != nil {
 		return nil, fmt.Errorf("set up the connections to installed clusters: %w", err)
 	}

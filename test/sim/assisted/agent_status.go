@@ -128,10 +128,18 @@ func inventoryOf(hw *HostHardware) aiv1.Inventory {
 		},
 	}
 	for _, nic := range hw.NICs {
-		inventory.Interfaces = append(inventory.Interfaces, aiv1.Interface{
+		report := aiv1.Interface{
 			Name: nic.Name, MacAddress: strings.ToLower(nic.MAC), HasCarrier: true, Flags: []string{"up", "broadcast", "multicast"},
-			IPV4Addresses: append([]string{}, nic.IPs...), IPV6Addresses: []string{},
-		})
+			IPV4Addresses: []string{}, IPV6Addresses: []string{},
+		}
+		for _, ip := range nic.IPs {
+			if isIPv6(ip) {
+				report.IPV6Addresses = append(report.IPV6Addresses, ip)
+			} else {
+				report.IPV4Addresses = append(report.IPV4Addresses, ip)
+			}
+		}
+		inventory.Interfaces = append(inventory.Interfaces, report)
 	}
 	return inventory
 }

@@ -140,9 +140,14 @@ func withPrefix(ip string) []string {
 		return nil
 	case strings.Contains(ip, "/"):
 		return []string{ip}
+	case isIPv6(ip):
+		return []string{ip + "/64"}
 	}
 	return []string{ip + "/24"}
 }
+
+// isIPv6 says whether an address, with or without prefix length, is one of IPv6.
+func isIPv6(ip string) bool { return strings.Contains(ip, ":") }
 
 // BootStray boots a machine that no BareMetalHost describes from an InfraEnv's image. It fails when the InfraEnv is not
 // known to the service.

@@ -4,12 +4,14 @@ package assisted
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,13 @@ func TestMain(m *testing.M) {
 }
 
 func runSuite(m *testing.M) int {
-	ctrl.SetLogger(klog.Background())
+	// A failed comparison says what differs; the log lines of a dozen simulators would bury it.
+	ctrl.SetLogger(logr.Discard())
+	// The replays wait for most of their time.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot run four replays at a time: %v\n", err)
+		return 1
+	}
 	ctx := context.Background()
 	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: os.Stderr})
 	if err != nil {
@@ -65,7 +72,8 @@ func fastDurations() Durations {
 	return d
 }
 
-// replayDurations leave every state long enough to be written and seen.
+// replayDurations leave every state long enough to be written and seen, also on a busy machine: the order of a recording is
+// one of distances in time, which a late write must not close.
 func replayDurations() Durations {
 	d := DefaultDurations()
 	d.Tick = 20 * time.Millisecond
@@ -77,7 +85,7 @@ func replayDurations() Durations {
 	d.Heartbeat = 2 * time.Second
 	d.RebootTimeout = 4 * time.Second
 	d.Churn = 0
-	return d
+	return d.Scale(0.5)
 }
 
 // fixture is a simulator in a namespace of its own.

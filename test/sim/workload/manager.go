@@ -49,8 +49,8 @@ type Options struct {
 	ReadyDelay time.Duration
 	// Poll is how often the Nodes are looked after, 200 ms by default.
 	Poll time.Duration
-	// KubeletVersion is what Nodes report, by default v1.33.4.
-	KubeletVersion string
+	// KubeletVersion is what the Nodes of a cluster report when they join, by default v1.33.4.
+	KubeletVersion func(cluster types.NamespacedName) string
 	// Version is the OpenShift version that the ClusterVersion reports, by default 4.20.0.
 	Version string
 	// ServingCSRs makes every kubelet ask for a serving certificate, which somebody has to approve (DESIGN D7).
@@ -80,8 +80,8 @@ func New(servers APIServers, opts Options) *Manager {
 	if opts.Poll == 0 {
 		opts.Poll = 200 * time.Millisecond
 	}
-	if opts.KubeletVersion == "" {
-		opts.KubeletVersion = "v1.33.4"
+	if opts.KubeletVersion == nil {
+		opts.KubeletVersion = func(types.NamespacedName) string { return "v1.33.4" }
 	}
 	if opts.Version == "" {
 		opts.Version = "4.20.0"

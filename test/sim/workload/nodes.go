@@ -118,7 +118,7 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 	}
 	progress.joined = now
 	before := node.DeepCopy()
-	node.Status.NodeInfo.KubeletVersion = c.manager.opts.KubeletVersion
+	node.Status.NodeInfo.KubeletVersion = c.manager.opts.KubeletVersion(c.wanted().Key)
 	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.Architecture = "linux", "amd64"
 	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID = host.Name, host.Name
 	node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS " + c.manager.opts.Version

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterctl checks this project's releases with the real clusterctl on a local management cluster, and has what other tests need
+// to do so: a local repository of releases, and the commands that install from it.
+package clusterctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/release"
+)
+
+const (
+	// Provider is the name of both providers; Core and Metal3 are those of the others in a Repository.
+	Provider = "openshift-assisted"
+	Core     = "cluster-api"
+	Metal3   = "metal3"
+)
+
+// Repository is a folder with releases that clusterctl reads without a network: this project's, Cluster API core's, and a stand-in for
+// Metal3's that has no manager.
+type Repository struct {
+	// Dir is the folder, Config clusterctl's configuration in it.
+	Dir, Config string
+
+	core, metal3 string // versions
+}
+
+// NewRepository makes a Repository in an empty folder, with releases of this project of the given versions as `make release` makes them.
+// Its configuration is the one that the last of them brings, and the others' providers.
+func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir string, versions ...string) (*Repository, error) {
+	r := &Repository{Dir: dir, Config: filepath.Join(dir, "clusterctl.yaml")}
+	for _, version := range versions {
+		if err := r.addOwn(ctx, tools, version); err != nil {
+			return nil, err
+		}
+	}
+	core, err := tools.CoreRelease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	metal3, err := tools.Metal3Release(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.core, r.metal3 = core.Version, metal3.Version
+	return r, errors.Join(
+		r.add(Core, "core-components.yaml", Core, "CoreProvider", core),
+		r.add("infrastructure-"+Metal3, "infrastructure-components.yaml", Metal3, "InfrastructureProvider", metal3),
+	)
+}
+
+// addOwn merges the repository of a release of this project.
+func (r *Repository) addOwn(ctx context.Context, tools *localcontrolplane.Tools, version string) (err error) {
+	out, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder for release %s: %w", version, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+	if err := release.Build(ctx, tools, version, out); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(r.Config); err != nil {
+		return fmt.Errorf("cannot replace the configuration of an earlier release: %w", err)
+	}
+	if err := os.CopyFS(r.Dir, os.DirFS(filepath.Join(out, "repository"))); err != nil {
+		return fmt.Errorf("cannot copy release %s: %w", version, err)
+	}
+	return nil
+}
+
+// add adds the release of another project.
+func (r *Repository) add(label, file, name, kind string, release *localcontrolplane.Release) error {
+	folder := filepath.Join(r.Dir, label, release.Version)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of %s: %w", label, err)
+	}
+	config, err := os.OpenFile(r.Config, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("cannot add %s to clusterctl's configuration: %w", label, err)
+	}
+	_, err = fmt.Fprintf(config, "- name: %s\n  type: %s\n  url: file://%s\n", name, kind, filepath.Join(folder, file))
+	return errors.Join(err, config.Close(),
+		os.WriteFile(filepath.Join(folder, file), release.Components, 0o644),
+		os.WriteFile(filepath.Join(folder, "metadata.yaml"), release.Metadata, 0o644),
+	)
+}
+
+// Clusterctl runs clusterctl with the Repository's configuration against a cluster and returns its standard output. environment has
+// variables of templates and components, in the form NAME=value.
+func (r *Repository) Clusterctl(ctx context.Context, cp *localcontrolplane.ControlPlane, environment []string, args ...string) (string, error) {
+	environment = append(slices.Clone(environment), "CLUSTERCTL_REPOSITORY_PATH="+r.Dir)
+	out, err := cp.Run(ctx, "clusterctl", environment, append(args, "--config", r.Config)...)
+	return string(out), err
+}
+
+// Init installs Cluster API core, both providers in the given version and Metal3, and starts core as it is installed: what
+// sandbox.WorldOptions.Install asks for. The cluster needs the CRDs of cert-manager, so that clusterctl does not install it.
+func (r *Repository) Init(ctx context.Context, cp *localcontrolplane.ControlPlane, version string) error {
+	if _, err := r.Clusterctl(ctx, cp, nil, "init", "--core", r.CoreVersion(), "--bootstrap", Provider+":"+version,
+		"--control-plane", Provider+":"+version, "--infrastructure", r.Metal3Version()); err != nil {
+		return err
+	}
+	_, err := cp.RunInstalledCore(ctx)
+	return err
+}
+
+// CoreVersion and Metal3Version name these providers as the flags of clusterctl take them.
+func (r *Repository) CoreVersion() string { return Core + ":" + r.core }
+
+// Metal3Version names the stand-in for Metal3.
+func (r *Repository) Metal3Version() string { return Metal3 + ":" + r.metal3 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+)
+
+// scraper makes a ServiceAccount, lets it read metrics if it should, and returns its token.
+func scraper(ctx context.Context, name string, allowed bool) string {
+	GinkgoHelper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	Expect(world.Client.Create(ctx, account)).To(Succeed())
+	if allowed {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}}
+		Expect(world.Client.Create(ctx, role)).To(Succeed())
+		Expect(world.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: name}},
+		})).To(Succeed())
+	}
+	request := &authenticationv1.TokenRequest{}
+	Expect(world.Client.SubResource("token").Create(ctx, account, request)).To(Succeed())
+	return request.Status.Token
+}
+
+// scrape asks a manager for its metrics and returns the status of the answer.
+func scrape(ctx context.Context, manager *localcontrolplane.Manager, token string) int {
+	GinkgoHelper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, manager.DiagnosticsURL+"/metrics", http.NoBody)
+	Expect(err).NotTo(HaveOccurred())
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the manager signs its certificate itself
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+var _ = Describe("diagnostics", func() {
+	It("are shown to those whom the API server lets read them", func(ctx SpecContext) {
+		allowed, stranger := scraper(ctx, "allowed", true), scraper(ctx, "stranger", false)
+		for _, manager := range []*localcontrolplane.Manager{world.Bootstrap, world.ControlPlane} {
+			Expect(scrape(ctx, manager, allowed)).To(Equal(http.StatusOK))
+			Expect(scrape(ctx, manager, stranger)).To(Equal(http.StatusForbidden))
+			Expect(scrape(ctx, manager, "")).To(Equal(http.StatusUnauthorized))
+		}
+	})
+})

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+// Enforcement is a permission that no request shows: the API server asks for it while it admits another request, when
+// OwnerReferencesPermissionEnforcement is on, as it is on OpenShift. TestContractRoles proves each one: without it, the request is refused.
+type Enforcement struct {
+	Permission
+	// Why names the request that needs it.
+	Why string
+}
+
+// Enforced are those permissions, by the name of the manager.
+var Enforced = map[string][]Enforcement{
+	"bootstrap": {
+		{Permission{"update", "openshiftassistedconfigs/finalizers", "bootstrap.cluster.x-k8s.io"}, "create the bootstrap data Secret, which its config controls"},
+		{Permission{"delete", "secrets", ""}, "give a bootstrap data Secret without an owner back to its config"},
+	},
+	"controlplane": {
+		{Permission{"update", "openshiftassistedcontrolplanes/finalizers", "controlplane.cluster.x-k8s.io"}, "create a Machine, which its control plane controls"},
+		{Permission{"delete", "secrets", ""}, "give a kubeconfig Secret without an owner back to its control plane"},
+		{Permission{"delete", "metal3machinetemplates", "infrastructure.cluster.x-k8s.io"}, "make the Cluster an owner of a template, so that it moves with it"},
+	},
+}
