@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestAdmission(t *testing.T) {
+func TestContractAdmission(t *testing.T) {
 	cl := startAPI(t)
 	t.Run("accepted", func(t *testing.T) { testAccepted(t, cl) })
 	t.Run("refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
-	t.Run("scale", func(t *testing.T) { testScale(t, cl) })
+	t.Run("CP-9 a version without v is stored with it", func(t *testing.T) { testVersion(t, cl) })
+	t.Run("CP-8 CP-63 KCP-8 numbers of replicas that cannot work are refused when scaling too", func(t *testing.T) { testScale(t, cl) })
 	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl) })
 }
 
@@ -99,6 +100,16 @@ func checkRefusal(t *testing.T, err error, bad change) {
 	t.Log(err)
 	g.Expect(err.Error()).To(ContainSubstring(bad.field), "the message must name the field")
 	g.Expect(err.Error()).To(ContainSubstring(bad.allowed), "the message must say what is allowed")
+}
+
+func testVersion(t *testing.T, cl client.Client) {
+	g := NewWithT(t)
+	object := with(t, good(t, controlPlane), "spec.version", "1.33.4")
+	object.SetName(object.GetName() + "-version")
+	g.Expect(cl.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
+	version, _, err := unstructured.NestedString(object.Object, "spec", "version")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(version).To(Equal("v1.33.4"))
 }
 
 // testScale checks that the scale subresource passes through the same rules (CONTRACT CP-8).
