@@ -56,23 +56,6 @@ func StatusVersions(machines []*clusterv1.Machine) []clusterv1.StatusVersion {
 	return versions
 }
 
-// compareBuild orders two identifiers of build metadata as Cluster API does: numbers by value, and before everything else. Others have no
-// order there; any that is always the same will do.
-func compareBuild(a, b string) int {
-	numberA, errA := strconv.ParseUint(a, 10, 64)
-	numberB, errB := strconv.ParseUint(b, 10, 64)
-	switch {
-	case errA == nil && errB == nil:
-		return cmp.Compare(numberA, numberB)
-	case errA == nil:
-		return -1
-	case errB == nil:
-		return 1
-	default:
-		return cmp.Compare(a, b)
-	}
-}
-
 // kubernetesMinorOffset is how far the minor version of Kubernetes is ahead of that of the OpenShift 4 release that it is part of.
 const kubernetesMinorOffset = 13
 
@@ -147,4 +130,21 @@ func (c VersionCheck) releaseProblem() string {
 	}
 	return fmt.Sprintf("Release %s has Kubernetes 1.%d, not %s: set %s to the version of its kubelets, which begins with v1.%d.",
 		c.Release, release.Minor+kubernetesMinorOffset, c.Version, where, release.Minor+kubernetesMinorOffset)
+}
+
+// compareBuild orders two identifiers of build metadata as Cluster API does: numbers by value, and before everything else. Others have no
+// order there; any that is always the same will do.
+func compareBuild(a, b string) int {
+	numberA, errA := strconv.ParseUint(a, 10, 64)
+	numberB, errB := strconv.ParseUint(b, 10, 64)
+	switch {
+	case errA == nil && errB == nil:
+		return cmp.Compare(numberA, numberB)
+	case errA == nil:
+		return -1
+	case errB == nil:
+		return 1
+	default:
+		return cmp.Compare(a, b)
+	}
 }
