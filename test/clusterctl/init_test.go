@@ -55,17 +55,16 @@ func newCluster(t *testing.T) (*localcontrolplane.ControlPlane, client.Client) {
 // TestContractBootstrapAlone installs the bootstrap provider into an empty cluster, and then the rest the way sites with rules of their own
 // do it: another namespace, a mirrored image.
 func TestContractBootstrapAlone(t *testing.T) {
-	g := NewWithT(t)
 	repository := newRepository(t)
 	cp, cl := newCluster(t)
-	run := func(args ...string) {
+	run := func(t *testing.T, args ...string) {
 		t.Helper()
 		_, err := repository.Clusterctl(t.Context(), cp, nil, args...)
-		g.Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	}
 	t.Run("CTL-20 the bootstrap provider is healthy alone", func(t *testing.T) {
 		g := NewWithT(t)
-		run("init", "--core", repository.CoreVersion(), "--bootstrap", Provider+":"+firstVersion, "--control-plane", "-")
+		run(t, "init", "--core", repository.CoreVersion(), "--bootstrap", Provider+":"+firstVersion, "--control-plane", "-")
 		_, err := cp.RunInstalledCore(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		bootstrap, err := cp.RunInstalled(t.Context(), localcontrolplane.BootstrapManager())
@@ -79,7 +78,7 @@ func TestContractBootstrapAlone(t *testing.T) {
 		_, err = config.WriteString("images:\n  all:\n    repository: mirror.example.com/capi\n  " + controlPlaneLabel + ":\n    tag: v0.1.0-patched\n")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(config.Close()).To(Succeed())
-		run("init", "--control-plane", Provider+":"+firstVersion, "--target-namespace", "elsewhere")
+		run(t, "init", "--control-plane", Provider+":"+firstVersion, "--target-namespace", "elsewhere")
 		deployment := deploymentOf(t, cl, controlPlaneLabel)
 		g.Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal("mirror.example.com/capi/controlplane-openshift-assisted:v0.1.0-patched"))
 	})
@@ -95,7 +94,7 @@ func TestContractBootstrapAlone(t *testing.T) {
 	})
 	t.Run("CTL-31 CTL-33 every template renders with its documented variables to what the API server takes", func(t *testing.T) {
 		g := NewWithT(t)
-		run("init", "--infrastructure", repository.Metal3Version())
+		run(t, "init", "--infrastructure", repository.Metal3Version())
 		files := t.TempDir()
 		g.Expect(release.Build(t.Context(), cp.Tools(), firstVersion, files)).To(Succeed())
 		checkTemplates(t, cp, repository, files)
@@ -104,7 +103,6 @@ func TestContractBootstrapAlone(t *testing.T) {
 
 // TestContractControlPlaneAlone installs the control plane provider into an empty cluster.
 func TestContractControlPlaneAlone(t *testing.T) {
-	g := NewWithT(t)
 	repository := newRepository(t)
 	cp, _ := newCluster(t)
 	t.Run("CTL-20 the control plane provider is healthy alone", func(t *testing.T) {
@@ -118,14 +116,14 @@ func TestContractControlPlaneAlone(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		expectWaiting(t, controlPlane)
 	})
-	generate := func(environment ...string) string {
+	generate := func(t *testing.T, environment ...string) string {
 		t.Helper()
 		out, err := repository.Clusterctl(t.Context(), cp, environment, "generate", "provider", "--bootstrap", Provider+":"+firstVersion)
-		g.Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		return out
 	}
 	t.Run("CTL-16 without any variable the components are complete", func(t *testing.T) {
-		NewWithT(t).Expect(generate()).NotTo(ContainSubstring("${"))
+		NewWithT(t).Expect(generate(t)).NotTo(ContainSubstring("${"))
 	})
 	t.Run("CTL-19 a file in the overrides folder takes the place of the release's", func(t *testing.T) {
 		g := NewWithT(t)
@@ -135,9 +133,9 @@ func TestContractControlPlaneAlone(t *testing.T) {
 		overrides := t.TempDir()
 		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(overrides, path)), 0o700)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(overrides, path), []byte(strings.ReplaceAll(string(components), "--v=2", "--v=5")), 0o600)).To(Succeed())
-		g.Expect(generate()).To(ContainSubstring("--v=2"))
+		g.Expect(generate(t)).To(ContainSubstring("--v=2"))
 		// The setting overridesFolder of clusterctl's configuration, as an environment variable.
-		g.Expect(generate("OVERRIDESFOLDER=" + overrides)).To(And(ContainSubstring("--v=5"), Not(ContainSubstring("--v=2"))))
+		g.Expect(generate(t, "OVERRIDESFOLDER=" + overrides)).To(And(ContainSubstring("--v=5"), Not(ContainSubstring("--v=2"))))
 	})
 }
 
