@@ -4,8 +4,6 @@ package clusterctl
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,28 +20,11 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-// ready asks a manager whether it is ready.
-func ready(ctx context.Context, manager *localcontrolplane.Manager) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, manager.HealthURL+"/readyz", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", manager.Name(), response.Status)
-	}
-	return nil
-}
-
 // expectWaiting checks that a manager is ready, stays so, and says which CRDs it waits for.
 func expectWaiting(t *testing.T, manager *localcontrolplane.Manager) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Consistently(ready).WithArguments(t.Context(), manager).WithTimeout(3 * time.Second).WithPolling(500 * time.Millisecond).Should(Succeed())
+	g.Consistently(manager.Ready).WithArguments(t.Context()).WithTimeout(3 * time.Second).WithPolling(500 * time.Millisecond).Should(Succeed())
 	log, err := os.ReadFile(manager.LogFile())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(log)).To(And(ContainSubstring("Waiting for CRDs"), ContainSubstring(assisted.CRDAgentClusterInstalls)))

@@ -92,10 +92,16 @@ func newManager(opts options) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
+// providerList is what upstream's reconciler asks of a list.
+type providerList interface {
+	client.ObjectList
+	operatorv1.GenericProviderList
+}
+
 // providers are the kinds that this operator installs.
 var providers = []struct {
 	provider operatorv1.GenericProvider
-	list     operatorv1.GenericProviderList
+	list     providerList
 }{
 	{&operatorv1.CoreProvider{}, &operatorv1.CoreProviderList{}},
 	{&operatorv1.BootstrapProvider{}, &operatorv1.BootstrapProviderList{}},
