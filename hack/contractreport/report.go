@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/capi-openshift/agent-providers/hack/internal/contract"
@@ -66,7 +67,8 @@ func report(out io.Writer, rules []contract.Rule, tests []contract.Test, r resul
 		if rule.Verdict == contract.Met && passed == 0 {
 			problems = append(problems, rule.ID+" has no test that passed")
 		}
-		fmt.Fprintf(out, "%-8s %-9s %s\n", rule.ID, rule.Verdict, strings.Join(shown, ", "))
+		slices.Sort(shown)
+		fmt.Fprintf(out, "%-8s %-9s %s\n", rule.ID, rule.Verdict, strings.Join(slices.Compact(shown), ", "))
 	}
 	fmt.Fprintf(out, "%d rules: %d met, %d declined, %d later; %d problems\n",
 		len(rules), counts[contract.Met], counts[contract.Declined], counts[contract.Later], len(problems))

@@ -144,7 +144,7 @@ func TestContractComponents(t *testing.T) {
 		})
 	})
 	t.Run("CTL-17 the image is the release's, another one by tag or digest, or where clusterctl's configuration says", checkImages)
-	t.Run("BOOT-5 CP-3 core follows references to every kind", func(t *testing.T) { forEachProvider(t, checkContractLabel) })
+	t.Run("BOOT-5 CP-3 every CRD names its served versions for this contract and for no older one", func(t *testing.T) { forEachProvider(t, checkContractLabel) })
 	t.Run("CTL-50 the webhooks' certificate comes from cert-manager, for the Service's names, into the pod", func(t *testing.T) {
 		forEachProvider(t, checkCertificate)
 	})

@@ -72,7 +72,7 @@ func (w *World) ClusterAvailable(key types.NamespacedName) Check {
 
 // Running checks that a Cluster is Available and has this many Machines, all Ready and with a Node.
 func (w *World) Running(key types.NamespacedName, machines int) Check {
-	return all(w.ClusterAvailable(key), w.MachinesReady(key, machines))
+	return All(w.ClusterAvailable(key), w.MachinesReady(key, machines))
 }
 
 // Gone checks that a Cluster does not exist any more.
@@ -86,8 +86,8 @@ func (w *World) Gone(key types.NamespacedName) Check {
 	}
 }
 
-// all joins checks.
-func all(checks ...Check) Check {
+// All is a check that everything is there that the given checks look for.
+func All(checks ...Check) Check {
 	return func(ctx context.Context) (string, error) {
 		var missing []string
 		for _, check := range checks {

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,6 +58,9 @@ var flavors = map[string]flavor{
 
 // Flavors returns the names of the templates that ClusterRequest.Template may have, but for the default one.
 func Flavors() []string { return slices.Sorted(maps.Keys(flavors)) }
+
+// TopologyOf is the shape of cluster that a flavor is made for; HA for the default template and for others than flavors.
+func TopologyOf(flavor string) Topology { return cmp.Or(flavors[flavor].topology, HA) }
 
 // templateFile is the path of the template that a request asks for, by name or by path, or by its topology.
 func (r ClusterRequest) templateFile() (string, error) {

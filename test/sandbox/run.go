@@ -105,7 +105,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 
 func newRun(opts Options) (*run, error) {
 	flavor := flavors[opts.Template]
-	opts.Topology = cmp.Or(opts.Topology, flavor.topology, HA)
+	opts.Topology = cmp.Or(opts.Topology, TopologyOf(opts.Template))
 	if opts.Speed <= 0 {
 		opts.Speed = 1
 	}
@@ -230,7 +230,7 @@ func (r *run) install(ctx context.Context) error {
 // verify checks everything about the cluster that a user may rely on.
 func (r *run) verify(ctx context.Context) error {
 	machines := r.request.Machines()
-	settled := all(
+	settled := All(
 		r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines),
 	)
 	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
@@ -291,16 +291,18 @@ func (r *run) scaleUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.verifyJoined(ctx, before, after)
+	return r.verifyJoined(ctx, before, after, r.world.VerifyDayTwo)
 }
 
-// verifyJoined checks that every Machine that was not there before has joined as day 2. Both maps have Agents by Machine.
-func (r *run) verifyJoined(ctx context.Context, before, after map[string]string) error {
+// verifyJoined checks the Agent of every Machine that was not there before. Both maps have Agents by Machine.
+func (r *run) verifyJoined(
+	ctx context.Context, before, after map[string]string, verify func(context.Context, types.NamespacedName, string) error,
+) error {
 	for machine, agent := range after {
 		if before[machine] != "" {
 			continue
 		}
-		if err := r.world.VerifyDayTwo(ctx, r.cluster, agent); err != nil {
+		if err := verify(ctx, r.cluster, agent); err != nil {
 			return err
 		}
 		r.narrator.printf("Machine %s joined as day 2", machine)
@@ -323,7 +325,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 		return err
 	}
 	count := r.request.Machines()
-	replaced := all(
+	replaced := All(
 		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, configOutdated),
 		r.world.Running(r.cluster, count), r.world.configsSettled(r.cluster, count), r.world.workersUse(r.cluster, changedNTPSource),
 	)
@@ -334,7 +336,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.verifyJoined(ctx, before, after)
+	return r.verifyJoined(ctx, before, after, r.world.VerifyAdded)
 }
 
 func (r *run) delete(ctx context.Context) error {
@@ -344,7 +346,7 @@ func (r *run) delete(ctx context.Context) error {
 	if err := r.world.Client.Delete(ctx, cluster); err != nil {
 		return fmt.Errorf("cannot delete Cluster %s: %w", r.cluster, err)
 	}
-	gone := all(r.world.Gone(r.cluster), r.world.HostsAvailable(runNamespace, r.hosts))
+	gone := All(r.world.Gone(r.cluster), r.world.HostsAvailable(runNamespace, r.hosts))
 	if err := r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone); err != nil {
 		return err
 	}

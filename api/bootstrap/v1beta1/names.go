@@ -154,6 +154,9 @@ const (
 	// AgentDiscoveringReason: the Agent is collecting its inventory and is not ready to be bound.
 	AgentDiscoveringReason = "Discovering"
 
+	// HostnameInvalidReason: the BareMetalHost's name, which spec.nodeRegistration.name chooses for the Node, is no hostname (DESIGN D7).
+	HostnameInvalidReason = "HostnameInvalid"
+
 	// WaitingForClusterReason: the cluster does not take hosts now: the host joins when it does (DESIGN D8).
 	WaitingForClusterReason = "WaitingForCluster"
 

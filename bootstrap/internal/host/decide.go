@@ -15,6 +15,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // maxChecks bounds how many failing checks a message names.
@@ -205,7 +206,12 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 }
 
 func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+	name := hostname(s)
+	problems := validation.HostnameProblems(name)
 	switch {
+	case len(problems) > 0:
+		return fact.Waiting(bootstrapv1.HostnameInvalidReason, "%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete Machine %s",
+			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name)
 	case gate == assisted.GateClosed:
 		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
 	case !agent.MayBeBound():
@@ -215,7 +221,7 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 	d.bind = &binding{
 		agent:    agent,
 		role:     role,
-		hostname: hostname(s),
+		hostname: name,
 		labels:   nodeLabels(s),
 		cluster:  assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
 	}
@@ -299,18 +305,28 @@ type departure struct {
 	recognized fact.Fact
 }
 
-// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19). An Agent
-// that registered and was not claimed yet counts when it is the host's.
+// leaves reports whether an Agent goes with the Machine: it is claimed for it, or not claimed yet and its host's.
+func leaves(s *scope, agent *assisted.Agent) bool {
+	switch agent.Annotations[bootstrapv1.ClaimAnnotation] {
+	case s.claim():
+		return true
+	case "":
+		return s.concerns(agent) && (s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv ||
+			(s.host != nil && identity.Matches(agent, s.host, s.hosts)))
+	default:
+		return false
+	}
+}
+
+// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19).
 func decideDeparture(s *scope) departure {
 	if !atPreTerminate(s.machine) {
 		return departure{}
 	}
 	d := departure{}
 	for i := range s.agents {
-		agent := &s.agents[i]
-		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
-		if claim == s.claim() || (claim == "" && s.host != nil && identity.Matches(agent, s.host, s.hosts)) {
-			d.agents = append(d.agents, *agent)
+		if leaves(s, &s.agents[i]) {
+			d.agents = append(d.agents, s.agents[i])
 		}
 	}
 	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]

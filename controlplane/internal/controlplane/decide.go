@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -230,6 +231,12 @@ func claimOf(m *clusterv1.Machine) string {
 	return fmt.Sprintf("%s/%s", m.Name, m.UID)
 }
 
+// machineOf is the name of the Machine that an Agent is claimed for, for messages.
+func machineOf(a *assisted.Agent) string {
+	machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
+	return cmp.Or(machine, "unknown")
+}
+
 // missingMachines decides which Machines to create. All are created at once before the cluster is initialized, because the first installation
 // needs every host (CONTRACT KCP-4), and one after the other afterwards: blockers are the Machines that have to get there first.
 func missingMachines(s *scope) (create, blockers []string) {
@@ -320,10 +327,12 @@ func boundHosts(s *scope) []plan.Host {
 	hosts := make([]plan.Host, 0, len(bound))
 	for _, a := range bound {
 		hosts = append(hosts, plan.Host{
-			Name:  a.Name,
-			Role:  a.Spec.Role,
-			Ready: a.ReadyToInstall() && living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]),
-			Lost:  a.Condition(assisted.ConditionConnected).Is(corev1.ConditionFalse),
+			Name:       a.Name,
+			Machine:    machineOf(a),
+			Role:       a.Spec.Role,
+			Ready:      a.ReadyToInstall() && living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]),
+			Installing: a.Installing(),
+			Lost:       a.Condition(assisted.ConditionConnected).Is(corev1.ConditionFalse),
 		})
 	}
 	return hosts

@@ -21,12 +21,15 @@ import (
 
 // decideKubeconfig compares <cluster>-kubeconfig with the installer's kubeconfig (DESIGN D11, CONTRACT CP-52…CP-58).
 func decideKubeconfig(s *scope, d *decision) {
-	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
-		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
-		return
-	}
 	if s.kubeconfig != nil && !mayWriteKubeconfig(s) {
 		d.kubeconfigForeign = true
+		return
+	}
+	if s.kubeconfig != nil && s.initialized() && !sourceKnown(s) {
+		return // The objects of the installation may be deleted once the cluster is installed: what was published stays.
+	}
+	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
+		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
 		return
 	}
 	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
@@ -51,6 +54,11 @@ func decideKubeconfig(s *scope, d *decision) {
 		!metav1.IsControlledBy(s.kubeconfig, s.controlPlane) || s.kubeconfig.Labels[clusterv1.ClusterNameLabel] != s.clusterName {
 		d.kubeconfig = data
 	}
+}
+
+// sourceKnown reports whether the installer's kubeconfig of the living ClusterDeployment is there.
+func sourceKnown(s *scope) bool {
+	return s.clusterDeployment != nil && s.installerKubeconfig != nil && ownedBy(s.installerKubeconfig, s.clusterDeployment)
 }
 
 // mayWriteKubeconfig reports whether the existing Secret is ours: of Cluster API's type, and controlled by us or, not yet, by anybody

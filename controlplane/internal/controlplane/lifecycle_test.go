@@ -140,6 +140,10 @@ func checkAvailable(t *testing.T, w *world, replicas int) {
 		controlplanev1.RollingOutCondition:          controlplanev1.NotRollingOutReason,
 		controlplanev1.ScalingUpCondition:           controlplanev1.NotScalingUpReason,
 		controlplanev1.DeletingCondition:            controlplanev1.NotDeletingReason,
+		controlplanev1.EtcdClusterHealthyCondition:  controlplanev1.EtcdClusterHealthyReason,
+		controlplanev1.RemediatingCondition:         controlplanev1.NotRemediatingReason,
+
+		controlplanev1.ControlPlaneComponentsHealthyCondition: controlplanev1.ControlPlaneComponentsHealthyReason,
 	} {
 		if got := conditions.GetReason(cp, condition); got != reason {
 			t.Errorf("condition %s is %s, want %s: %s", condition, got, reason, conditions.GetMessage(cp, condition))
@@ -185,7 +189,7 @@ func TestWorkerThatNeverBoots(t *testing.T) {
 	golden(t, w.run(nil, w.available))
 }
 
-func TestDeletion(t *testing.T) {
+func testDeletion(t *testing.T) {
 	for _, stage := range []int{0, 1, 2, 3, 4} {
 		t.Run(fmt.Sprintf("at stage %d", stage), func(t *testing.T) {
 			w := newWorld(t, 3, 2)
@@ -283,16 +287,36 @@ func TestNameConflict(t *testing.T) {
 	w.run(nil, w.available)
 }
 
-func TestPaused(t *testing.T) {
+func testPaused(t *testing.T) {
 	w := newWorld(t, 3, 0)
-	cp := w.controlPlane()
-	cp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-	w.must(w.client.Update(context.Background(), cp))
+	pause := func(paused bool) {
+		cp := w.controlPlane()
+		delete(cp.Annotations, clusterv1.PausedAnnotation)
+		if paused {
+			cp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}
+		w.must(w.client.Update(context.Background(), cp))
+		for range 3 {
+			w.reconcile()
+		}
+	}
+	pause(true)
+	if w.install() != nil || len(w.machines()) > 0 {
+		t.Error("a paused control plane was reconciled")
+	}
+	pause(false)
+	w.run(nil, func() bool { return len(w.machines()) == 3 })
+	pause(true)
+	if got := w.reason(clusterv1.PausedCondition); got != clusterv1.PausedReason {
+		t.Errorf("Paused is %s", got)
+	}
+	w.must(w.client.Delete(context.Background(), w.controlPlane()))
+	before := w.versions()
 	for range 3 {
 		w.reconcile()
 	}
-	if w.install() != nil || len(w.machines()) > 0 {
-		t.Error("a paused control plane was reconciled")
+	if diff := cmp.Diff(before, w.versions()); diff != "" {
+		t.Errorf("the deletion of a paused control plane went on (-before +after):\n%s", diff)
 	}
 }
 
@@ -332,4 +356,28 @@ func TestLeftoverOfAVanishedMachine(t *testing.T) {
 	}
 	w.must(w.client.Delete(context.Background(), leftover))
 	w.run(nil, w.available)
+}
+
+// TestInstalledClusterNeedsNoInstallObjects: the kubeconfig of an installed cluster stays when what it came from is deleted.
+func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.run(nil, w.available)
+	installerSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp-admin-kubeconfig"}}
+	deployment := &hivev1.ClusterDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp"}}
+	for _, o := range []client.Object{installerSecret, w.install(), deployment} {
+		w.must(w.client.Delete(context.Background(), o))
+		w.reconcile()
+		if got := w.reason(controlplanev1.KubeconfigAvailableCondition); got != controlplanev1.KubeconfigAvailableReason {
+			t.Errorf("without %T, KubeconfigAvailable is %s", o, got)
+		}
+	}
+	if w.install() != nil || !w.available() {
+		t.Errorf("AgentClusterInstall %v, available %t", w.install() != nil, w.available())
+	}
+	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-kubeconfig"}}
+	w.must(w.client.Delete(context.Background(), published))
+	w.reconcile()
+	if got := w.reason(controlplanev1.KubeconfigAvailableCondition); got != controlplanev1.KubeconfigNotAvailableReason {
+		t.Errorf("without any kubeconfig, KubeconfigAvailable is %s", got)
+	}
 }

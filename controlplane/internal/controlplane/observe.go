@@ -288,21 +288,25 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 }
 
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	if s.install == nil || s.install.Spec.ClusterMetadata == nil {
+	published := s.install != nil && s.install.Spec.ClusterMetadata != nil
+	if !published && !s.initialized() {
 		return nil
 	}
 	namespace := s.controlPlane.Namespace
-	source, target := &corev1.Secret{}, &corev1.Secret{}
-	key := types.NamespacedName{Namespace: namespace, Name: s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name}
-	exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
-	if err != nil {
-		return err
+	if published {
+		source := &corev1.Secret{}
+		key := types.NamespacedName{Namespace: namespace, Name: s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name}
+		exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
+		if err != nil {
+			return err
+		}
+		if exists {
+			s.installerKubeconfig = source
+		}
 	}
-	if exists {
-		s.installerKubeconfig = source
-	}
-	key = types.NamespacedName{Namespace: namespace, Name: secret.Name(s.clusterName, secret.Kubeconfig)}
-	exists, err = found(target, key, r.Kubeconfigs.Get(ctx, key, target))
+	target := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: namespace, Name: secret.Name(s.clusterName, secret.Kubeconfig)}
+	exists, err := found(target, key, r.Kubeconfigs.Get(ctx, key, target))
 	if err != nil {
 		return err
 	}

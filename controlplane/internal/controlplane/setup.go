@@ -34,7 +34,9 @@ import (
 const controllerName = "openshiftassistedcontrolplane"
 
 // CRDs are those that are waited for; the kinds of hive and assisted-service are watched once they are served.
-func CRDs() []string { return append([]string{metal3.CRDMachines, metal3.CRDBareMetalHosts}, crdsNeeded...) }
+func CRDs() []string {
+	return append([]string{metal3.CRDMachines, metal3.CRDBareMetalHosts}, crdsNeeded...)
+}
 
 // Watches is what the reconciler watches besides the manager's cache.
 type Watches struct {

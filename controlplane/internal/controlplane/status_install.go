@@ -169,8 +169,7 @@ func failure(s *scope) string {
 	var text string
 	if len(failed) > 0 {
 		a := failed[0]
-		machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
-		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", cmp.Or(machine, "unknown"), a.Name, a.Status.DebugInfo.StateInfo)
+		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
 	} else if c := stopped(s.install); c != nil {
 		text = c.Message
 	}

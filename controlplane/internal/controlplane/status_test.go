@@ -19,6 +19,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -37,9 +38,15 @@ func scopeOf(initialized bool, nodesReady ...bool) *scope {
 	return s
 }
 
-func TestAvailableCondition(t *testing.T) {
+func testAvailable(t *testing.T) {
 	down := scopeOf(true, true)
 	down.connectionDown = true
+	unavailable := func(name string) *scope {
+		s := scopeOf(true, true, true, true)
+		s.operators = healthyOperators()
+		s.operators[name] = workload.Operator{Available: workload.OperatorCondition{Status: "False", Message: "no quorum"}}
+		return s
+	}
 	tests := []struct {
 		name   string
 		scope  *scope
@@ -52,22 +59,25 @@ func TestAvailableCondition(t *testing.T) {
 		{"two of three down", scopeOf(true, false, false, true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"two of four down", scopeOf(true, false, false, true, true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"no Nodes", scopeOf(true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"etcd has lost its quorum", unavailable(workload.OperatorEtcd), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"no API server is available", unavailable(workload.OperatorAPIServer), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"the scheduler is no part of a quorum", unavailable(workload.OperatorScheduler), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"API down", down, metav1.ConditionFalse, controlplanev1.ConnectionDownReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := availableCondition(tt.scope); got.Status != tt.status || got.Reason != tt.reason {
+			if got := availableCondition(tt.scope, decision{}); got.Status != tt.status || got.Reason != tt.reason {
 				t.Errorf("got %s %s %q", got.Status, got.Reason, got.Message)
 			}
 		})
 	}
 }
 
-func TestAvailableConditionOfAnEarlierManager(t *testing.T) {
+func testAvailableOfAnEarlierManager(t *testing.T) {
 	s := scopeOf(true, true)
 	s.connectionKnown = false
 	conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionTrue, Reason: "Available"})
-	if got := availableCondition(s); got != nil {
+	if got := availableCondition(s, decision{}); got != nil {
 		t.Errorf("the condition changed to %+v before the cluster was probed", got)
 	}
 }
@@ -134,7 +144,7 @@ func TestWaitingForHosts(t *testing.T) {
 	}
 }
 
-func TestKubeconfigOfOthersIsLeftAlone(t *testing.T) {
+func testMayWriteKubeconfig(t *testing.T) {
 	other := []metav1.OwnerReference{{UID: "other", Controller: new(true)}}
 	ours := []metav1.OwnerReference{{UID: "cp", Controller: new(true)}}
 	tests := []struct {

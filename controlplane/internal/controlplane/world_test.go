@@ -75,6 +75,8 @@ type world struct {
 	unbootable map[string]bool
 	// failAt makes the installation fail at a stage; 0 is never.
 	failAt int
+	// refuse makes the API server refuse to create an object; nil is never.
+	refuse func(client.Object) error
 }
 
 func newWorld(t *testing.T, replicas int32, workers int) *world {
@@ -106,6 +108,11 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 
 // create gives objects a UID as an API server does.
 func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+	if w.refuse != nil {
+		if err := w.refuse(o); err != nil {
+			return err
+		}
+	}
 	if o.GetUID() == "" {
 		w.uids++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", w.uids)))
@@ -215,7 +222,7 @@ func (w *world) machineSet() {
 				Labels:          map[string]string{clusterv1.ClusterNameLabel: clusterName},
 				OwnerReferences: []metav1.OwnerReference{{Kind: "MachineSet", Name: "ms", UID: "ms", Controller: new(true)}},
 			},
-			Spec: clusterv1.MachineSpec{ClusterName: clusterName},
+			Spec: clusterv1.MachineSpec{ClusterName: clusterName, Version: kubelet},
 		}
 		w.must(client.IgnoreAlreadyExists(w.client.Create(context.Background(), m)))
 	}
@@ -362,8 +369,20 @@ func (w *world) core() {
 // workload lets the installed cluster answer once the installation is complete.
 func (w *world) workload() {
 	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
-		w.api.Up, w.api.Last = true, w.now
+		w.api.Up, w.api.Last, w.api.Reported = true, w.now, healthyOperators()
 	}
+}
+
+// healthyOperators is what the operators of a control plane say that is well.
+func healthyOperators() map[string]workload.Operator {
+	operators := map[string]workload.Operator{}
+	for _, name := range workload.OperatorNames() {
+		operators[name] = workload.Operator{
+			Available: workload.OperatorCondition{Status: "True"}, Progressing: workload.OperatorCondition{Status: "False"},
+			Degraded: workload.OperatorCondition{Status: "False"},
+		}
+	}
+	return operators
 }
 
 // summary is one line of the story.

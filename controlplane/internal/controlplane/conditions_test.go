@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+// machineWith is a Machine with conditions of these statuses.
+func machineWith(name string, statuses map[string]metav1.ConditionStatus) *clusterv1.Machine {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for conditionType, status := range statuses {
+		conditions.Set(m, metav1.Condition{Type: conditionType, Status: status, Reason: "Test", Message: "of " + name})
+	}
+	return m
+}
+
+func testProgressConditions(t *testing.T) {
+	outdated := map[string]metav1.ConditionStatus{clusterv1.MachineUpToDateCondition: metav1.ConditionFalse}
+	current := map[string]metav1.ConditionStatus{clusterv1.MachineUpToDateCondition: metav1.ConditionTrue}
+	of := func(replicas int32, machines ...*clusterv1.Machine) *scope {
+		s := scopeOf(false)
+		s.controlPlane.Spec.Replicas, s.machines = &replicas, collections.FromMachines(machines...)
+		return s
+	}
+	deleting := of(1, machineWith("a", current))
+	deleting.controlPlane.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	tests := []struct {
+		name                         string
+		scope                        *scope
+		rolling, scalingUp, scalDown bool
+	}{
+		{"nothing happens", of(1, machineWith("a", current)), false, false, false},
+		{"a Machine is missing", of(3, machineWith("a", current)), false, true, false},
+		{"a Machine is too many", of(1, machineWith("a", current), machineWith("b", current)), false, false, true},
+		{"a Machine is out of date", of(2, machineWith("a", current), machineWith("b", outdated)), true, false, false},
+		{"nobody knows yet whether it is", of(1, machineWith("a", nil)), false, false, false},
+		{"the control plane is deleted", deleting, false, false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			for condition, want := range map[*metav1.Condition]bool{
+				new(rollingOutCondition(tt.scope.machines)):   tt.rolling,
+				new(scalingUpCondition(tt.scope, decision{})): tt.scalingUp,
+				new(scalingDownCondition(tt.scope)):           tt.scalDown,
+			} {
+				g.Expect(condition.Status).To(Equal(conditions.BoolToStatus(want)), condition.Type)
+			}
+		})
+	}
+}
+
+func testOperatorConditions(t *testing.T) {
+	etcd := operatorSummaries[0]
+	with := func(change func(*scope)) *scope {
+		s := scopeOf(true, true)
+		s.operators = healthyOperators()
+		change(s)
+		return s
+	}
+	says := func(available, degraded workload.OperatorCondition) *scope {
+		return with(func(s *scope) {
+			s.operators[workload.OperatorEtcd] = workload.Operator{Available: available, Degraded: degraded}
+		})
+	}
+	yes, no := workload.OperatorCondition{Status: "True"}, workload.OperatorCondition{Status: "False"}
+	tests := []struct {
+		name            string
+		scope           *scope
+		status          metav1.ConditionStatus
+		reason, message string
+	}{
+		{"well", says(yes, no), metav1.ConditionTrue, controlplanev1.EtcdClusterHealthyReason, ""},
+		{"not available", says(workload.OperatorCondition{Status: "False", Message: "no quorum"}, no), metav1.ConditionFalse,
+			controlplanev1.EtcdClusterNotHealthyReason, "* ClusterOperator etcd is not available: no quorum"},
+		{"one member of three is lost", says(yes, workload.OperatorCondition{Status: "True", Message: "2 of 3"}), metav1.ConditionFalse,
+			controlplanev1.EtcdClusterNotHealthyReason, "* ClusterOperator etcd is degraded: 2 of 3"},
+		{"not told", says(workload.OperatorCondition{Status: "Unknown", Message: "not reported"}, no), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not say whether it is available: not reported"},
+		{"half told", says(yes, workload.OperatorCondition{Status: "Unknown"}), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not say whether it is degraded: "},
+		{"no such operator", with(func(s *scope) { delete(s.operators, workload.OperatorEtcd) }), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not exist"},
+		{"cannot be read", with(func(s *scope) { s.operators, s.apiProblem = nil, errors.New("x") }), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterInspectionFailedReason, "The ClusterOperators cannot be read; the log of the manager says why"},
+		{"not initialized", scopeOf(false), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterInspectionFailedReason, "Waiting for the control plane to be initialized"},
+		{"not connected yet", scopeOf(true), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterConnectionDownReason, "There is no connection to the cluster yet"},
+		{"not connected for long", with(func(s *scope) {
+			s.connectionDown, s.lastAnswer = true, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		}), metav1.ConditionUnknown, controlplanev1.EtcdClusterConnectionDownReason, "Last successful probe at 2026-01-02T03:04:05Z"},
+		{"never connected", with(func(s *scope) { s.connectionDown = true }), metav1.ConditionUnknown,
+			controlplanev1.EtcdClusterConnectionDownReason, "The API of the cluster has not answered since the manager started"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(etcd.condition(tt.scope)).To(HaveValue(Equal(metav1.Condition{
+				Type: controlplanev1.EtcdClusterHealthyCondition, Status: tt.status, Reason: tt.reason, Message: tt.message,
+			})))
+		})
+	}
+	t.Run("a lost connection leaves what was known", func(t *testing.T) {
+		s := scopeOf(true)
+		conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.EtcdClusterHealthyCondition, Status: metav1.ConditionTrue, Reason: "Healthy"})
+		NewWithT(t).Expect(etcd.condition(s)).To(BeNil())
+	})
+	t.Run("several components are listed", func(t *testing.T) {
+		s := with(func(s *scope) {
+			delete(s.operators, workload.OperatorScheduler)
+			s.operators[workload.OperatorAPIServer] = workload.Operator{Available: yes, Degraded: workload.OperatorCondition{Status: "True", Message: "one is old"}}
+		})
+		NewWithT(t).Expect(operatorSummaries[1].condition(s)).To(HaveValue(Equal(metav1.Condition{
+			Type: controlplanev1.ControlPlaneComponentsHealthyCondition, Status: metav1.ConditionFalse,
+			Reason:  controlplanev1.ControlPlaneComponentsNotHealthyReason,
+			Message: "* ClusterOperator kube-apiserver is degraded: one is old\n* ClusterOperator kube-scheduler does not exist",
+		})))
+	})
+}
+
+func testRemediating(t *testing.T) {
+	g := NewWithT(t)
+	well := machineWith("a", map[string]metav1.ConditionStatus{clusterv1.MachineHealthCheckSucceededCondition: metav1.ConditionTrue})
+	ill := machineWith("b", map[string]metav1.ConditionStatus{clusterv1.MachineHealthCheckSucceededCondition: metav1.ConditionFalse})
+	g.Expect(remediatingCondition(collections.FromMachines(well))).To(Equal(metav1.Condition{
+		Type: controlplanev1.RemediatingCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRemediatingReason,
+	}))
+	g.Expect(remediatingCondition(collections.FromMachines(well, ill))).To(And(
+		HaveField("Status", metav1.ConditionFalse), HaveField("Message", And(HavePrefix("* Machine b is not healthy"), HaveSuffix("of b")))))
+}
+
+func testCounters(t *testing.T) {
+	g := NewWithT(t)
+	yes := func(conditionTypes ...string) map[string]metav1.ConditionStatus {
+		statuses := map[string]metav1.ConditionStatus{}
+		for _, conditionType := range conditionTypes {
+			statuses[conditionType] = metav1.ConditionTrue
+		}
+		return statuses
+	}
+	deleted := machineWith("d", nil)
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	cp := &controlplanev1.OpenshiftAssistedControlPlane{}
+	setCounters(cp, "c", collections.FromMachines(
+		machineWith("a", yes(clusterv1.MachineReadyCondition, clusterv1.MachineAvailableCondition, clusterv1.MachineUpToDateCondition)),
+		machineWith("b", yes(clusterv1.MachineReadyCondition, clusterv1.MachineUpToDateCondition)),
+		machineWith("c", yes(clusterv1.MachineUpToDateCondition)), deleted))
+	g.Expect(cp.Status.Replicas).To(HaveValue(BeEquivalentTo(4)))
+	g.Expect(cp.Status.ReadyReplicas).To(HaveValue(BeEquivalentTo(2)))
+	g.Expect(cp.Status.AvailableReplicas).To(HaveValue(BeEquivalentTo(1)))
+	g.Expect(cp.Status.UpToDateReplicas).To(HaveValue(BeEquivalentTo(3)))
+	g.Expect(cp.Status.Selector).To(Equal("cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/control-plane"))
+}
+
+func testStatusOfAFailedPass(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.refuse = func(o client.Object) error {
+		if _, machine := o.(*clusterv1.Machine); machine {
+			return errors.New("no room")
+		}
+		return nil
+	}
+	for range 3 {
+		_ = w.try()
+	}
+	g.Expect(w.try()).To(MatchError(ContainSubstring("no room")))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(And(
+		HavePrefix("Scaling up from 0 to 3 replicas is blocked because:\n* create *v1beta2.Machine ns/cp-0"), HaveSuffix("no room")))
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package templates
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+const (
+	// speed makes an installation take some seconds of simulated time.
+	speed = 3
+
+	installTimeout = 4 * time.Minute
+)
+
+// TestContractRendering applies every template as users do: all of them to a server that stores nothing of it, and those that no other test
+// installs to one that does.
+func TestContractRendering(t *testing.T) {
+	g := NewWithT(t)
+	world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: os.Stderr, Speed: speed})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(world.Stop()).To(Succeed()) })
+	g.Expect(world.ApplyClass(t.Context(), corev1.NamespaceDefault)).To(Succeed())
+
+	for _, flavor := range flavors() {
+		t.Run(file(flavor), func(t *testing.T) {
+			request := sandbox.ClusterRequest{
+				Namespace: corev1.NamespaceDefault, Name: "demo", Topology: sandbox.TopologyOf(flavor), Template: flavor, Address: "127.30.5.30",
+			}
+			if flavor == "ipv6" {
+				request.Address = "::1"
+			}
+			if request.HasWorkers() {
+				request.Workers = 2
+			}
+			path := filepath.Join(t.TempDir(), "cluster.yaml")
+			t.Run("CTL-30 clusterctl renders it by its path", func(t *testing.T) {
+				manifests, err := world.Render(t.Context(), request)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				NewWithT(t).Expect(os.WriteFile(path, manifests, 0o600)).To(Succeed())
+			})
+			t.Run("CTL-31 the API server takes all of it", func(t *testing.T) {
+				_, err := world.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", path)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			})
+		})
+	}
+	t.Run("CTL-33 hosts without DHCP are installed", func(t *testing.T) { install(t, world, "static-ip", "127.30.5.40", checkStaticAddresses) })
+	t.Run("CTL-33 hosts without IPv4 are installed", func(t *testing.T) { install(t, world, "ipv6", "::1", checkIPv6) })
+	t.Run("CTL-33 a cluster is installed from a registry of its owner", func(t *testing.T) {
+		install(t, world, "disconnected", "127.30.5.50", checkRegistry)
+	})
+}
+
+// installed is a cluster that a template has become.
+type installed struct {
+	client.Reader
+	request sandbox.ClusterRequest
+}
+
+// install installs a flavor with three control-plane hosts and a worker, beside the other flavors, and checks what is special about it.
+func install(t *testing.T, world *sandbox.World, flavor, address string, check func(*testing.T, installed)) {
+	t.Helper()
+	t.Parallel()
+	request := sandbox.ClusterRequest{Namespace: flavor, Name: flavor, Topology: sandbox.HA, Template: flavor, Workers: 1, Address: address}
+	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
+	g := NewWithT(t)
+	g.Expect(world.CreateInputsFor(t.Context(), request, request.Machines())).To(Succeed())
+	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
+	if err := world.Watch.Await(t.Context(), installTimeout, key.String(), world.Running(key, request.Machines())); err != nil {
+		description, _ := world.Describe(t.Context(), key.Namespace, key.Name)
+		t.Fatalf("%v\n%s", err, description)
+	}
+	_, err := world.VerifyHosts(t.Context(), key)
+	g.Expect(err).NotTo(HaveOccurred())
+	check(t, installed{Reader: world.Client, request: request})
+}
+
+// infraEnvs are those of the cluster.
+func (c installed) infraEnvs(t *testing.T) []assisted.InfraEnv {
+	t.Helper()
+	list := &assisted.InfraEnvList{}
+	g := NewWithT(t)
+	g.Expect(c.List(t.Context(), list, client.InNamespace(c.request.Namespace), client.MatchingLabels{bootstrapv1.InfraEnvClusterLabel: c.request.Name})).To(Succeed())
+	g.Expect(list.Items).NotTo(BeEmpty())
+	return list.Items
+}
+
+// agentClusterInstall is the cluster's.
+func (c installed) agentClusterInstall(t *testing.T) *hiveext.AgentClusterInstall {
+	t.Helper()
+	install := &hiveext.AgentClusterInstall{}
+	key := client.ObjectKey{Namespace: c.request.Namespace, Name: c.request.Name + "-control-plane"}
+	NewWithT(t).Expect(c.Get(t.Context(), key, install)).To(Succeed())
+	return install
+}
+
+// checkStaticAddresses checks that all images have the NMStateConfigs in them.
+func checkStaticAddresses(t *testing.T, c installed) {
+	for _, infraEnv := range c.infraEnvs(t) {
+		NewWithT(t).Expect(infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels).To(Equal(map[string]string{"network-config": "static"}))
+	}
+}
+
+// checkIPv6 checks that the cluster has IPv6 networks, and its Nodes addresses of that family alone.
+func checkIPv6(t *testing.T, c installed) {
+	networking := c.agentClusterInstall(t).Spec.Networking
+	g := NewWithT(t)
+	g.Expect(networking.ClusterNetwork).To(Equal([]hiveext.ClusterNetworkEntry{{CIDR: "fd01::/48", HostPrefix: 64}}))
+	g.Expect(networking.ServiceNetwork).To(Equal([]string{"fd02::/112"}))
+	machines := &clusterv1.MachineList{}
+	g.Expect(c.List(t.Context(), machines, client.InNamespace(c.request.Namespace))).To(Succeed())
+	for i := range machines.Items {
+		for _, address := range machines.Items[i].Status.Addresses {
+			if address.Type == clusterv1.MachineInternalIP {
+				g.Expect(address.Address).To(ContainSubstring(":"))
+			}
+		}
+	}
+}
+
+// checkRegistry checks that the release and the trust in its registry are the owner's.
+func checkRegistry(t *testing.T, c installed) {
+	g := NewWithT(t)
+	imageSet := &hivev1.ClusterImageSet{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: c.agentClusterInstall(t).Spec.ImageSetRef.Name}, imageSet)).To(Succeed())
+	g.Expect(imageSet.Spec.ReleaseImage).To(HavePrefix("registry.sandbox.example.com/"))
+	for _, infraEnv := range c.infraEnvs(t) {
+		g.Expect(infraEnv.Spec.AdditionalTrustBundle).To(ContainSubstring("BEGIN CERTIFICATE"))
+	}
+}
