@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -90,6 +90,10 @@ func (l *lab) provide(t *testing.T) {
 	infrastructure.SetAPIVersion(metal3.InfrastructureGroup + "/" + metal3Version)
 	infrastructure.SetKind("Metal3Cluster")
 	infrastructure.SetName(labCluster)
+	// Core sets the owner when it looks again for what it did not find, which takes half a minute.
+	infrastructure.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: labCluster, UID: l.cluster(t.Context(), NewWithT(t)).UID,
+	}})
 	l.create(t, infrastructure)
 	eventually(t, func(g Gomega) {
 		g.Expect(l.cluster(t.Context(), g).Status.Initialization.InfrastructureProvisioned).To(HaveValue(BeTrue()))
@@ -190,21 +194,11 @@ func (l *lab) dataSecrets(ctx context.Context, g Gomega) []corev1.Secret {
 	return list.Items
 }
 
-// change patches an object as a user would.
-func (l *lab) change(t *testing.T, object client.Object, change func()) {
-	t.Helper()
-	before := object.DeepCopyObject().(client.Object)
-	change()
-	NewWithT(t).Expect(l.Client.Patch(t.Context(), object, client.MergeFrom(before))).To(Succeed())
-}
-
-// disown takes owner and label off a config's Secret, and wakes the config, so that a manager that acts repairs them.
+// disown takes owner and label off a config's Secret, which a manager that looks at the config repairs.
 func (l *lab) disown(t *testing.T, name string) {
 	t.Helper()
-	g := NewWithT(t)
-	secret := l.secret(t.Context(), g, name)
+	secret := l.secret(t.Context(), NewWithT(t), name)
 	l.change(t, secret, func() { secret.OwnerReferences, secret.Labels = nil, nil })
-	l.wake(t, name)
 }
 
 // wake causes an event of a config that changes nothing that the provider reads.
@@ -229,8 +223,7 @@ func (l *lab) expectOwned(t *testing.T, name string) {
 // pause pauses or unpauses the lab's Cluster.
 func (l *lab) pause(t *testing.T, paused bool) {
 	t.Helper()
-	cluster := l.cluster(t.Context(), NewWithT(t))
-	l.change(t, cluster, func() { cluster.Spec.Paused = ptr.To(paused) })
+	l.pauseCluster(t, types.NamespacedName{Namespace: l.namespace, Name: labCluster}, paused)
 }
 
 // expectReason waits until a condition of a config has one of the reasons.

@@ -18,7 +18,6 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
-	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
 // expectUntouched checks that nobody writes a config, and that nothing is made for it.
@@ -159,6 +158,7 @@ func TestContractPause(t *testing.T) {
 			pause(t, true)
 			l.expectReason(t, "m-0", clusterv1.PausedCondition, clusterv1.PausedReason)
 			l.disown(t, "m-0")
+			l.wake(t, "m-0")
 			config := l.config(ctx, NewWithT(t), "m-0")
 			consistently(t, func(g Gomega) {
 				g.Expect(l.secret(ctx, g, "m-0").OwnerReferences).To(BeEmpty())
@@ -218,36 +218,4 @@ func (l *lab) newMachineDeployment(name string) *clusterv1.MachineDeployment {
 			ClusterName: labCluster, Replicas: ptr.To[int32](1), Template: clusterv1.MachineTemplateSpec{Spec: spec},
 		},
 	}
-}
-
-// TestContractRights: both managers run with their shipped roles, and core's with full rights.
-func TestContractRights(t *testing.T) {
-	s := shared
-	t.Run("BOOT-7 the API server protects blocking owners, and the provider may set its own", func(t *testing.T) {
-		g, ctx := NewWithT(t), t.Context()
-		l := &lab{scene: s, namespace: s.installed.Namespace}
-		config := s.configs(ctx, g, l.namespace)[0]
-		g.Expect(l.secret(ctx, g, config.Name).OwnerReferences).To(ConsistOf(HaveField("BlockOwnerDeletion", HaveValue(BeTrue()))))
-		stranger := s.clientFor(t, "secrets-only", rule("", []string{"create"}, "secrets"))
-		owned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "not-allowed", OwnerReferences: []metav1.OwnerReference{
-			*metav1.NewControllerRef(&config, bootstrapv1.GroupVersion.WithKind("OpenshiftAssistedConfig")),
-		}}}
-		g.Expect(stranger.Create(ctx, owned)).To(MatchError(ContainSubstring("cannot set blockOwnerDeletion")))
-	})
-	t.Run("BOOT-6 CP-4 CTL-18 core's own role covers our kinds", func(t *testing.T) {
-		user := s.bind(t, "core-alone", coreRole)
-		for _, resource := range []string{"openshiftassistedconfigs", "openshiftassistedconfigtemplates"} {
-			s.expectAllowed(t, user, bootstrapv1.GroupVersion.Group, resource)
-		}
-		for _, resource := range []string{"openshiftassistedcontrolplanes", "openshiftassistedcontrolplanetemplates"} {
-			s.expectAllowed(t, user, "controlplane.cluster.x-k8s.io", resource)
-		}
-	})
-	t.Run("BOOT-7 the installed cluster was brought up with the shipped role", func(t *testing.T) {
-		g := NewWithT(t)
-		g.Expect(s.Bootstrap.User).To(HavePrefix("system:serviceaccount:openshift-assisted-bootstrap-system:"))
-		writes, err := sandbox.Writes(s.Management.AuditLog(), s.Bootstrap.User)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(writes).To(ContainElement(And(HaveField("Verb", "create"), HaveField("Resource", "secrets"))))
-	})
 }

@@ -15,8 +15,11 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
@@ -36,8 +39,6 @@ const (
 	// quietPeriod is how long nothing may happen.
 	quietPeriod = 3 * time.Second
 	poll        = 100 * time.Millisecond
-
-	resyncPeriod = "--sync-period=10h"
 )
 
 // scene is a world with clusters.
@@ -77,7 +78,8 @@ func newScene(ctx context.Context) (*scene, error) {
 	world, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{
 		Progress: os.Stderr, Speed: speed,
 		Adjust: func(_ *localcontrolplane.ControlPlane, manager *localcontrolplane.ManagerSpec) {
-			manager.Args = append(manager.Args, resyncPeriod)
+			// Nobody competes for the Lease, and a restart would wait for it.
+			manager.Args = append(manager.Args, "--sync-period=10h", "--leader-elect=false")
 		},
 	})
 	if err != nil {
@@ -126,6 +128,22 @@ func (s *scene) configs(ctx context.Context, g Gomega, namespace string) []boots
 	list := &bootstrapv1.OpenshiftAssistedConfigList{}
 	g.Expect(s.Client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	return list.Items
+}
+
+// change patches an object as a user would.
+func (s *scene) change(t *testing.T, object client.Object, change func()) {
+	t.Helper()
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	NewWithT(t).Expect(s.Client.Patch(t.Context(), object, client.MergeFrom(before))).To(Succeed())
+}
+
+// pauseCluster pauses or unpauses a Cluster.
+func (s *scene) pauseCluster(t *testing.T, key types.NamespacedName, paused bool) {
+	t.Helper()
+	cluster := &clusterv1.Cluster{}
+	s.get(t.Context(), NewWithT(t), cluster, key.Namespace, key.Name)
+	s.change(t, cluster, func() { cluster.Spec.Paused = ptr.To(paused) })
 }
 
 // eventually repeats a check until it passes.
