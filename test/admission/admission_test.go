@@ -16,7 +16,7 @@ func TestContractAdmission(t *testing.T) {
 	cl := startAPI(t)
 	t.Run("accepted", func(t *testing.T) { testAccepted(t, cl) })
 	t.Run("CP-9 CP-63 refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
-	t.Run("CP-8 CP-63 refused as scale", func(t *testing.T) { testScale(t, cl) })
+	t.Run("CP-8 CP-63 KCP-8 refused as scale", func(t *testing.T) { testScale(t, cl) })
 	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl) })
 	t.Run("CP-9 a version gets its leading v", func(t *testing.T) {
 		object := with(t, good(t, controlPlane), "spec.version", "1.33.4")

@@ -115,7 +115,7 @@ func TestContractDecide(t *testing.T) {
 			s.infraEnv = nil
 			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
 			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
-		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+		}, image: bootstrapv1.DiscoveryImageNotNeededReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.publish).To(BeTrue())
 				g.Expect(d.secret).To(BeFalse())
@@ -126,10 +126,19 @@ func TestContractDecide(t *testing.T) {
 			s.infraEnv, s.infraMachine = nil, nil
 			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
 			s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType}
-		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+		}, image: bootstrapv1.DiscoveryImageNotNeededReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.secret && d.publish).To(BeTrue())
 				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+			}},
+		{name: "BOOT-34 moved with its data, beside a later Machine with an InfraEnv of the same content", change: func(s *scope) {
+			s.infraEnv.OwnerReferences[0].UID = "later"
+			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
+		}, image: bootstrapv1.DiscoveryImageNotNeededReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+				g.Expect(d.mediaURL).To(BeEmpty())
 			}},
 	}
 	for _, tt := range tests {

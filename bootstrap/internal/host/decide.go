@@ -58,6 +58,10 @@ type binding struct {
 func decide(s *scope) decision {
 	d := decision{hook: s.machine.Annotations[bootstrapv1.AgentDeletionHook] == ""}
 	d.healthy = hostFact(s)
+	if joined(s) && !s.hasClaimed() {
+		d.recognized, d.installed = fact.Done(bootstrapv1.NodeJoinedReason), fact.Done(bootstrapv1.NodeJoinedReason)
+		return d
+	}
 	if len(s.missingCRDs) > 0 {
 		d.recognized = fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
@@ -70,6 +74,12 @@ func decide(s *scope) decision {
 	}
 	d.installed = decideInstallation(s, &d, agent)
 	return d
+}
+
+// joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status and
+// Agents behind (CONTRACT CTL-42, DESIGN D22).
+func joined(s *scope) bool {
+	return s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != ""
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
@@ -158,11 +168,10 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 	}
 }
 
-// lostFact says that a claimed Agent is gone. A host that was not installed is frozen until it is rebooted (ASSISTED fact 11), so it is
-// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway. The provider ID tells
-// of a Node where status does not, as after a move, which leaves status and Agents behind (CONTRACT CTL-42, DESIGN D22).
+// lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it is
+// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
 func lostFact(s *scope, d *decision, name string) fact.Fact {
-	if s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != "" || s.host == nil || takesPart(s, name) {
+	if s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
 	d.reboot = true

@@ -158,11 +158,21 @@ func TestDecide(t *testing.T) {
 		{name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) }},
 		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
-			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
 		{name: "lost by a move, which leaves Agents and status behind", change: func(s *scope) { s.agents, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0" },
-			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
+		{name: "an Agent that its running host registers anew is not claimed", change: func(s *scope) {
+			s.agents[0].Annotations, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0"
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.claim == nil && d.leftover == nil && d.bind == nil).To(BeTrue())
+			}},
+		{name: "a Node of a management cluster without assisted-service", change: func(s *scope) {
+			s.agents, s.missingCRDs, s.machine.Spec.ProviderID = nil, []string{assisted.CRDAgents}, "metal3://ns/host-0/m-0"
+		}, recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason},
 		{name: "an Agent of a vanished Machine is not reused", change: func(s *scope) {
 			s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "gone/uid"
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)

@@ -61,6 +61,11 @@ func (s *scope) concerns(agent *assisted.Agent) bool {
 	return (infraEnv != "" && agent.Labels[assisted.InfraEnvLabel] == infraEnv) || agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
 }
 
+// hasClaimed reports whether an Agent is claimed for the Machine.
+func (s *scope) hasClaimed() bool {
+	return slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() })
+}
+
 // observe reads everything that the pass decides on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	s.missingCRDs = r.Gate.Missing(append(metal3.CRDs(s.machine.Spec.InfrastructureRef), assisted.CRDAgents, assisted.CRDAgentClusterInstalls)...)

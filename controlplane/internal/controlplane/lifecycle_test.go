@@ -358,7 +358,8 @@ func TestLeftoverOfAVanishedMachine(t *testing.T) {
 	w.run(nil, w.available)
 }
 
-// TestInstalledClusterNeedsNoInstallObjects: the kubeconfig of an installed cluster stays when what it came from is deleted.
+// TestInstalledClusterNeedsNoInstallObjects: the kubeconfig of an installed cluster stays when what it came from is deleted, and the cluster
+// is imported, so that it goes on taking hosts.
 func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.run(nil, w.available)
@@ -371,8 +372,9 @@ func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
 			t.Errorf("without %T, KubeconfigAvailable is %s", o, got)
 		}
 	}
-	if w.install() != nil || !w.available() {
-		t.Errorf("AgentClusterInstall %v, available %t", w.install() != nil, w.available())
+	w.run(nil, func() bool { return w.install() != nil })
+	if w.install().Spec.ClusterMetadata == nil || !w.available() {
+		t.Errorf("AgentClusterInstall is %+v, available %t", w.install().Spec, w.available())
 	}
 	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-kubeconfig"}}
 	w.must(w.client.Delete(context.Background(), published))
