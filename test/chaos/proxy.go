@@ -45,23 +45,26 @@ type Write struct {
 // String is "<verb> <resource>", the same for every object.
 func (w Write) String() string { return w.Verb + " " + w.Resource }
 
-// Proxy stands between a manager and the API server and acts for the manager's identity.
+// watchDelay is how late the events of slow watches are: longer than a manager's next pass takes to begin.
+const watchDelay = 2 * time.Second
+
+// Proxy stands between a manager and the API server and has the manager's identity.
 type Proxy struct {
 	server *http.Server
 	url    string
 	info   request.RequestInfoFactory
-	user   string
-	groups []string
+	// slow are the resources whose watch events come late.
+	slow sets.Set[string]
 
 	mu      sync.Mutex
 	onWrite func(Write) bool
 	cut     bool
 }
 
-// NewProxy starts a proxy on loopback. config is the administrator's; requests are made as user and groups by impersonation. onWrite is
-// called, one write at a time, when a write was carried out; if it returns true the manager never hears of it, nor of anything else until
-// Mend: its connections are cut.
-func NewProxy(config *rest.Config, user string, groups []string, onWrite func(Write) bool) (*Proxy, error) {
+// NewProxy starts a proxy on loopback. config is the manager's; slow are resources whose watch events are to come late. onWrite is called, one
+// write at a time, when a write was carried out; if it returns true the manager never hears of it, nor of anything else until Mend: its
+// connections are cut.
+func NewProxy(config *rest.Config, slow []string, onWrite func(Write) bool) (*Proxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, fmt.Errorf("parse the API server's address: %w", err)
@@ -75,11 +78,11 @@ func NewProxy(config *rest.Config, user string, groups []string, onWrite func(Wr
 		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
 	p := &Proxy{
-		url: "http://" + listener.Addr().String(), user: user, groups: groups, onWrite: onWrite,
+		url: "http://" + listener.Addr().String(), slow: sets.New(slow...), onWrite: onWrite,
 		info: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
 	reverse := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { p.rewrite(r, target) },
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      transport,
 		FlushInterval:  -1, // Watches are streams.
 		ModifyResponse: p.observe,
@@ -117,20 +120,19 @@ func (p *Proxy) WriteKubeconfig(path string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-func (p *Proxy) rewrite(r *httputil.ProxyRequest, target *url.URL) {
-	r.SetURL(target)
-	r.Out.Header.Set("Impersonate-User", p.user)
-	for _, group := range p.groups {
-		r.Out.Header.Add("Impersonate-Group", group)
-	}
-}
-
 // errCut ends a response that the manager must not see.
 var errCut = errors.New("cut")
 
-// observe reports a write that was carried out.
+// observe reports a write that was carried out, and slows watches down.
 func (p *Proxy) observe(response *http.Response) error {
-	write, ok := p.writeOf(response)
+	info, err := p.info.NewRequestInfo(response.Request)
+	if err != nil || !info.IsResourceRequest || response.StatusCode >= http.StatusBadRequest {
+		return nil //nolint:nilerr // what the proxy does not understand is none of its business
+	}
+	if info.Verb == "watch" && p.slow.Has(info.Resource) {
+		response.Body = lateBody{response.Body}
+	}
+	write, ok := writeOf(info)
 	if !ok {
 		return nil
 	}
@@ -156,12 +158,8 @@ func (p *Proxy) Mend() {
 	p.cut = false
 }
 
-// writeOf tells which write a response answers; ok is false for reads, failures and what is ignored.
-func (p *Proxy) writeOf(response *http.Response) (write Write, ok bool) {
-	info, err := p.info.NewRequestInfo(response.Request)
-	if err != nil || !info.IsResourceRequest || response.StatusCode >= http.StatusBadRequest {
-		return Write{}, false
-	}
+// writeOf tells which write a request is; ok is false for reads and what is ignored.
+func writeOf(info *request.RequestInfo) (write Write, ok bool) {
 	if ignoredResources.Has(info.Resource) || !writeVerbs.Has(info.Verb) {
 		return Write{}, false
 	}
@@ -170,4 +168,13 @@ func (p *Proxy) writeOf(response *http.Response) (write Write, ok bool) {
 		resource += "/" + info.Subresource
 	}
 	return Write{Verb: info.Verb, Resource: resource, Name: info.Name}, true
+}
+
+// lateBody hands on what it reads after watchDelay.
+type lateBody struct{ io.ReadCloser }
+
+func (l lateBody) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	<-time.After(watchDelay)
+	return n, err
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
@@ -20,6 +21,8 @@ import (
 type Victim struct {
 	// Choose is asked after every write that the manager has made and not heard of; true kills it.
 	Choose func(Write) bool
+	// SlowWatches are resources that the manager hears of late, so that its cache does not show what it has just made.
+	SlowWatches []string
 
 	client  client.Client
 	dir     string
@@ -40,7 +43,15 @@ func NewVictim(c client.Client, dir string, choose func(Write) bool) *Victim {
 func (v *Victim) Adjust(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
 	name := spec.Name
 	spec.Credentials = func(user string, groups []string) (string, error) {
-		proxy, err := NewProxy(cp.Admin(), user, groups, v.onWrite)
+		own, err := cp.Kubeconfig(user, groups...)
+		if err != nil {
+			return "", err
+		}
+		config, err := clientcmd.BuildConfigFromFlags("", own)
+		if err != nil {
+			return "", fmt.Errorf("read the kubeconfig of %s: %w", name, err)
+		}
+		proxy, err := NewProxy(config, v.SlowWatches, v.onWrite)
 		if err != nil {
 			return "", err
 		}

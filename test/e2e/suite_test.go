@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,10 +36,12 @@ const (
 
 var world *sandbox.World
 
-func TestE2E(t *testing.T) {
+func TestContractScenarios(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "clusters in a sandbox world")
+	t.Run("E2E-20 E2E-27 CTL-20 clusters come and go, also without an API and with CRDs that come late", func(t *testing.T) {
+		RunSpecs(t, "clusters in a sandbox world")
+	})
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -68,9 +71,10 @@ func end(w *sandbox.World) {
 
 // A verb that a manager lacks shows when it is needed, one that it has for nothing only when all is done.
 var _ = ReportAfterSuite("the managers' roles hold what the managers use, and nothing else (BOOT-7)", func(report Report) {
-	Expect(permissions.Missing()).To(BeEmpty())
+	missing, excess := permissions.Missing(), permissions.Excess()
+	Expect(missing).To(BeEmpty(), "%s", strings.Join(missing, "\n"))
 	if report.SuiteSucceeded && report.PreRunStats.SpecsThatWillRun == report.PreRunStats.TotalSpecs {
-		Expect(permissions.Excess()).To(BeEmpty())
+		Expect(excess).To(BeEmpty(), "%s", strings.Join(excess, "\n"))
 	}
 })
 

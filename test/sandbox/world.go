@@ -182,25 +182,41 @@ func (w *World) startSimulators(ctx context.Context) error {
 	return nil
 }
 
-// StartManagers builds both managers and starts them, also again when both were stopped.
+// StartManagers builds both managers and starts them.
 func (w *World) StartManagers(ctx context.Context) error {
-	bootstrap, controlPlane := localcontrolplane.BootstrapManager(), localcontrolplane.ControlPlaneManager()
-	bootstrap.Args = leaderElectionArgs
-	controlPlane.Args = append(append([]string{}, leaderElectionArgs...), clusterCacheArgs...)
-	if w.opts.Adjust != nil {
-		w.opts.Adjust(w.Management, &bootstrap)
-		w.opts.Adjust(w.Management, &controlPlane)
-	}
-	start := w.Management.StartManager
-	if w.opts.Install != nil {
-		start = w.Management.RunInstalled
-	}
-	var err error
-	if w.Bootstrap, err = start(ctx, bootstrap); err != nil {
+	if err := w.StartBootstrap(ctx); err != nil {
 		return err
 	}
-	w.ControlPlane, err = start(ctx, controlPlane)
+	return w.StartControlPlane(ctx)
+}
+
+// StartBootstrap builds the bootstrap provider's manager and starts it. With WorldOptions.Install, one that was stopped is started again as
+// it is installed now.
+func (w *World) StartBootstrap(ctx context.Context) error {
+	spec := localcontrolplane.BootstrapManager()
+	spec.Args = leaderElectionArgs
+	var err error
+	w.Bootstrap, err = w.startManager(ctx, spec)
 	return err
+}
+
+// StartControlPlane does the same for the control plane provider's manager.
+func (w *World) StartControlPlane(ctx context.Context) error {
+	spec := localcontrolplane.ControlPlaneManager()
+	spec.Args = slices.Concat(leaderElectionArgs, clusterCacheArgs)
+	var err error
+	w.ControlPlane, err = w.startManager(ctx, spec)
+	return err
+}
+
+func (w *World) startManager(ctx context.Context, spec localcontrolplane.ManagerSpec) (*localcontrolplane.Manager, error) {
+	if w.opts.Adjust != nil {
+		w.opts.Adjust(w.Management, &spec)
+	}
+	if w.opts.Install != nil {
+		return w.Management.RunInstalled(ctx, spec)
+	}
+	return w.Management.StartManager(ctx, spec)
 }
 
 // Stop ends everything and removes all files.

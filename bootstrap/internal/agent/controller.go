@@ -35,6 +35,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=list;watch;patch;delete
+
 // Reconciler looks after Agents of InfraEnvs made by this provider that belong to no Machine.
 type Reconciler struct {
 	// Client is the manager's cached client.

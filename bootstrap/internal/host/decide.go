@@ -314,18 +314,28 @@ type departure struct {
 	recognized fact.Fact
 }
 
-// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19). An Agent
-// that registered and was not claimed yet counts when it is the host's.
+// leaves reports whether an Agent goes with the Machine: it is claimed for it, or not claimed yet and its host's.
+func leaves(s *scope, agent *assisted.Agent) bool {
+	switch agent.Annotations[bootstrapv1.ClaimAnnotation] {
+	case s.claim():
+		return true
+	case "":
+		return s.concerns(agent) && (s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv ||
+			(s.host != nil && identity.Matches(agent, s.host, s.hosts)))
+	default:
+		return false
+	}
+}
+
+// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19).
 func decideDeparture(s *scope) departure {
 	if !atPreTerminate(s.machine) {
 		return departure{}
 	}
 	d := departure{}
 	for i := range s.agents {
-		agent := &s.agents[i]
-		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
-		if claim == s.claim() || (claim == "" && s.host != nil && identity.Matches(agent, s.host, s.hosts)) {
-			d.agents = append(d.agents, *agent)
+		if leaves(s, &s.agents[i]) {
+			d.agents = append(d.agents, s.agents[i])
 		}
 	}
 	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]

@@ -41,7 +41,7 @@ func discovered() *scope {
 	host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "host-0", Namespace: "ns", UID: "host-uid"}}
 	host.Spec.BootMACAddress = "aa:00"
 	host.Status.Provisioning.State = bmov1alpha1.StateProvisioned
-	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Namespace: "ns", CreationTimestamp: later,
+	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Namespace: "ns", CreationTimestamp: later, Labels: map[string]string{assisted.InfraEnvLabel: "demo-x"},
 		Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/machine-uid"}}}
 	agent.Status.Inventory.Interfaces = []assisted.Interface{{MACAddress: "aa:00"}}
 	agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
@@ -236,6 +236,10 @@ func TestDecideDeparture(t *testing.T) {
 		{name: "the Node is being drained", change: func(s *scope) { s.machine.DeletionTimestamp = ptr.To(later) }},
 		{name: "the claimed Agent goes first", change: atHook, agents: 1},
 		{name: "an unclaimed Agent of the host goes too", change: func(s *scope) { atHook(s); s.agents[0].Annotations = nil }, agents: 1},
+		{name: "an unclaimed Agent of the Machine's own InfraEnv goes too", change: func(s *scope) {
+			atHook(s)
+			s.config.Spec.HostIdentity, s.agents[0].Annotations, s.host = bootstrapv1.HostIdentityInfraEnv, nil, nil
+		}, agents: 1},
 		{name: "another Machine's Agent stays", change: func(s *scope) { atHook(s); s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "m-1/x" }, unhook: true},
 		{name: "then the hook", change: func(s *scope) { atHook(s); s.agents = nil }, unhook: true},
 		{name: "once", change: func(s *scope) { atHook(s); s.agents, s.machine.Annotations = nil, nil }},

@@ -105,7 +105,9 @@ func testKubeconfigSecret(t *testing.T) {
 
 func testKubeconfigIsEarly(t *testing.T) {
 	w := newWorld(t, 3, 0)
-	w.run(nil, func() bool { return w.reason(controlplanev1.KubeconfigAvailableCondition) == controlplanev1.KubeconfigAvailableReason })
+	w.run(nil, func() bool {
+		return w.reason(controlplanev1.KubeconfigAvailableCondition) == controlplanev1.KubeconfigAvailableReason
+	})
 	for _, m := range w.machines() {
 		NewWithT(t).Expect(m.Status.NodeRef.IsDefined()).To(BeFalse())
 	}

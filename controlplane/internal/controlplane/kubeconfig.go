@@ -24,12 +24,15 @@ func decideKubeconfig(s *scope, d *decision) {
 		decideImportedKubeconfig(s, d)
 		return
 	}
-	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
-		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
-		return
-	}
 	if s.kubeconfig != nil && !mayWriteKubeconfig(s) {
 		d.kubeconfigForeign = true
+		return
+	}
+	if s.kubeconfig != nil && s.initialized() && !sourceKnown(s) {
+		return // The objects of the installation may be deleted once the cluster is installed: what was published stays.
+	}
+	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
+		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
 		return
 	}
 	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
@@ -52,6 +55,11 @@ func decideKubeconfig(s *scope, d *decision) {
 	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) || !ownsKubeconfig(s) {
 		d.kubeconfig = data
 	}
+}
+
+// sourceKnown reports whether the installer's kubeconfig of the living ClusterDeployment is there.
+func sourceKnown(s *scope) bool {
+	return s.clusterDeployment != nil && s.installerKubeconfig != nil && ownedBy(s.installerKubeconfig, s.clusterDeployment)
 }
 
 // decideImportedKubeconfig keeps <cluster>-kubeconfig, which is all that is left of the installer's credentials, and has assisted-service use

@@ -127,8 +127,10 @@ func (s *scope) verified() bool {
 }
 
 // imported reports whether the cluster was installed elsewhere: this management cluster's assisted-service does not know it as its own work.
+// hive, where it runs, marks every ClusterDeployment as installed in the end, but none as one to preserve.
 func (s *scope) imported() bool {
-	return s.installed() && (s.clusterDeployment == nil || s.clusterDeployment.Spec.Installed)
+	cd := s.clusterDeployment
+	return s.installed() && (cd == nil || cd.Spec.Installed && cd.Spec.PreserveOnDelete)
 }
 
 // clusterKey is the key of the Cluster.

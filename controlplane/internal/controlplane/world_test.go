@@ -223,7 +223,7 @@ func (w *world) machineSet() {
 				Labels:          map[string]string{clusterv1.ClusterNameLabel: clusterName},
 				OwnerReferences: []metav1.OwnerReference{{Kind: "MachineSet", Name: "ms", UID: "ms", Controller: new(true)}},
 			},
-			Spec: clusterv1.MachineSpec{ClusterName: clusterName},
+			Spec: clusterv1.MachineSpec{ClusterName: clusterName, Version: kubelet},
 		}
 		w.must(client.IgnoreAlreadyExists(w.client.Create(context.Background(), m)))
 	}
