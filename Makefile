@@ -18,7 +18,7 @@ tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
 E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/contract/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract)
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract -e /test/clusterctl -e /test/operator)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
@@ -110,6 +110,14 @@ test-e2e: ## Run the tests of both managers as processes, from template to clust
 .PHONY: contract-report
 contract-report: ## Run the tests of Cluster API's rules and show, for every rule, what was decided and how its tests ended.
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractreport $(filter-out -race,$(E2E_FLAGS))
+
+.PHONY: test-clusterctl
+test-clusterctl: ## Install, upgrade, move and remove with the real clusterctl, and kubectl, on local management clusters.
+	$(TESTSUM) $(E2E_FLAGS) ./test/clusterctl/...
+
+.PHONY: test-operator
+test-operator: ## Install releases with the Cluster API operator, which is built on first use.
+	$(TESTSUM) $(E2E_FLAGS) ./test/operator/...
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.

@@ -218,6 +218,16 @@ func TestContractControlPlaneSpec(t *testing.T) {
 		g.Expect(at(controlPlane, "spec.machineTemplate.spec.infrastructureRef").Required).To(ConsistOf("apiGroup", "kind", "name"))
 		g.Expect(controlplanev1.MachineTemplateSpec{}.InfrastructureRef).To(BeAssignableToTypeOf(clusterv1.ContractVersionedObjectReference{}))
 	})
+	t.Run("CP-13 readiness gates are a bounded map", func(t *testing.T) {
+		g := NewWithT(t)
+		checkMapList(g, at(controlPlane, "spec.machineTemplate.spec.readinessGates"), 32, "conditionType")
+		g.Expect(controlplanev1.MachineTemplateSpec{}.ReadinessGates).To(BeAssignableToTypeOf([]clusterv1.MachineReadinessGate{}))
+	})
+	t.Run("CP-14 taints are a bounded map", func(t *testing.T) {
+		g := NewWithT(t)
+		checkMapList(g, at(controlPlane, "spec.machineTemplate.spec.taints"), 64, "key", "effect")
+		g.Expect(controlplanev1.MachineTemplateSpec{}.Taints).To(BeAssignableToTypeOf([]clusterv1.MachineTaint{}))
+	})
 	t.Run("CP-12 deletion time-outs are not negative", func(t *testing.T) {
 		g := NewWithT(t)
 		deletion := at(controlPlane, "spec.machineTemplate.spec.deletion")
@@ -228,6 +238,14 @@ func TestContractControlPlaneSpec(t *testing.T) {
 			g.Expect(property.Minimum).To(HaveValue(BeZero()), timeout)
 		}
 	})
+}
+
+// checkMapList checks a list that is a map by keys and has 1 to most items.
+func checkMapList(g *WithT, list *apiextensionsv1.JSONSchemaProps, most int, keys ...string) {
+	g.Expect(list.XListType).To(HaveValue(Equal("map")))
+	g.Expect(list.XListMapKeys).To(Equal(keys))
+	g.Expect(list.MinItems).To(HaveValue(BeEquivalentTo(1)))
+	g.Expect(list.MaxItems).To(HaveValue(BeEquivalentTo(most)))
 }
 
 func TestContractTemplates(t *testing.T) {
@@ -246,7 +264,7 @@ func TestContractTemplates(t *testing.T) {
 		})
 	})
 	t.Run("CP-18 a template leaves out what a topology owns", func(t *testing.T) {
-		for _, owned := range []string{"replicas", "version", "machineTemplate.spec.infrastructureRef"} {
+		for _, owned := range []string{"replicas", "version", "machineTemplate.spec.infrastructureRef", "machineTemplate.spec.readinessGates"} {
 			if at(template, owned) != nil {
 				t.Errorf("spec.template.spec.%s belongs to the Cluster's topology", owned)
 			}

@@ -12,6 +12,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/leftovers"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/manager"
@@ -54,6 +55,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err := reconciler.SetupWithManager(ctx, mgr, controlplane.Watches{
 		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(o.ControlPlaneConcurrency),
 	}); err != nil {
+		return err
+	}
+	orphans := &leftovers.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: o.Namespace, Gate: gate, Recorder: mgr.GetEventRecorder(name),
+	}
+	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
 	return webhook.Setup(mgr)

@@ -13,6 +13,13 @@ const (
 	// InstallConfigOverridesAnnotation, on an AgentClusterInstall, is JSON merged into the install-config (ASSISTED 1.3).
 	InstallConfigOverridesAnnotation = "agent-install.openshift.io/install-config-overrides"
 
+	// HiveSecretTypeLabel and HiveSecretTypeKubeconfig select the Secrets of administrators' kubeconfigs (ASSISTED 1.4).
+	HiveSecretTypeLabel = "hive.openshift.io/secret-type"
+	// HiveSecretTypeKubeconfig: see HiveSecretTypeLabel.
+	HiveSecretTypeKubeconfig = "kubeconfig"
+	// HiveClusterDeploymentLabel, on such a Secret, is the name of its ClusterDeployment.
+	HiveClusterDeploymentLabel = "hive.openshift.io/cluster-deployment-name"
+
 	// KubeconfigKey is the key of the kubeconfig in the Secret <ClusterDeployment>-admin-kubeconfig (ASSISTED 1.4).
 	KubeconfigKey = "kubeconfig"
 )

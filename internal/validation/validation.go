@@ -17,6 +17,9 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
+// localhost is what a host is called that has no name (ASSISTED §4).
+const localhost = "localhost"
+
 // Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates that parse and a label selector that compiles.
 func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
 	errs := trustBundle(spec.AdditionalTrustBundle, path.Child("additionalTrustBundle"))
@@ -32,13 +35,22 @@ func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) fiel
 // Hostname checks that a name can be a host's: Machine names become the names of Nodes (DESIGN D7).
 func Hostname(name string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, problem := range apivalidation.IsDNS1123Subdomain(name) {
+	for _, problem := range HostnameProblems(name) {
 		errs = append(errs, field.Invalid(path, name, "becomes a hostname: "+problem))
 	}
-	if len(name) > apivalidation.DNS1123LabelMaxLength {
-		errs = append(errs, field.Invalid(path, name, fmt.Sprintf("becomes a hostname: must be no more than %d characters", apivalidation.DNS1123LabelMaxLength)))
-	}
 	return errs
+}
+
+// HostnameProblems says why a name cannot be a host's; nothing when it can.
+func HostnameProblems(name string) []string {
+	problems := apivalidation.IsDNS1123Subdomain(name)
+	if len(name) > apivalidation.DNS1123LabelMaxLength {
+		problems = append(problems, fmt.Sprintf("must be no more than %d characters", apivalidation.DNS1123LabelMaxLength))
+	}
+	if name == localhost || strings.HasPrefix(name, localhost+".") {
+		problems = append(problems, "must not be localhost, which assisted-service refuses")
+	}
+	return problems
 }
 
 // trustBundle checks that every block of a bundle is a certificate that parses, and that nothing else is in it.

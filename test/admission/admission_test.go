@@ -12,12 +12,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestAdmission(t *testing.T) {
+func TestContractAdmission(t *testing.T) {
 	cl := startAPI(t)
 	t.Run("accepted", func(t *testing.T) { testAccepted(t, cl) })
-	t.Run("refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
-	t.Run("scale", func(t *testing.T) { testScale(t, cl) })
+	t.Run("CP-9 CP-63 refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
+	t.Run("CP-8 CP-63 KCP-8 refused as scale", func(t *testing.T) { testScale(t, cl) })
 	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl) })
+	t.Run("CP-9 a version gets its leading v", func(t *testing.T) {
+		object := with(t, good(t, controlPlane), "spec.version", "1.33.4")
+		object.SetName("without-v")
+		g := NewWithT(t)
+		g.Expect(cl.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
+		version, _, err := unstructured.NestedString(object.Object, "spec", "version")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(version).To(Equal("v1.33.4"))
+	})
 }
 
 // testAccepted stores the good manifests, which the updates change later.
@@ -37,7 +46,6 @@ func testAccepted(t *testing.T, cl client.Client) {
 		{name: "image by digest", base: controlPlane, path: "spec.release.image", value: "quay.io/ocp/release@sha256:" + strings.Repeat("a", 64)},
 		{name: "release by name", base: controlPlane, path: "spec.release", value: "{imageSetRef: {name: ocp-4.20}}"},
 		{name: "default release", base: controlPlane, path: "spec.release"},
-		{name: "version without v", base: controlPlane, path: "spec.version", value: "1.33.4"},
 		{name: "candidate", base: controlPlane, path: "spec.distributionVersion", value: "4.21.0-rc.1"},
 		{name: "five hosts", base: controlPlane, path: "spec.replicas", value: "5"},
 		{name: "no worker is waited for", base: controlPlane, path: "spec.install.workerWaitTimeoutSeconds", value: "0"},
@@ -101,7 +109,7 @@ func checkRefusal(t *testing.T, err error, bad change) {
 	g.Expect(err.Error()).To(ContainSubstring(bad.allowed), "the message must say what is allowed")
 }
 
-// testScale checks that the scale subresource passes through the same rules (CONTRACT CP-8).
+// testScale checks that the scale subresource passes through the same rules.
 func testScale(t *testing.T, cl client.Client) {
 	scaled := good(t, controlPlane)
 	scale := &unstructured.Unstructured{Object: map[string]any{

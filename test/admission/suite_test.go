@@ -87,7 +87,9 @@ spec:
     metadata: {labels: {example.com/pool: masters}}
     spec:
       infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: masters}
+      readinessGates: [{conditionType: example.com/Racked, polarity: Positive}]
       deletion: {nodeDrainTimeoutSeconds: 60}
+      taints: [{key: node.kubernetes.io/out-of-service, value: nodeshutdown, effect: NoExecute, propagation: OnInitialization}]
   openshiftAssistedConfigSpec:` + indent(4, configSpec) + `
   install:` + indent(4, installSpec),
 	controlPlaneTemplate: `
@@ -98,6 +100,7 @@ spec:
   template:
     spec:
       distributionVersion: 4.20.4
+      machineTemplate: {spec: {taints: [{key: example.com/masters, effect: NoSchedule, propagation: Always}]}}
       openshiftAssistedConfigSpec:` + indent(8, configSpec) + `
       install:` + indent(8, installSpec),
 }

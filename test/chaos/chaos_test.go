@@ -40,10 +40,10 @@ const (
 	minPoints = 30
 )
 
-// TestCrashes installs and deletes clusters while both managers are killed after writes of their own, and expects the same objects as from
+// TestContractCrashes installs and deletes clusters while both managers are killed after writes of their own, and expects the same objects as from
 // a clean run, none of them twice. The step is the distance between the writes after which a manager dies: with 1 it dies after every write
 // that it makes for the first time.
-func TestCrashes(t *testing.T) {
+func TestContractCrashes(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	// Besides the first create of every kind: finalizers, hooks, claims and approvals, media, and the hold.
 	required := sets.New(
@@ -52,10 +52,13 @@ func TestCrashes(t *testing.T) {
 	)
 	clean := install(t, 0)
 	points, hit := sets.New[string](), sets.New[string]()
-	for _, step := range []int{1, 3} {
-		t.Run(fmt.Sprintf("every %d", step), func(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		step int
+	}{{"E2E-28 a manager dies after every write that is new", 1}, {"E2E-28 a manager dies after every third", 3}} {
+		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			got := install(t, step)
+			got := install(t, tt.step)
 			g.Expect(got.objects).To(Equal(clean.objects), "the same objects as from a clean run, none twice")
 			points, hit = points.Union(got.points), hit.Union(got.pointKinds)
 			t.Logf("killed after %d different writes", len(got.points))

@@ -111,8 +111,8 @@ func (r *Repository) Init(ctx context.Context, cp *localcontrolplane.ControlPlan
 	return err
 }
 
-// CoreVersion and Metal3Version name these providers as the flags of clusterctl take them.
+// CoreVersion names Cluster API core's release as the flags of clusterctl take it: name:version.
 func (r *Repository) CoreVersion() string { return Core + ":" + r.core }
 
-// Metal3Version names the stand-in for Metal3.
+// Metal3Version does the same for the stand-in for Metal3.
 func (r *Repository) Metal3Version() string { return Metal3 + ":" + r.metal3 }

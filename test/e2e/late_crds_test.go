@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -17,23 +15,6 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-// ready asks a manager whether it is ready.
-func ready(ctx context.Context, manager *localcontrolplane.Manager) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, manager.HealthURL+"/readyz", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", manager.Name(), response.Status)
-	}
-	return nil
-}
-
 var _ = Describe("managers that are older than the CRDs they need (CTL-20)", func() {
 	It("are ready, say what they wait for, and work when the CRDs appear, without a restart", func(ctx SpecContext) {
 		late, err := sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed, LateCRDs: true})
@@ -43,7 +24,7 @@ var _ = Describe("managers that are older than the CRDs they need (CTL-20)", fun
 		pids := map[string]int{}
 		for _, manager := range managers {
 			pids[manager.Name()] = manager.PID()
-			Consistently(ready).WithArguments(ctx, manager).WithTimeout(5 * time.Second).WithPolling(time.Second).Should(Succeed())
+			Consistently(manager.Ready).WithArguments(ctx).WithTimeout(5 * time.Second).WithPolling(time.Second).Should(Succeed())
 			log, err := os.ReadFile(manager.LogFile())
 			Expect(err).NotTo(HaveOccurred())
 			Expect(string(log)).To(And(ContainSubstring("Waiting for CRDs"), ContainSubstring(assisted.CRDAgentClusterInstalls)))

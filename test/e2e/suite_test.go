@@ -36,10 +36,12 @@ const (
 
 var world *sandbox.World
 
-func TestE2E(t *testing.T) {
+func TestContractScenarios(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "clusters in a sandbox world")
+	t.Run("E2E-20 E2E-27 CTL-20 clusters come and go, also without an API and with CRDs that come late", func(t *testing.T) {
+		RunSpecs(t, "clusters in a sandbox world")
+	})
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {

@@ -84,8 +84,10 @@ var crdLabels = map[CRDGroup]map[string]string{
 		"cluster.x-k8s.io/provider":  "infrastructure-metal3",
 		clusterctlv1.ClusterctlLabel: "",
 	},
-	CRDsCore:      {clusterctlv1.ClusterctlLabel: ""},
-	CRDsProviders: {clusterctlv1.ClusterctlLabel: ""},
+	// Not from kustomize: whoever moves hosts labels the kind so, with all that hosts own (docs/guides/move.md).
+	CRDsBareMetalHost: {clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlMoveHierarchyLabel: ""},
+	CRDsCore:          {clusterctlv1.ClusterctlLabel: ""},
+	CRDsProviders:     {clusterctlv1.ClusterctlLabel: ""},
 }
 
 // InstallCRDs creates or updates the CRDs of the given groups and returns when the apiserver serves them. A group can be

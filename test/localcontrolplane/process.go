@@ -163,6 +163,9 @@ func (p *Process) Signal(signal os.Signal) error {
 	return nil
 }
 
+// Ready asks the process itself whether it can serve now, as Start does; nil means yes.
+func (p *Process) Ready(ctx context.Context) error { return p.spec.ready(ctx) }
+
 // Running says whether the process exists now. It says nothing about readiness.
 func (p *Process) Running() bool {
 	current := p.current()

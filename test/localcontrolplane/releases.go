@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/contract"
 	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 )
 
@@ -86,6 +87,10 @@ func (t *Tools) Metal3Release(ctx context.Context) (*Release, error) {
 		return nil, err
 	}
 	for _, crd := range crds {
+		if crd.Name != contract.CalculateCRDName(crd.Spec.Group, crd.Spec.Names.Kind) {
+			// As upstream's release does for Metal3Data.
+			metav1.SetMetaDataAnnotation(&crd.ObjectMeta, clusterctlv1.SkipCRDNamePreflightCheckAnnotation, "")
+		}
 		if err := add(crd, crd.Kind, crd.APIVersion); err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ const (
 type tool struct {
 	name      string
 	moduleDir string // folder below hack/tools with the go.mod that pins it
-	module    string // module whose version names the program's
+	module    string // module whose version is the program's
 	pkg       string
 	// versionPackage has the variables gitVersion, gitMajor and gitMinor; empty when the program has none. Clients such as
 	// clusterctl refuse to work with an apiserver that reports no version.
@@ -48,6 +48,10 @@ var tools = []tool{
 	{
 		name: "clusterctl", moduleDir: "capi", module: "sigs.k8s.io/cluster-api", pkg: "sigs.k8s.io/cluster-api/cmd/clusterctl",
 		versionPackage: "sigs.k8s.io/cluster-api/version",
+	},
+	{
+		name: "cluster-api-operator", moduleDir: "operator", module: "sigs.k8s.io/cluster-api-operator",
+		pkg: modulePath + "/" + toolModules + "/operator",
 	},
 	{name: "kustomize", moduleDir: "dev", module: "sigs.k8s.io/kustomize/kustomize/v5", pkg: "sigs.k8s.io/kustomize/kustomize/v5"},
 	{
@@ -112,7 +116,11 @@ func (t *Tools) Path(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	flags := spec.linkerFlags(version)
-	hash, err := moduleHash(moduleDir, flags, runtime.GOOS, runtime.GOARCH)
+	sources, err := spec.sources(moduleDir)
+	if err != nil {
+		return "", err
+	}
+	hash, err := moduleHash(moduleDir, append(sources, flags, runtime.GOOS, runtime.GOARCH)...)
 	if err != nil {
 		return "", err
 	}
@@ -219,6 +227,26 @@ func (s tool) linkerFlags(version string) string {
 		stamp("gitTreeState", "clean")
 	}
 	return strings.Join(flags, " ")
+}
+
+// sources returns the contents of the Go files of a main package of our own in the tool's module; no version stands for them.
+func (s tool) sources(moduleDir string) ([]string, error) {
+	if !strings.HasPrefix(s.pkg, modulePath) {
+		return nil, nil
+	}
+	files, err := filepath.Glob(filepath.Join(moduleDir, "*.go"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the sources of %s: %w", s.name, err)
+	}
+	sources := make([]string, 0, len(files))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the sources of %s: %w", s.name, err)
+		}
+		sources = append(sources, string(data))
+	}
+	return sources, nil
 }
 
 // moduleHash names what a build of the module in dir depends on: its pinned modules and the given settings.

@@ -3,7 +3,9 @@
 package release
 
 import (
-	"os/exec"
+	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +36,14 @@ type provider struct {
 
 func (p provider) namespace() string { return p.prefix + "-system" }
 
+// components is the name of its file.
+func (p provider) components() string {
+	return strings.TrimSuffix(p.label(), "-"+providerName) + "-components.yaml"
+}
+
+// image is its image without a tag, where nothing else was asked for.
+func (p provider) image() string { return "ghcr.io/capi-openshift/" + p.folder + "-openshift-assisted" }
+
 // label is clusterctl's name for the provider and the value of its label (CONTRACT CTL-1, CTL-11).
 func (p provider) label() string { return clusterctlv1.ManifestLabel(providerName, p.kind) }
 
@@ -42,33 +52,62 @@ var providers = []provider{
 	{"controlplane", "openshift-assisted-control-plane", clusterctlv1.ControlPlaneProviderType},
 }
 
-// rendered returns a provider's components file before clusterctl touches it.
-func rendered(t *testing.T, p provider) []byte {
+// released is a folder with what `make release` writes.
+var released string
+
+func TestMain(m *testing.M) {
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "release-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		released = filepath.Join(dir, version)
+		err = build(context.Background(), released)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func build(ctx context.Context, out string, args ...string) error {
+	tools, err := localcontrolplane.NewTools(os.Stderr)
+	if err != nil {
+		return err
+	}
+	return Build(ctx, tools, version, out, args...)
+}
+
+// read returns a file of a release.
+func read(t *testing.T, folder, name string) []byte {
 	t.Helper()
-	g := NewWithT(t)
-	tools, err := localcontrolplane.NewTools(t.Output())
-	g.Expect(err).NotTo(HaveOccurred())
-	kustomize, err := tools.Path(t.Context(), "kustomize")
-	g.Expect(err).NotTo(HaveOccurred())
-	root, err := localcontrolplane.RepositoryRoot()
-	g.Expect(err).NotTo(HaveOccurred())
-	out, err := exec.CommandContext(t.Context(), kustomize, "build", filepath.Join(root, "config", p.folder, "default")).Output()
-	g.Expect(err).NotTo(HaveOccurred())
-	return out
+	data, err := os.ReadFile(filepath.Join(folder, name))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return data
 }
 
 // installed returns what clusterctl makes of a provider's components file, with nothing set in its environment.
 func installed(t *testing.T, p provider, namespace string) repository.Components {
 	t.Helper()
+	return componentsOf(t, p, released, namespace, "")
+}
+
+// componentsOf returns what clusterctl makes of the components file of a release, with image overrides as in its configuration.
+func componentsOf(t *testing.T, p provider, folder, namespace, images string) repository.Components {
+	t.Helper()
 	g := NewWithT(t)
 	reader := config.NewMemoryReader()
 	client, err := config.New(t.Context(), "", config.InjectReader(reader))
 	g.Expect(err).NotTo(HaveOccurred())
+	reader.Set("images", images)
 	components, err := repository.NewComponents(repository.ComponentsInput{
 		Provider:     config.NewProvider(providerName, "https://example.com", p.kind),
 		ConfigClient: client,
 		Processor:    yamlprocessor.NewSimpleProcessor(),
-		RawYaml:      rendered(t, p),
+		RawYaml:      read(t, folder, p.components()),
 		Options:      repository.ComponentsOptions{Version: version, TargetNamespace: namespace},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -82,73 +121,90 @@ func forEachProvider(t *testing.T, check func(t *testing.T, p provider)) {
 	}
 }
 
-// TestObjects checks names, labels and namespaces (CONTRACT CTL-10, CTL-11, CTL-15).
-func TestObjects(t *testing.T) {
-	seen := map[string]bool{}
-	forEachProvider(t, func(t *testing.T, p provider) {
-		g := NewWithT(t)
-		namespaces := 0
-		for _, object := range installed(t, p, "").Objs() {
-			id := object.GetKind() + "/" + object.GetName()
-			g.Expect(object.GetLabels()).To(HaveKeyWithValue(clusterctlProviderLabel, p.label()), id)
-			g.Expect(seen[id]).To(BeFalse(), "%s is in both providers", id)
-			seen[id] = true
-			if object.GetKind() == "CustomResourceDefinition" {
-				continue
-			}
-			g.Expect(object.GetName()).To(HavePrefix(p.prefix+"-"), id)
-			if object.GetKind() == "Namespace" {
-				namespaces++
-				g.Expect(object.GetName()).To(Equal(p.namespace()))
-			}
-			if object.GetNamespace() != "" {
-				g.Expect(object.GetNamespace()).To(Equal(p.namespace()), id)
-			}
-		}
-		g.Expect(namespaces).To(Equal(1))
+// TestContractComponents checks the components files as clusterctl reads them.
+func TestContractComponents(t *testing.T) {
+	t.Run("CTL-10 CTL-11 CTL-15 every object has the provider's label, prefix and one namespace, and no other object's name", func(t *testing.T) {
+		seen := map[string]bool{}
+		forEachProvider(t, func(t *testing.T, p provider) { checkObjects(t, p, seen) })
 	})
-}
-
-func TestContractLabels(t *testing.T) {
-	t.Run("BOOT-5 CP-3 every CRD names its served versions for this contract and for no older one", func(t *testing.T) {
+	t.Run("CTL-13 nothing refers to the default namespace once the user has chosen another one", func(t *testing.T) {
 		forEachProvider(t, func(t *testing.T, p provider) {
 			g := NewWithT(t)
-			crds := ofKind(installed(t, p, "").Objs(), "CustomResourceDefinition")
-			g.Expect(crds).To(HaveLen(2))
-			for _, crd := range crds {
-				g.Expect(crd.GetLabels()).NotTo(HaveKey("cluster.x-k8s.io/v1beta1"))
-				label := crd.GetLabels()["cluster.x-k8s.io/v1beta2"]
-				g.Expect(label).NotTo(BeEmpty())
-				for _, contractVersion := range strings.Split(label, "_") {
-					g.Expect(servedVersions(t, crd)).To(ContainElement(contractVersion))
-				}
-			}
+			components, err := installed(t, p, "elsewhere").Yaml()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(components)).NotTo(ContainSubstring(p.namespace()))
 		})
 	})
+	t.Run("CTL-14 OP-5 the one container of the one Deployment is called manager", func(t *testing.T) { forEachProvider(t, checkDeployment) })
+	t.Run("CTL-16 there are no variables, so that kubectl can apply the files as they are", func(t *testing.T) {
+		forEachProvider(t, func(t *testing.T, p provider) {
+			g := NewWithT(t)
+			g.Expect(installed(t, p, "").Variables()).To(BeEmpty())
+			g.Expect(string(read(t, released, p.components()))).NotTo(ContainSubstring("${"))
+		})
+	})
+	t.Run("CTL-17 the image is the release's, another one by tag or digest, or where clusterctl's configuration says", checkImages)
+	t.Run("BOOT-5 CP-3 every CRD names its served versions for this contract and for no older one", func(t *testing.T) { forEachProvider(t, checkContractLabel) })
+	t.Run("CTL-50 the webhooks' certificate comes from cert-manager, for the Service's names, into the pod", func(t *testing.T) {
+		forEachProvider(t, checkCertificate)
+	})
 }
 
-// TestAnotherNamespace checks that nothing refers to the default namespace once the user has chosen another one (CONTRACT CTL-13).
-func TestAnotherNamespace(t *testing.T) {
+func checkObjects(t *testing.T, p provider, seen map[string]bool) {
+	t.Helper()
+	g := NewWithT(t)
+	namespaces := 0
+	for _, object := range installed(t, p, "").Objs() {
+		id := object.GetKind() + "/" + object.GetName()
+		g.Expect(object.GetLabels()).To(HaveKeyWithValue(clusterctlProviderLabel, p.label()), id)
+		g.Expect(seen[id]).To(BeFalse(), "%s is in both providers", id)
+		seen[id] = true
+		if object.GetKind() == "CustomResourceDefinition" {
+			continue
+		}
+		g.Expect(object.GetName()).To(HavePrefix(p.prefix+"-"), id)
+		if object.GetKind() == "Namespace" {
+			namespaces++
+			g.Expect(object.GetName()).To(Equal(p.namespace()))
+		}
+		if object.GetNamespace() != "" {
+			g.Expect(object.GetNamespace()).To(Equal(p.namespace()), id)
+		}
+	}
+	g.Expect(namespaces).To(Equal(1))
+}
+
+func checkImages(t *testing.T) {
+	const digest = "@sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b"
+	mirrored := t.TempDir()
+	args := []string{"-registry=mirror.example.com:5000/capi", "-control-plane-image=mirror.example.com/other/manager" + digest}
+	NewWithT(t).Expect(build(t.Context(), mirrored, args...)).To(Succeed())
 	forEachProvider(t, func(t *testing.T, p provider) {
 		g := NewWithT(t)
-		components, err := installed(t, p, "elsewhere").Yaml()
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(components)).NotTo(ContainSubstring(p.namespace()))
+		g.Expect(installed(t, p, "").Images()).To(ConsistOf(p.image() + ":" + version))
+		overridden := componentsOf(t, p, released, "", "all: {repository: mirror.example.com/all}\n"+p.label()+": {tag: patched}")
+		g.Expect(overridden.Images()).To(ConsistOf("mirror.example.com/all/" + p.folder + "-openshift-assisted:patched"))
+		want := "mirror.example.com:5000/capi/bootstrap-openshift-assisted:" + version
+		if p.folder == "controlplane" {
+			want = "mirror.example.com/other/manager" + digest
+		}
+		g.Expect(componentsOf(t, p, mirrored, "", "").Images()).To(ConsistOf(want))
 	})
 }
 
-// TestImages checks that users can override the images (CONTRACT CTL-17).
-func TestImages(t *testing.T) {
-	forEachProvider(t, func(t *testing.T, p provider) {
-		NewWithT(t).Expect(installed(t, p, "").Images()).To(ConsistOf("ghcr.io/capi-openshift/" + p.folder + "-openshift-assisted:dev"))
-	})
-}
-
-// TestVariables checks that no variable has to be set (CONTRACT CTL-16); installed would fail else.
-func TestVariables(t *testing.T) {
-	forEachProvider(t, func(t *testing.T, p provider) {
-		NewWithT(t).Expect(installed(t, p, "").Variables()).To(ConsistOf("CAPI_DIAGNOSTICS_ADDRESS", "CAPI_INSECURE_DIAGNOSTICS"))
-	})
+// checkContractLabel checks that core finds the version of every kind that speaks its contract (CONTRACT BOOT-5, CP-3).
+func checkContractLabel(t *testing.T, p provider) {
+	g := NewWithT(t)
+	crds := ofKind(installed(t, p, "").Objs(), "CustomResourceDefinition")
+	g.Expect(crds).To(HaveLen(2))
+	for _, crd := range crds {
+		g.Expect(crd.GetLabels()).NotTo(HaveKey("cluster.x-k8s.io/v1beta1"))
+		label := crd.GetLabels()["cluster.x-k8s.io/v1beta2"]
+		g.Expect(label).NotTo(BeEmpty())
+		for _, contractVersion := range strings.Split(label, "_") {
+			g.Expect(servedVersions(t, crd)).To(ContainElement(contractVersion))
+		}
+	}
 }
 
 // clusterctlProviderLabel is the label by which clusterctl finds a provider's objects (CONTRACT CTL-11).

@@ -3,8 +3,6 @@
 package release
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,13 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	versionutil "k8s.io/apimachinery/pkg/util/version"
-	"sigs.k8s.io/yaml"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-
-	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
 // only returns the one object of a kind, as its type.
@@ -34,65 +25,45 @@ func only[T any](t *testing.T, objects []unstructured.Unstructured, kind string)
 	return typed
 }
 
-// TestDeployment checks what clusterctl and the Cluster API operator need of the pod (CONTRACT CTL-14, OP-5, QUAL-8); TestHardening has the rest.
-func TestDeployment(t *testing.T) {
-	forEachProvider(t, func(t *testing.T, p provider) {
-		g := NewWithT(t)
-		objects := installed(t, p, "").Objs()
-		pod := only[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec
-		g.Expect(pod.Containers).To(HaveLen(1))
-		g.Expect(pod.ServiceAccountName).To(Equal(only[corev1.ServiceAccount](t, objects, "ServiceAccount").Name))
-		container := pod.Containers[0]
-		g.Expect(container.Name).To(Equal("manager"))
-		g.Expect(container.Args).To(ContainElements("--leader-elect=true", "--diagnostics-address=:8443", "--insecure-diagnostics=false"))
-		g.Expect(container.TerminationMessagePolicy).To(Equal(corev1.TerminationMessageFallbackToLogsOnError))
-		g.Expect(container.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz"))
-		g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
-	})
-}
-
-// TestCertificates checks the names that kustomize does not follow: Service, Certificate, its Secret and its CA's annotation.
-func TestCertificates(t *testing.T) {
-	forEachProvider(t, func(t *testing.T, p provider) {
-		g := NewWithT(t)
-		objects := installed(t, p, "").Objs()
-		service := only[corev1.Service](t, objects, "Service")
-		deployment := only[appsv1.Deployment](t, objects, "Deployment")
-		certificate := only[unstructured.Unstructured](t, objects, "Certificate").Object
-		host := service.Name + "." + service.Namespace + ".svc"
-		g.Expect(certificate["spec"]).To(And(
-			HaveKeyWithValue("dnsNames", ConsistOf(host, host+".cluster.local")),
-			HaveKeyWithValue("secretName", deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName),
-			HaveKeyWithValue("issuerRef", HaveKeyWithValue("name", ofKind(objects, "Issuer")[0].GetName())),
-		))
-		selector := labels.SelectorFromSet(service.Spec.Selector)
-		g.Expect(selector.Matches(labels.Set(deployment.Spec.Template.Labels))).To(BeTrue())
-		g.Expect(service.Spec.Selector).To(HaveKeyWithValue(clusterctlProviderLabel, p.label()))
-
-		name := ofKind(objects, "Certificate")[0].GetName()
-		for _, webhooks := range ofKind(objects, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration") {
-			g.Expect(webhooks.GetAnnotations()).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", p.namespace()+"/"+name))
-		}
-		validating := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration")
-		for _, webhook := range validating.Webhooks {
-			g.Expect(webhook.ClientConfig.Service.Name).To(Equal(service.Name))
-			g.Expect(webhook.FailurePolicy).To(HaveValue(Equal(admissionregistrationv1.Fail)))
-		}
-	})
-}
-
-// TestMetadata checks that clusterctl finds the contract of the released version (CONTRACT CTL-5).
-func TestMetadata(t *testing.T) {
+// checkDeployment checks what clusterctl and the Cluster API operator need of the pod; TestHardening has the rest.
+func checkDeployment(t *testing.T, p provider) {
 	g := NewWithT(t)
-	root, err := localcontrolplane.RepositoryRoot()
-	g.Expect(err).NotTo(HaveOccurred())
-	data, err := os.ReadFile(filepath.Join(root, "metadata.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	metadata := &clusterctlv1.Metadata{}
-	g.Expect(yaml.UnmarshalStrict(data, metadata)).To(Succeed())
-	g.Expect(metadata.APIVersion).To(Equal(clusterctlv1.GroupVersion.String()))
-	g.Expect(metadata.Kind).To(Equal("Metadata"))
-	series := metadata.GetReleaseSeriesForVersion(versionutil.MustParseSemantic(version))
-	g.Expect(series).NotTo(BeNil())
-	g.Expect(series.Contract).To(Equal(clusterv1.GroupVersion.Version))
+	objects := installed(t, p, "").Objs()
+	pod := only[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec
+	g.Expect(pod.Containers).To(HaveLen(1))
+	g.Expect(pod.ServiceAccountName).To(Equal(only[corev1.ServiceAccount](t, objects, "ServiceAccount").Name))
+	container := pod.Containers[0]
+	g.Expect(container.Name).To(Equal("manager"))
+	g.Expect(container.Args).To(ContainElements("--leader-elect=true", "--diagnostics-address=:8443", "--insecure-diagnostics=false"))
+	g.Expect(container.TerminationMessagePolicy).To(Equal(corev1.TerminationMessageFallbackToLogsOnError))
+	g.Expect(container.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz"))
+	g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
+}
+
+// checkCertificate checks the names that kustomize does not follow: Service, Certificate, its Secret and its CA's annotation.
+func checkCertificate(t *testing.T, p provider) {
+	g := NewWithT(t)
+	objects := installed(t, p, "").Objs()
+	service := only[corev1.Service](t, objects, "Service")
+	deployment := only[appsv1.Deployment](t, objects, "Deployment")
+	certificate := only[unstructured.Unstructured](t, objects, "Certificate").Object
+	host := service.Name + "." + service.Namespace + ".svc"
+	g.Expect(certificate["spec"]).To(And(
+		HaveKeyWithValue("dnsNames", ConsistOf(host, host+".cluster.local")),
+		HaveKeyWithValue("secretName", deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName),
+		HaveKeyWithValue("issuerRef", HaveKeyWithValue("name", ofKind(objects, "Issuer")[0].GetName())),
+	))
+	selector := labels.SelectorFromSet(service.Spec.Selector)
+	g.Expect(selector.Matches(labels.Set(deployment.Spec.Template.Labels))).To(BeTrue())
+	g.Expect(service.Spec.Selector).To(HaveKeyWithValue(clusterctlProviderLabel, p.label()))
+
+	name := ofKind(objects, "Certificate")[0].GetName()
+	for _, webhooks := range ofKind(objects, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration") {
+		g.Expect(webhooks.GetAnnotations()).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", p.namespace()+"/"+name))
+	}
+	validating := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration")
+	for _, webhook := range validating.Webhooks {
+		g.Expect(webhook.ClientConfig.Service.Name).To(Equal(service.Name))
+		g.Expect(webhook.FailurePolicy).To(HaveValue(Equal(admissionregistrationv1.Fail)))
+	}
 }

@@ -144,7 +144,9 @@ func (w *World) controlPlaneSettled(cluster types.NamespacedName, replicas int) 
 			controlplanev1.VersionsMatchCondition: metav1.ConditionTrue, controlplanev1.MachinesReadyCondition: metav1.ConditionTrue,
 			controlplanev1.MachinesUpToDateCondition: metav1.ConditionTrue, controlplanev1.RollingOutCondition: metav1.ConditionFalse,
 			controlplanev1.ScalingUpCondition: metav1.ConditionFalse, controlplanev1.ScalingDownCondition: metav1.ConditionFalse,
-			controlplanev1.DeletingCondition: metav1.ConditionFalse,
+			controlplanev1.DeletingCondition: metav1.ConditionFalse, controlplanev1.RemediatingCondition: metav1.ConditionFalse,
+			controlplanev1.EtcdClusterHealthyCondition:            metav1.ConditionTrue,
+			controlplanev1.ControlPlaneComponentsHealthyCondition: metav1.ConditionTrue,
 		}
 		wrong := wrongConditions(controlPlane, want)
 		for name, count := range map[string]*int32{

@@ -41,13 +41,9 @@ func (w *World) ApplyClass(ctx context.Context, namespace string) error {
 	return err
 }
 
-// DeleteClass removes what ApplyClass has made.
+// DeleteClass deletes the ClusterClass, whose templates go with it.
 func (w *World) DeleteClass(ctx context.Context, namespace string) error {
-	path, err := repositoryFile(clusterClassFile)
-	if err != nil {
-		return err
-	}
-	_, err = w.Kubectl(ctx, "delete", "--namespace", namespace, "-f", path)
+	_, err := w.Kubectl(ctx, "delete", "--namespace", namespace, "clusterclass", ClusterClassName)
 	return err
 }
 
@@ -66,37 +62,40 @@ func (w *World) AddWorker(ctx context.Context, key types.NamespacedName) error {
 
 // ScaleTopology sets the number of workers of the only group in a Cluster's topology.
 func (w *World) ScaleTopology(ctx context.Context, key types.NamespacedName, workers int32) error {
-	return w.patchTopology(ctx, key, func(topology *clusterv1.Topology) {
+	return w.ChangeTopology(ctx, key, func(topology *clusterv1.Topology) error {
 		topology.Workers.MachineDeployments[0].Replicas = ptr.To(workers)
+		return nil
 	})
-}
-
-// SetTopologyVersion sets the Kubernetes version of a Cluster's topology. Cluster API may refuse it.
-func (w *World) SetTopologyVersion(ctx context.Context, key types.NamespacedName, version string) error {
-	return w.patchTopology(ctx, key, func(topology *clusterv1.Topology) { topology.Version = version })
 }
 
 // SetVariable gives a variable of a Cluster's topology a value.
 func (w *World) SetVariable(ctx context.Context, key types.NamespacedName, name string, value any) error {
+	return w.ChangeTopology(ctx, key, func(topology *clusterv1.Topology) error { return SetVariable(topology, name, value) })
+}
+
+// SetVariable gives a variable of a topology a value.
+func SetVariable(topology *clusterv1.Topology, name string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("variable %s cannot have the value %v: %w", name, value, err)
 	}
 	variable := clusterv1.ClusterVariable{Name: name}
 	variable.Value.Raw = raw
-	return w.patchTopology(ctx, key, func(topology *clusterv1.Topology) {
-		topology.Variables = slices.DeleteFunc(topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == name })
-		topology.Variables = append(topology.Variables, variable)
-	})
+	topology.Variables = slices.DeleteFunc(topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == name })
+	topology.Variables = append(topology.Variables, variable)
+	return nil
 }
 
-func (w *World) patchTopology(ctx context.Context, key types.NamespacedName, change func(*clusterv1.Topology)) error {
+// ChangeTopology edits a Cluster's topology, as a user does; Cluster API may refuse it.
+func (w *World) ChangeTopology(ctx context.Context, key types.NamespacedName, change func(*clusterv1.Topology) error) error {
 	cluster := &clusterv1.Cluster{}
 	if err := w.Client.Get(ctx, key, cluster); err != nil {
 		return fmt.Errorf("cannot read Cluster %s: %w", key, err)
 	}
 	patch := client.MergeFrom(cluster.DeepCopy())
-	change(&cluster.Spec.Topology)
+	if err := change(&cluster.Spec.Topology); err != nil {
+		return err
+	}
 	if err := w.Client.Patch(ctx, cluster, patch); err != nil {
 		return fmt.Errorf("cannot change the topology of Cluster %s: %w", key, err)
 	}

@@ -291,16 +291,18 @@ func (r *run) scaleUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.verifyJoined(ctx, before, after)
+	return r.verifyJoined(ctx, before, after, r.world.VerifyDayTwo)
 }
 
-// verifyJoined checks that every Machine that was not there before has joined as day 2. Both maps have Agents by Machine.
-func (r *run) verifyJoined(ctx context.Context, before, after map[string]string) error {
+// verifyJoined checks the Agent of every Machine that was not there before. Both maps have Agents by Machine.
+func (r *run) verifyJoined(
+	ctx context.Context, before, after map[string]string, verify func(context.Context, types.NamespacedName, string) error,
+) error {
 	for machine, agent := range after {
 		if before[machine] != "" {
 			continue
 		}
-		if err := r.world.VerifyDayTwo(ctx, r.cluster, agent); err != nil {
+		if err := verify(ctx, r.cluster, agent); err != nil {
 			return err
 		}
 		r.narrator.printf("Machine %s joined as day 2", machine)
@@ -334,7 +336,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.verifyJoined(ctx, before, after)
+	return r.verifyJoined(ctx, before, after, r.world.VerifyAdded)
 }
 
 func (r *run) delete(ctx context.Context) error {

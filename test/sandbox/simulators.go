@@ -47,6 +47,7 @@ type simulators struct {
 	metal3   *simmetal3.Simulator
 	assisted *assisted.Simulator
 	workload *workload.Manager
+	metal    *assisted.Metal
 
 	log  *os.File
 	stop context.CancelFunc
@@ -75,22 +76,19 @@ func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*si
 
 func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager, opts WorldOptions) (err error) {
 	speed := opts.speed()
-	s.workload = workload.New(workload.Local(cp), workload.Options{
-		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
-		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion,
-		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
-	})
+	if opts.Beside != nil {
+		s.workload, s.metal = opts.Beside.simulators.workload, opts.Beside.simulators.metal
+	} else if err := s.buildDataCentre(cp, mgr, opts); err != nil {
+		return err
+	}
 	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: opts.inspected}); err != nil {
 		return err
 	}
 	s.assisted = assisted.New(assisted.Options{
-		Durations: assisted.DefaultDurations().Scale(speed), Workload: s.workload, Hardware: s.hardwareOf,
+		Durations: assisted.DefaultDurations().Scale(speed), Metal: s.metal, Workload: s.workload, Hardware: s.hardwareOf,
 	})
 	if err := s.assisted.SetupWithManager(mgr); err != nil {
 		return err
-	}
-	if err := mgr.Add(manager.RunnableFunc(s.workload.Start)); err != nil {
-		return fmt.Errorf("cannot add the simulator of installed clusters: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -102,6 +100,21 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 		stop()
 		return fmt.Errorf("the simulators ended: %w", err)
 	}
+}
+
+// buildDataCentre makes the hosts, which are empty, and what runs the clusters that will be installed on them.
+func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager, opts WorldOptions) error {
+	speed := opts.speed()
+	s.metal = assisted.NewMetal()
+	s.workload = workload.New(workload.Local(cp), workload.Options{
+		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
+		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion,
+		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
+	})
+	if err := mgr.Add(manager.RunnableFunc(s.workload.Start)); err != nil {
+		return fmt.Errorf("cannot add the simulator of installed clusters: %w", err)
+	}
+	return nil
 }
 
 func simulatorManager(cp *localcontrolplane.ControlPlane, log io.Writer) (ctrl.Manager, error) {

@@ -221,6 +221,12 @@ func (w *World) VerifyDayTwo(ctx context.Context, cluster types.NamespacedName, 
 	if !closed || slices.Contains(dayOne, agent) {
 		return fmt.Errorf("Agent %s is to be day 2, but the first installation (closed: %t) has %s", agent, closed, strings.Join(dayOne, ", "))
 	}
+	return w.VerifyAdded(ctx, cluster, agent)
+}
+
+// VerifyAdded checks that the Agent was added to the installed cluster. Its host may have been part of the first installation
+// for another Machine: a host has one Agent name for life.
+func (w *World) VerifyAdded(ctx context.Context, cluster types.NamespacedName, agent string) error {
 	out, err := w.Kubectl(ctx, "get", "agents.agent-install.openshift.io", agent, "-n", cluster.Namespace, "-o", "jsonpath={.status.kind}")
 	if err != nil {
 		return err

@@ -65,6 +65,9 @@ type WorldOptions struct {
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs
 	// them and starts the simulators. Until then Watch and the simulators are nil.
 	LateCRDs bool
+	// Beside is a World whose hosts and installed clusters this one's simulators share, as two management clusters of one data centre do. It
+	// has to outlive this one.
+	Beside *World
 	// Install puts Cluster API core, both providers and Metal3's CRDs into the cluster, as clusterctl does, and starts core; the World then
 	// runs both managers as they are installed. Default: the World installs everything from this repository.
 	Install func(context.Context, *localcontrolplane.ControlPlane) error
@@ -100,6 +103,8 @@ type World struct {
 	Metal3   *simmetal3.Simulator
 	Assisted *assisted.Simulator
 	Workload *workload.Manager
+	// Metal is the data centre, which is shared with WorldOptions.Beside.
+	Metal *assisted.Metal
 
 	opts       WorldOptions
 	simulators *simulators
@@ -173,29 +178,45 @@ func (w *World) startSimulators(ctx context.Context) error {
 	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
 		return err
 	}
-	w.Metal3, w.Assisted, w.Workload = w.simulators.metal3, w.simulators.assisted, w.simulators.workload
+	w.Metal3, w.Assisted, w.Workload, w.Metal = w.simulators.metal3, w.simulators.assisted, w.simulators.workload, w.simulators.metal
 	return nil
 }
 
-// StartManagers builds both managers and starts them, also again when both were stopped.
+// StartManagers builds both managers and starts them.
 func (w *World) StartManagers(ctx context.Context) error {
-	bootstrap, controlPlane := localcontrolplane.BootstrapManager(), localcontrolplane.ControlPlaneManager()
-	bootstrap.Args = leaderElectionArgs
-	controlPlane.Args = append(append([]string{}, leaderElectionArgs...), clusterCacheArgs...)
-	if w.opts.Adjust != nil {
-		w.opts.Adjust(w.Management, &bootstrap)
-		w.opts.Adjust(w.Management, &controlPlane)
-	}
-	start := w.Management.StartManager
-	if w.opts.Install != nil {
-		start = w.Management.RunInstalled
-	}
-	var err error
-	if w.Bootstrap, err = start(ctx, bootstrap); err != nil {
+	if err := w.StartBootstrap(ctx); err != nil {
 		return err
 	}
-	w.ControlPlane, err = start(ctx, controlPlane)
+	return w.StartControlPlane(ctx)
+}
+
+// StartBootstrap builds the bootstrap provider's manager and starts it. With WorldOptions.Install, one that was stopped is started again as
+// it is installed now.
+func (w *World) StartBootstrap(ctx context.Context) error {
+	spec := localcontrolplane.BootstrapManager()
+	spec.Args = leaderElectionArgs
+	var err error
+	w.Bootstrap, err = w.startManager(ctx, spec)
 	return err
+}
+
+// StartControlPlane does the same for the control plane provider's manager.
+func (w *World) StartControlPlane(ctx context.Context) error {
+	spec := localcontrolplane.ControlPlaneManager()
+	spec.Args = slices.Concat(leaderElectionArgs, clusterCacheArgs)
+	var err error
+	w.ControlPlane, err = w.startManager(ctx, spec)
+	return err
+}
+
+func (w *World) startManager(ctx context.Context, spec localcontrolplane.ManagerSpec) (*localcontrolplane.Manager, error) {
+	if w.opts.Adjust != nil {
+		w.opts.Adjust(w.Management, &spec)
+	}
+	if w.opts.Install != nil {
+		return w.Management.RunInstalled(ctx, spec)
+	}
+	return w.Management.StartManager(ctx, spec)
 }
 
 // Stop ends everything and removes all files.

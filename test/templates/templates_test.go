@@ -80,6 +80,11 @@ func TestContractVariables(t *testing.T) {
 					NewWithT(t).Expect(header).To(ContainSubstring(value), "the default of "+name)
 				}
 			})
+			t.Run("CTL-31 every object is in the namespace that is asked for", func(t *testing.T) {
+				for _, object := range strings.Split(body, "\n---\n") {
+					NewWithT(t).Expect(object).To(ContainSubstring("\n  namespace: ${NAMESPACE}\n"))
+				}
+			})
 			t.Run("CTL-31 variables are the common ones, or have the prefix of the product", func(t *testing.T) {
 				for name := range used {
 					NewWithT(t).Expect(slices.Contains(commonVariables, name) || strings.HasPrefix(name, "OPENSHIFT_")).To(BeTrue(), name)

@@ -70,6 +70,9 @@ const (
 	// DiscoveryImageReadyReason: the InfraEnv has an image.
 	DiscoveryImageReadyReason = "Ready"
 
+	// DiscoveryImageNotNeededReason: the Machine's host was booted before, here or where the Machine was moved from (CONTRACT BOOT-34).
+	DiscoveryImageNotNeededReason = "NotNeeded"
+
 	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server yet; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 
@@ -116,6 +119,10 @@ const (
 	// HostRecognizedReason: the Agent is claimed.
 	HostRecognizedReason = "Recognized"
 
+	// NodeJoinedReason: the Machine has a Node and no Agent, because it was moved from another management cluster or its Agent was deleted
+	// since. Nothing is recognised for it any more. A reason of AgentInstalled too.
+	NodeJoinedReason = "NodeJoined"
+
 	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
 	WaitingForHostReason = "WaitingForHost"
 
@@ -137,7 +144,7 @@ const (
 	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
 	AgentClaimedByOtherReason = "AgentClaimedByOther"
 
-	// AgentLostReason: the claimed Agent does not exist any more; the host registers again when it is rebooted.
+	// AgentLostReason: the claimed Agent was deleted before its host was installed; the host registers again when it is rebooted.
 	AgentLostReason = "AgentLost"
 )
 
@@ -153,6 +160,9 @@ const (
 
 	// AgentDiscoveringReason: the Agent is collecting its inventory and is not ready to be bound.
 	AgentDiscoveringReason = "Discovering"
+
+	// HostnameInvalidReason: the BareMetalHost's name, which spec.nodeRegistration.name chooses for the Node, is no hostname (DESIGN D7).
+	HostnameInvalidReason = "HostnameInvalid"
 
 	// WaitingForClusterReason: the cluster does not take hosts now: the host joins when it does (DESIGN D8).
 	WaitingForClusterReason = "WaitingForCluster"

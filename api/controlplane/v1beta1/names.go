@@ -15,17 +15,23 @@ const (
 	// Machines, the ClusterDeployment and the AgentClusterInstall it is the attempt that they were made for.
 	InstallAttemptAnnotation = "controlplane.cluster.x-k8s.io/install-attempt"
 
+	// InstalledClusterAnnotation records on a control plane, as JSON, which cluster was installed for it: the attempt, the ID of the OpenShift
+	// cluster and the ID under which assisted-service installed it. It outlives a move to another management cluster, where nothing is
+	// installed for a control plane that has it: its cluster is imported (DESIGN D22).
+	InstalledClusterAnnotation = "controlplane.cluster.x-k8s.io/installed-cluster"
+
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"
 
-	// OwnerNamespaceLabel, on cluster-scoped objects, holds the namespace of the control plane that they were made for (DESIGN D13).
+	// OwnerNamespaceLabel, on objects of hive and assisted-service, holds the namespace of the control plane that they were made for. They have no
+	// owner reference: garbage collection would delete them in an order that harms the installed cluster (docs/adr/0001).
 	OwnerNamespaceLabel = "controlplane.cluster.x-k8s.io/owner-namespace"
 
-	// OwnerNameLabel, on cluster-scoped objects, holds the name of the control plane that they were made for, hashed past 63 characters.
+	// OwnerNameLabel, on the same objects, holds the name of the control plane that they were made for, hashed past 63 characters.
 	OwnerNameLabel = "controlplane.cluster.x-k8s.io/owner-name"
 
-	// OwnerUIDLabel, on cluster-scoped objects, holds the UID of the control plane that they were made for.
+	// OwnerUIDLabel, on the same objects, holds the UID of the control plane that they were made for (DESIGN D13).
 	OwnerUIDLabel = "controlplane.cluster.x-k8s.io/owner-uid"
 )
 
@@ -97,6 +103,13 @@ const (
 
 	// RetryingReason: a failed installation is being cleaned up before the next attempt.
 	RetryingReason = "Retrying"
+
+	// ImportingReason: the cluster was installed before the control plane was moved or restored; it becomes Installed when its API answers
+	// through <cluster>-kubeconfig. Nothing is installed meanwhile (DESIGN D22).
+	ImportingReason = "Importing"
+
+	// ClusterMismatchReason: <cluster>-kubeconfig leads to another cluster than the one that was installed; the message has both IDs.
+	ClusterMismatchReason = "ClusterMismatch"
 
 	// NameConflictReason: an object of the name that the control plane needs exists and belongs to something else.
 	NameConflictReason = "NameConflict"
@@ -338,6 +351,12 @@ const (
 
 	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
 	EventKubeconfigPublished = "KubeconfigPublished"
+
+	// EventClusterImported: an installed cluster was made known to the assisted-service of this management cluster.
+	EventClusterImported = "ClusterImported"
+
+	// EventLeftoversDeleted: a ClusterDeployment was deleted, because its control plane does not exist any more.
+	EventLeftoversDeleted = "LeftoversDeleted"
 
 	// EventInitialized: the cluster is installed and its API answers.
 	EventInitialized = "Initialized"

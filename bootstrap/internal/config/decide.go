@@ -48,9 +48,13 @@ type decision struct {
 // its users, its live ISO on the infrastructure machine, the deletion hook on the Machine, and only then the Secret's name (DESIGN D4, D19).
 func decide(s *scope) decision {
 	published := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
-	if s.infraEnv == nil && !needsMedia(s) {
-		// The Machine was moved here with its data: status is rebuilt and no medium is made (CONTRACT BOOT-34, DESIGN D22).
-		return decision{publish: !published, image: fact.Done(bootstrapv1.DiscoveryImageReadyReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason)}
+	if !needsMedia(s) && (s.infraEnv == nil || !isUser(s.infraEnv, s.config)) {
+		// The Machine was moved here with its data: status is rebuilt, a Secret that lost its owner is taken back, and no medium is made, nor
+		// that of a later Machine used (CONTRACT BOOT-22, BOOT-34, DESIGN D22).
+		return decision{
+			secret: s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) && !belongsToOther(s), publish: !published,
+			image: fact.Done(bootstrapv1.DiscoveryImageNotNeededReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason),
+		}
 	}
 	d := decision{}
 	d.image = decideInfraEnv(s, &d)

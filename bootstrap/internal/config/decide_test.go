@@ -38,7 +38,7 @@ func prepared() *scope {
 	return &scope{config: config, machine: machine, cluster: cluster, pullSecret: "pull-secret", infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m}
 }
 
-func TestDecide(t *testing.T) {
+func TestContractDecide(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*scope)
@@ -48,7 +48,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{name: "all is ready", change: func(*scope) {}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
-		{name: "no infrastructure", change: func(s *scope) { s.cluster.Status.Initialization.InfrastructureProvisioned = nil },
+		{name: "BOOT-32 no infrastructure", change: func(s *scope) { s.cluster.Status.Initialization.InfrastructureProvisioned = nil },
 			image: bootstrapv1.WaitingForClusterInfrastructureReason, data: bootstrapv1.WaitingForClusterInfrastructureReason},
 		{name: "the Machine goes before it has a medium", change: func(s *scope) {
 			s.infraEnv, s.machine.DeletionTimestamp = nil, ptr.To(metav1.Now())
@@ -83,7 +83,7 @@ func TestDecide(t *testing.T) {
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.InfraMachineNotSupportedReason},
 		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDeletionHookReason},
-		{name: "the ISO goes to the machine before the Secret's name goes out", change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
+		{name: "CORE-20 the ISO goes to the machine before the Secret's name goes out", change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.mediaURL).To(Equal(isoURL))
@@ -94,7 +94,7 @@ func TestDecide(t *testing.T) {
 			s.infraEnv.Status.ISODownloadURL = "http://new"
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.mediaURL).To(Equal("http://new")) }},
-		{name: "the URL rotates after a host was chosen", change: func(s *scope) {
+		{name: "CORE-20 the URL rotates after a host was chosen", change: func(s *scope) {
 			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
 			s.infraEnv.Status.ISODownloadURL = "http://new"
 			s.hosts = []bmov1alpha1.BareMetalHost{{Spec: bmov1alpha1.BareMetalHostSpec{ConsumerRef: &corev1.ObjectReference{
@@ -108,18 +108,37 @@ func TestDecide(t *testing.T) {
 		{name: "a user's Secret of the name, without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: corev1.SecretTypeOpaque} },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
-		{name: "the config's own Secret, restored without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
+		{name: "BOOT-22 the config's own Secret, restored without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
 		{name: "BOOT-34 moved with its data", change: func(s *scope) {
 			s.infraEnv = nil
 			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
 			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
-		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+		}, image: bootstrapv1.DiscoveryImageNotNeededReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.publish).To(BeTrue())
+				g.Expect(d.secret).To(BeFalse())
 				g.Expect(d.record).To(BeEmpty())
 				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+			}},
+		{name: "BOOT-34 BOOT-22 moved with its data, of which the owner is lost", change: func(s *scope) {
+			s.infraEnv, s.infraMachine = nil, nil
+			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
+			s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType}
+		}, image: bootstrapv1.DiscoveryImageNotNeededReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.secret && d.publish).To(BeTrue())
+				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+			}},
+		{name: "BOOT-34 moved with its data, beside a later Machine with an InfraEnv of the same content", change: func(s *scope) {
+			s.infraEnv.OwnerReferences[0].UID = "later"
+			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
+		}, image: bootstrapv1.DiscoveryImageNotNeededReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+				g.Expect(d.mediaURL).To(BeEmpty())
 			}},
 	}
 	for _, tt := range tests {
@@ -137,7 +156,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecideDeletion(t *testing.T) {
+func TestContractDecideDeletion(t *testing.T) {
 	gone := func(s *scope) { s.machine = nil }
 	tests := []struct {
 		name   string
@@ -146,14 +165,14 @@ func TestDecideDeletion(t *testing.T) {
 		leave  bool
 		finish bool
 	}{
-		{name: "the Machine lives", change: func(*scope) {}, reason: bootstrapv1.WaitingForMachineReason},
+		{name: "BOOT-35 the Machine lives", change: func(*scope) {}, reason: bootstrapv1.WaitingForMachineReason},
 		{name: "the Machine is gone and the Agent is not", change: func(s *scope) {
 			gone(s)
 			s.claimed = []assisted.Agent{{}}
 		}, reason: bootstrapv1.WaitingForAgentDeletionReason},
 		{name: "the Machine is being deleted", change: func(s *scope) { s.machine.DeletionTimestamp = ptr.To(metav1.Now()) },
 			reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
-		{name: "owners vanished", change: func(s *scope) { s.machine, s.cluster = nil, nil }, reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
+		{name: "BOOT-35 owners vanished", change: func(s *scope) { s.machine, s.cluster = nil, nil }, reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
 		{name: "the InfraEnv is being deleted", change: func(s *scope) {
 			gone(s)
 			s.infraEnv.DeletionTimestamp = ptr.To(metav1.Now())

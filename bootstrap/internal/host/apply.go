@@ -146,7 +146,7 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
 	if !s.departure.unhook {
 		return nil
 	}
-	if claimed, err := r.claimedUncached(ctx, s); err != nil || claimed {
+	if exists, err := r.leavesUncached(ctx, s); err != nil || exists {
 		return err // The event of the Agent that the cache does not show yet brings the next pass.
 	}
 	before := s.machine.DeepCopy()
@@ -157,9 +157,9 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// claimedUncached reports whether an Agent is claimed for the Machine, read without the cache: once the hook is off, nobody looks for one
-// any more.
-func (r *Reconciler) claimedUncached(ctx context.Context, s *scope) (bool, error) {
+// leavesUncached reports whether an Agent of the Machine exists, read without the cache: once the hook is off, nobody looks for one any
+// more, and the host must not be free while it has one (DESIGN D19).
+func (r *Reconciler) leavesUncached(ctx context.Context, s *scope) (bool, error) {
 	if slices.Contains(s.missingCRDs, assisted.CRDAgents) {
 		return false, nil
 	}
@@ -167,7 +167,5 @@ func (r *Reconciler) claimedUncached(ctx context.Context, s *scope) (bool, error
 	if err := r.APIReader.List(ctx, agents, client.InNamespace(s.machine.Namespace)); err != nil {
 		return false, fmt.Errorf("list Agents: %w", err)
 	}
-	return slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool {
-		return a.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
-	}), nil
+	return slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool { return leaves(s, &a) }), nil
 }

@@ -83,7 +83,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		r.Gate.Resync(c, mapper.All),
 		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(mapper.FromAgent))),
 		r.Gate.Watch(c, assisted.CRDAgentClusterInstalls, source.Kind(cache, client.Object(&hiveext.AgentClusterInstall{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClusterLabel))),
-		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromHost))),
+		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromAnyHost))),
 	)
 }
 

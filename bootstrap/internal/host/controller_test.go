@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -84,6 +85,37 @@ func TestReconcileLetsGo(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 			_, hooked := machine.Annotations[bootstrapv1.AgentDeletionHook]
+			g.Expect(hooked).To(Equal(tt.hooked))
+		})
+	}
+}
+
+// TestHookStaysWhileTheCacheIsStale: an Agent that registered a moment ago, claimed or not, keeps the host from being freed (DESIGN D19).
+func TestHookStaysWhileTheCacheIsStale(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*assisted.Agent)
+		hooked bool
+	}{
+		"claimed":                  {func(*assisted.Agent) {}, true},
+		"not claimed yet":          {func(a *assisted.Agent) { a.Annotations = nil }, true},
+		"of another host":          {func(a *assisted.Agent) { a.Annotations, a.Status.Inventory = nil, assisted.Inventory{} }, false},
+		"of another InfraEnv":      {func(a *assisted.Agent) { a.Annotations, a.Labels = nil, nil }, false},
+		"claimed by other Machine": {func(a *assisted.Agent) { a.Annotations[bootstrapv1.ClaimAnnotation] = "m-1/x" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			agent := s.agents[0].DeepCopy()
+			tt.change(agent)
+			s.agents, s.departure = nil, departure{unhook: true}
+			scheme := runtime.NewScheme()
+			g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+			g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.machine, agent).Build()
+			r := &Reconciler{Client: c, APIReader: c}
+			g.Expect(r.applyDeparture(context.Background(), s)).To(Succeed())
+			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(s.machine), s.machine)).To(Succeed())
+			_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
 			g.Expect(hooked).To(Equal(tt.hooked))
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // maxChecks bounds how many failing checks a message names.
@@ -57,6 +58,10 @@ type binding struct {
 func decide(s *scope) decision {
 	d := decision{hook: s.machine.Annotations[bootstrapv1.AgentDeletionHook] == ""}
 	d.healthy = hostFact(s)
+	if joined(s) && !s.hasClaimed() {
+		d.recognized, d.installed = fact.Done(bootstrapv1.NodeJoinedReason), fact.Done(bootstrapv1.NodeJoinedReason)
+		return d
+	}
 	if len(s.missingCRDs) > 0 {
 		d.recognized = fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
@@ -69,6 +74,12 @@ func decide(s *scope) decision {
 	}
 	d.installed = decideInstallation(s, &d, agent)
 	return d
+}
+
+// joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status and
+// Agents behind (CONTRACT CTL-42, DESIGN D22).
+func joined(s *scope) bool {
+	return s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != ""
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
@@ -157,11 +168,10 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 	}
 }
 
-// lostFact says that a claimed Agent is gone. A host that was not installed is frozen until it is rebooted (ASSISTED fact 11), so it is
-// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway. The provider ID tells
-// of a Node where status does not, as after a move, which leaves status and Agents behind (CONTRACT CTL-42, DESIGN D22).
+// lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it is
+// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
 func lostFact(s *scope, d *decision, name string) fact.Fact {
-	if s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != "" || s.host == nil || takesPart(s, name) {
+	if s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
 	d.reboot = true
@@ -205,7 +215,12 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 }
 
 func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+	name := hostname(s)
+	problems := validation.HostnameProblems(name)
 	switch {
+	case len(problems) > 0:
+		return fact.Waiting(bootstrapv1.HostnameInvalidReason, "%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete Machine %s",
+			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name)
 	case gate == assisted.GateClosed:
 		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
 	case !agent.MayBeBound():
@@ -215,7 +230,7 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 	d.bind = &binding{
 		agent:    agent,
 		role:     role,
-		hostname: hostname(s),
+		hostname: name,
 		labels:   nodeLabels(s),
 		cluster:  assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
 	}
@@ -299,18 +314,28 @@ type departure struct {
 	recognized fact.Fact
 }
 
-// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19). An Agent
-// that registered and was not claimed yet counts when it is the host's.
+// leaves reports whether an Agent goes with the Machine: it is claimed for it, or not claimed yet and its host's.
+func leaves(s *scope, agent *assisted.Agent) bool {
+	switch agent.Annotations[bootstrapv1.ClaimAnnotation] {
+	case s.claim():
+		return true
+	case "":
+		return s.concerns(agent) && (s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv ||
+			(s.host != nil && identity.Matches(agent, s.host, s.hosts)))
+	default:
+		return false
+	}
+}
+
+// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19).
 func decideDeparture(s *scope) departure {
 	if !atPreTerminate(s.machine) {
 		return departure{}
 	}
 	d := departure{}
 	for i := range s.agents {
-		agent := &s.agents[i]
-		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
-		if claim == s.claim() || (claim == "" && s.host != nil && identity.Matches(agent, s.host, s.hosts)) {
-			d.agents = append(d.agents, *agent)
+		if leaves(s, &s.agents[i]) {
+			d.agents = append(d.agents, s.agents[i])
 		}
 	}
 	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]

@@ -41,7 +41,7 @@ func discovered() *scope {
 	host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "host-0", Namespace: "ns", UID: "host-uid"}}
 	host.Spec.BootMACAddress = "aa:00"
 	host.Status.Provisioning.State = bmov1alpha1.StateProvisioned
-	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Namespace: "ns", CreationTimestamp: later,
+	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Namespace: "ns", CreationTimestamp: later, Labels: map[string]string{assisted.InfraEnvLabel: "demo-x"},
 		Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/machine-uid"}}}
 	agent.Status.Inventory.Interfaces = []assisted.Interface{{MACAddress: "aa:00"}}
 	agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
@@ -88,6 +88,10 @@ func TestDecide(t *testing.T) {
 		{name: "named after the host", change: func(s *scope) { s.config.Spec.NodeRegistration.Name = bootstrapv1.NodeNameBareMetalHost },
 			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind.hostname).To(Equal("host-0")) }},
+		{name: "named after a host whose name is no hostname", change: func(s *scope) {
+			s.config.Spec.NodeRegistration.Name, s.host.Name = bootstrapv1.NodeNameBareMetalHost, "localhost.localdomain"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.HostnameInvalidReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
 		{name: "no worker while none is required", change: worker, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
 		{name: "day 1 is closed", change: func(s *scope) { s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-9"} },
@@ -154,11 +158,21 @@ func TestDecide(t *testing.T) {
 		{name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) }},
 		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
-			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
 		{name: "lost by a move, which leaves Agents and status behind", change: func(s *scope) { s.agents, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0" },
-			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
+		{name: "an Agent that its running host registers anew is not claimed", change: func(s *scope) {
+			s.agents[0].Annotations, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0"
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.claim == nil && d.leftover == nil && d.bind == nil).To(BeTrue())
+			}},
+		{name: "a Node of a management cluster without assisted-service", change: func(s *scope) {
+			s.agents, s.missingCRDs, s.machine.Spec.ProviderID = nil, []string{assisted.CRDAgents}, "metal3://ns/host-0/m-0"
+		}, recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason},
 		{name: "an Agent of a vanished Machine is not reused", change: func(s *scope) {
 			s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "gone/uid"
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
@@ -222,6 +236,10 @@ func TestDecideDeparture(t *testing.T) {
 		{name: "the Node is being drained", change: func(s *scope) { s.machine.DeletionTimestamp = ptr.To(later) }},
 		{name: "the claimed Agent goes first", change: atHook, agents: 1},
 		{name: "an unclaimed Agent of the host goes too", change: func(s *scope) { atHook(s); s.agents[0].Annotations = nil }, agents: 1},
+		{name: "an unclaimed Agent of the Machine's own InfraEnv goes too", change: func(s *scope) {
+			atHook(s)
+			s.config.Spec.HostIdentity, s.agents[0].Annotations, s.host = bootstrapv1.HostIdentityInfraEnv, nil, nil
+		}, agents: 1},
 		{name: "another Machine's Agent stays", change: func(s *scope) { atHook(s); s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "m-1/x" }, unhook: true},
 		{name: "then the hook", change: func(s *scope) { atHook(s); s.agents = nil }, unhook: true},
 		{name: "once", change: func(s *scope) { atHook(s); s.agents, s.machine.Annotations = nil, nil }},

@@ -55,6 +55,17 @@ type scope struct {
 // claim is the Machine's claim on an Agent.
 func (s *scope) claim() string { return identity.Claim(s.machine.Name, string(s.machine.UID)) }
 
+// concerns reports whether an Agent is of the config's InfraEnv or claimed for the Machine.
+func (s *scope) concerns(agent *assisted.Agent) bool {
+	infraEnv := s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
+	return (infraEnv != "" && agent.Labels[assisted.InfraEnvLabel] == infraEnv) || agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim()
+}
+
+// hasClaimed reports whether an Agent is claimed for the Machine.
+func (s *scope) hasClaimed() bool {
+	return slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() })
+}
+
 // observe reads everything that the pass decides on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	s.missingCRDs = r.Gate.Missing(append(metal3.CRDs(s.machine.Spec.InfrastructureRef), assisted.CRDAgents, assisted.CRDAgentClusterInstalls)...)
@@ -104,14 +115,7 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
 	if err := r.Client.List(ctx, agents, client.InNamespace(s.config.Namespace)); err != nil {
 		return fmt.Errorf("list Agents: %w", err)
 	}
-	infraEnv := s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
-	for i := range agents.Items {
-		agent := &agents.Items[i]
-		ours := infraEnv != "" && agent.Labels[assisted.InfraEnvLabel] == infraEnv
-		if ours || agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() {
-			s.agents = append(s.agents, *agent)
-		}
-	}
+	s.agents = slices.DeleteFunc(agents.Items, func(a assisted.Agent) bool { return !s.concerns(&a) })
 	sort.Slice(s.agents, func(i, j int) bool { return s.agents[i].Name < s.agents[j].Name })
 	machines := &clusterv1.MachineList{}
 	if err := r.Client.List(ctx, machines, client.InNamespace(s.config.Namespace)); err != nil {

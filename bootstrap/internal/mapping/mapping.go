@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
@@ -139,9 +140,13 @@ func (m Mapper) FromClaimedAgent(ctx context.Context, o client.Object) []reconci
 	if !ok {
 		return nil
 	}
-	_, uid, claimed := identity.ParseClaim(agent)
+	name, uid, claimed := identity.ParseClaim(agent)
 	if !claimed {
 		return nil
+	}
+	machine := &clusterv1.Machine{}
+	if err := m.Client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: name}, machine); err == nil && string(machine.UID) == uid {
+		return m.FromMachine(ctx, machine) // By name, also when the config has vanished: the Machine may wait for its Agent to go.
 	}
 	return m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
 		ref := MachineRef(config)
@@ -156,6 +161,14 @@ func (m Mapper) FromHost(ctx context.Context, o client.Object) []reconcile.Reque
 		return nil
 	}
 	return m.fromInfraMachine(ctx, host.Namespace, host.Spec.ConsumerRef.Name)
+}
+
+// FromAnyHost is FromHost and every config of the namespace whose host is not recognised: an address or serial number of one host may make
+// the Agent of another one ambiguous, or unambiguous.
+func (m Mapper) FromAnyHost(ctx context.Context, o client.Object) []reconcile.Request {
+	return append(m.FromHost(ctx, o), m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
+		return !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition)
+	}, client.InNamespace(o.GetNamespace()))...)
 }
 
 // FromInfraMachine is the config of the Machine that an infrastructure machine belongs to.

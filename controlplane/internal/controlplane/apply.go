@@ -33,8 +33,8 @@ const kindMachine = "Machine"
 // with one does not hide the facts of the others.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 	steps := []func(context.Context, *scope, decision) error{
-		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.createInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines,
-		r.applyDayOne, r.publishKubeconfig,
+		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.importCluster, r.ensureTemplateOwner,
+		r.createMachines, r.deleteSurplus, r.syncMachines, r.applyDayOne, r.publishKubeconfig, r.shareKubeconfig,
 	}
 	errs := make([]error, 0, len(steps)+1)
 	errs = append(errs, s.apiProblem)
@@ -153,6 +153,25 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision
 		updated.Labels = map[string]string{}
 	}
 	updated.Labels[clusterv1.ClusterNameLabel] = s.clusterName
+	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
+		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
+	}
+	return nil
+}
+
+// shareKubeconfig lets assisted-service use <cluster>-kubeconfig for an imported cluster. The service has written it itself otherwise.
+func (r *Reconciler) shareKubeconfig(ctx context.Context, s *scope, d decision) error {
+	if d.importedKubeconfig == nil {
+		return nil
+	}
+	wanted := plan.ImportedKubeconfig(s.clusterDeployment, d.importedKubeconfig)
+	if s.installerKubeconfig == nil || !ownedBy(s.installerKubeconfig, s.clusterDeployment) {
+		belongs := func(o client.Object) bool { return ownedBy(o, s.clusterDeployment) }
+		return r.createOurs(ctx, s, wanted, &corev1.Secret{}, belongs)
+	}
+	old := s.installerKubeconfig.DeepCopy()
+	updated := s.installerKubeconfig.DeepCopy()
+	updated.Data = wanted.Data
 	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
 		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
 	}

@@ -36,40 +36,77 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 	if err != nil {
 		return err
 	}
+	created, err := r.createInstallObjects(ctx, s, objects.ImageSet(), objects.ClusterDeployment(), install)
+	if created {
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
+			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.Name, plan.Attempt(s.controlPlane))
+	}
+	return err
+}
+
+// importCluster makes an installed cluster known to assisted-service, so that hosts can be added to it (DESIGN D22).
+func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) error {
+	if !d.importCluster {
+		return nil
+	}
+	objects := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}
+	created, err := r.createInstallObjects(ctx, s,
+		objects.ImageSet(), objects.ImportedClusterDeployment(s.record), objects.ImportedAgentClusterInstall(s.record))
+	if created {
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventClusterImported, "Import", "Imported the installed cluster %s", s.record.ClusterID)
+	}
+	return err
+}
+
+// createInstallObjects creates those of the objects that are missing, and tells whether the last of them was created now.
+func (r *Reconciler) createInstallObjects(ctx context.Context, s *scope, imageSet *hivev1.ClusterImageSet, deployment *hivev1.ClusterDeployment,
+	install *hiveext.AgentClusterInstall) (bool, error) {
 	if s.controlPlane.Spec.Release.ImageSetRef.Name == "" {
-		if err := r.ensureImageSet(ctx, s, objects.ImageSet()); err != nil {
-			return err
+		if err := r.ensureImageSet(ctx, s, imageSet); err != nil || s.conflict != "" {
+			return false, err
 		}
 	}
 	if s.clusterDeployment == nil {
-		err := r.createOurs(ctx, s, objects.ClusterDeployment(), &hivev1.ClusterDeployment{}, controlledBy(s.controlPlane))
-		if err != nil || s.conflict != "" {
-			return err
+		if err := r.createOurs(ctx, s, deployment, &hivev1.ClusterDeployment{}, madeFor(s.controlPlane)); err != nil || s.conflict != "" {
+			return false, err
 		}
 	}
 	if s.install != nil {
-		return nil
+		return false, nil
 	}
-	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, controlledBy(s.controlPlane)); err != nil || s.conflict != "" {
-		return err
+	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, madeFor(s.controlPlane)); err != nil || s.conflict != "" {
+		return false, err
 	}
 	if install.ResourceVersion == "" {
-		return nil // It was created by a pass whose write the cache does not show yet.
+		return false, nil // It was created by a pass whose write the cache does not show yet.
 	}
 	r.wroteInstall(s, install)
-	r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
-		"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.Name, plan.Attempt(s.controlPlane))
-	return nil
+	return true, nil
 }
 
-// ensureImageSet creates the ClusterImageSet of the control plane's release, or corrects its image before an AgentClusterInstall uses it.
-func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev1.ClusterImageSet) error {
-	ours := func(o client.Object) bool {
-		return o.GetLabels()[controlplanev1.OwnerUIDLabel] == string(s.controlPlane.UID)
+// recordInstalled remembers the installed cluster on the control plane, before status says that it is installed: a move may follow at once.
+func (r *Reconciler) recordInstalled(ctx context.Context, s *scope, d decision) error {
+	if d.record == "" {
+		return nil
 	}
+	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.record)
+	// A copy: the pass goes on with what it has observed, and the patch is an event.
+	return r.mergePatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{controlplanev1.InstalledClusterAnnotation: d.record},
+	}})
+}
+
+// ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and back,
+// or corrects its image before an AgentClusterInstall uses it.
+func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev1.ClusterImageSet) error {
 	switch {
 	case s.imageSet == nil:
-		return r.createOurs(ctx, s, wanted, &hivev1.ClusterImageSet{}, ours)
+		return r.createOurs(ctx, s, wanted, &hivev1.ClusterImageSet{}, madeFor(s.controlPlane))
+	case !ownsImageSet(s):
+		return r.mergePatch(ctx, s.imageSet.DeepCopy(), map[string]any{
+			"metadata": map[string]any{"labels": wanted.Labels},
+			"spec":     map[string]any{"releaseImage": wanted.Spec.ReleaseImage},
+		})
 	case s.install == nil && s.imageSet.Spec.ReleaseImage != wanted.Spec.ReleaseImage:
 		return r.mergePatch(ctx, s.imageSet.DeepCopy(), map[string]any{"spec": map[string]any{"releaseImage": wanted.Spec.ReleaseImage}})
 	default:
@@ -111,6 +148,11 @@ func kindOf(o client.Object, c client.Client) string {
 // controlledBy tells whether an object is controlled by the control plane.
 func controlledBy(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) func(client.Object) bool {
 	return func(o client.Object) bool { return metav1.IsControlledBy(o, controlPlane) }
+}
+
+// madeFor tells whether an object of hive or assisted-service was made for the control plane.
+func madeFor(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) func(client.Object) bool {
+	return func(o client.Object) bool { return plan.OwnedBy(o, controlPlane) }
 }
 
 // applyDayOne carries out one step of the first installation (DESIGN D8).

@@ -17,12 +17,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
-)
 
-const (
-	// hiveSecretTypeLabel and hiveSecretTypeKubeconfig select the Secrets of installer kubeconfigs (ASSISTED 1.4).
-	hiveSecretTypeLabel      = "hive.openshift.io/secret-type"
-	hiveSecretTypeKubeconfig = "kubeconfig"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // CacheRules are the manager's rules for Secrets: those of Clusters only, and the data of none but kubeconfigs (CONTRACT CORE-17).
@@ -54,7 +50,7 @@ func NewInstallerKubeconfigCache(mgr ctrl.Manager, namespace string) (cache.Cach
 		Mapper:           mgr.GetRESTMapper(),
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{hiveSecretTypeLabel: hiveSecretTypeKubeconfig})},
+			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{assisted.HiveSecretTypeLabel: assisted.HiveSecretTypeKubeconfig})},
 		},
 	}
 	if namespace != metav1.NamespaceAll {

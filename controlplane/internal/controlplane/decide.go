@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -27,7 +28,8 @@ import (
 // defaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
 const defaultWorkerWaitTimeoutSeconds = 1800
 
-// conflictRetryInterval is how often a taken name is tried again: no watch tells when an object of somebody else goes away.
+// conflictRetryInterval is how often a taken name and a kubeconfig of another cluster are tried again: no watch tells when an object of somebody
+// else goes away, or when a corrected kubeconfig is connected with.
 const conflictRetryInterval = time.Minute
 
 // decision is what a pass does. Only decide fills it.
@@ -47,8 +49,12 @@ type decision struct {
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
 	retrying      bool
 	staleMachines []*clusterv1.Machine
+	// record is what the control plane's annotation has to tell of its installed cluster; empty when it does.
+	record string
 	// createInstall: the objects of the installation are missing.
 	createInstall bool
+	// importCluster: the installed cluster is not known to assisted-service, and is made known.
+	importCluster bool
 	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
 	newMachines []string
 	surplus     []*clusterv1.Machine
@@ -60,13 +66,15 @@ type decision struct {
 	kubeconfigProblem string
 	// kubeconfigForeign: the Secret belongs to somebody else.
 	kubeconfigForeign bool
-	// initialize: the installation is complete and the API answers.
+	// importedKubeconfig is what the Secret has to hold by which assisted-service reaches an imported cluster; nil when it does.
+	importedKubeconfig []byte
+	// initialize: the cluster is installed and its API answers.
 	initialize bool
 }
 
 // result tells when the pass is to be repeated without an event.
 func result(s *scope, d decision) ctrl.Result {
-	if d.conflict != "" || s.conflict != "" {
+	if d.conflict != "" || s.conflict != "" || s.mismatch() {
 		return ctrl.Result{RequeueAfter: conflictRetryInterval}
 	}
 	// What is left of the wait for workers: nothing happens when it ends but time passing.
@@ -80,6 +88,8 @@ func decide(s *scope) decision {
 		d.deletion, d.deletionReason, d.deletionMessage = leftovers(s).Next()
 		return d
 	}
+	// Before all that may have to wait: the cluster of a control plane that was moved here runs, whatever is missing to add hosts to it.
+	d.initialize = s.verified() && !s.initialized()
 	if d.waitReason, d.waitMessage = waiting(s); d.waitReason != "" {
 		return d
 	}
@@ -95,14 +105,42 @@ func decide(s *scope) decision {
 	if d.retrying, d.staleMachines = stale(s); d.retrying {
 		return d
 	}
-	d.createInstall = !s.initialized() && (s.clusterDeployment == nil || s.install == nil)
+	d.record = recordToWrite(s)
+	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
+	d.importCluster = importable(s)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
 	d.dayOne = dayOne(s)
 	decideKubeconfig(s, &d)
-	d.initialize = s.apiAnswers && !s.initialized()
 	return d
 }
+
+// recordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of an
+// initialized control plane may have been changed since, which means nothing for it: the record follows.
+func recordToWrite(s *scope) string {
+	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted || s.install.Spec.ClusterMetadata == nil {
+		return ""
+	}
+	if !s.initialized() && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] != plan.Attempt(s.controlPlane) {
+		return ""
+	}
+	record := plan.RecordOf(s.controlPlane, *s.install.Spec.ClusterMetadata)
+	if record.ClusterID == "" || s.recorded && record == s.record {
+		return ""
+	}
+	return record.String()
+}
+
+// importable reports whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is missing
+// and its API has said which cluster it is. A ClusterDeployment that says that the service is still to install its cluster is none of ours to
+// complete: with a new AgentClusterInstall the service would do so.
+func importable(s *scope) bool {
+	return s.verified() && s.imported() && s.install == nil &&
+		(s.clusterDeployment == nil || s.clusterDeployment.DeletionTimestamp.IsZero())
+}
+
+// mismatch reports whether <cluster>-kubeconfig leads to another cluster than the one that was installed.
+func (s *scope) mismatch() bool { return s.recorded && s.clusterID != "" && !s.verified() }
 
 // waiting says what has to be there before anything is created.
 func waiting(s *scope) (reason, message string) {
@@ -116,7 +154,7 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for the Cluster's infrastructure to be provisioned"
 	case !s.cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for Cluster.spec.controlPlaneEndpoint"
-	case !s.initialized() && !plan.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
+	case !s.installed() && !plan.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
 		return controlplanev1.InvalidControlPlaneEndpointReason, fmt.Sprintf(
 			"Cluster.spec.controlPlaneEndpoint.host is %s, where the cluster will not answer: make it the first of spec.install.apiVIPs (%s) in the infrastructure cluster",
 			s.cluster.Spec.ControlPlaneEndpoint.Host, strings.Join(s.controlPlane.Spec.Install.APIVIPs, ", "))
@@ -132,20 +170,18 @@ func waiting(s *scope) (reason, message string) {
 // conflict finds an object that has a name the control plane needs and belongs to something else. It is never touched (DESIGN D13).
 func conflict(s *scope) string {
 	switch {
-	case s.clusterDeployment != nil && !metav1.IsControlledBy(s.clusterDeployment, s.controlPlane):
+	case s.clusterDeployment != nil && !plan.OwnedBy(s.clusterDeployment, s.controlPlane):
 		return "ClusterDeployment " + s.clusterDeployment.Name
-	case s.install != nil && !metav1.IsControlledBy(s.install, s.controlPlane):
+	case s.install != nil && !plan.OwnedBy(s.install, s.controlPlane):
 		return "AgentClusterInstall " + s.install.Name
-	case s.imageSet != nil && !ownsImageSet(s) && s.controlPlane.Spec.Release.ImageSetRef.Name == "":
+	case s.imageSet != nil && !ownsImageSet(s) && !plan.Inherited(s.imageSet, s.controlPlane) && s.controlPlane.Spec.Release.ImageSetRef.Name == "":
 		return "ClusterImageSet " + s.imageSet.Name
 	default:
 		return ""
 	}
 }
 
-func ownsImageSet(s *scope) bool {
-	return s.imageSet.Labels[controlplanev1.OwnerUIDLabel] == string(s.controlPlane.UID)
-}
+func ownsImageSet(s *scope) bool { return plan.OwnedBy(s.imageSet, s.controlPlane) }
 
 // leftovers lists what a deleted control plane still has to remove. What belongs to others is not part of it.
 func leftovers(s *scope) plan.Leftovers {
@@ -156,10 +192,10 @@ func leftovers(s *scope) plan.Leftovers {
 	for i := range s.pools {
 		l.Pools = append(l.Pools, s.pools[i].Name)
 	}
-	if s.clusterDeployment != nil && metav1.IsControlledBy(s.clusterDeployment, s.controlPlane) {
+	if s.clusterDeployment != nil && plan.OwnedBy(s.clusterDeployment, s.controlPlane) {
 		l.Install = append(l.Install, "ClusterDeployment "+s.clusterDeployment.Name)
 	}
-	if s.install != nil && metav1.IsControlledBy(s.install, s.controlPlane) {
+	if s.install != nil && plan.OwnedBy(s.install, s.controlPlane) {
 		l.Install = append(l.Install, "AgentClusterInstall "+s.install.Name)
 	}
 	if s.imageSet != nil && ownsImageSet(s) {
@@ -180,7 +216,7 @@ func retryAsked(s *scope) bool {
 // workers whose hosts were part of the failed installation and have to be power-cycled. An installed cluster has no earlier attempt: without
 // this line, a changed or lost annotation would take it down.
 func stale(s *scope) (bool, []*clusterv1.Machine) {
-	if s.initialized() {
+	if s.installed() {
 		return false, nil
 	}
 	attempt := plan.Attempt(s.controlPlane)
@@ -230,6 +266,12 @@ func claimOf(m *clusterv1.Machine) string {
 	return fmt.Sprintf("%s/%s", m.Name, m.UID)
 }
 
+// machineOf is the name of the Machine that an Agent is claimed for, for messages.
+func machineOf(a *assisted.Agent) string {
+	machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
+	return cmp.Or(machine, "unknown")
+}
+
 // missingMachines decides which Machines to create. All are created at once before the cluster is initialized, because the first installation
 // needs every host (CONTRACT KCP-4), and one after the other afterwards: blockers are the Machines that have to get there first.
 func missingMachines(s *scope) (create, blockers []string) {
@@ -237,7 +279,7 @@ func missingMachines(s *scope) (create, blockers []string) {
 	if missing <= 0 {
 		return nil, nil
 	}
-	if s.initialized() {
+	if s.installed() {
 		if blockers = unsettled(s.machines); len(blockers) > 0 {
 			return nil, blockers
 		}
@@ -262,7 +304,7 @@ func unsettled(machines collections.Machines) []string {
 
 // mayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be lost.
 func mayRemoveMachines(s *scope) bool {
-	if s.initialized() || s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseWaiting {
+	if s.installed() || s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseWaiting {
 		return false
 	}
 	_, closed := assisted.DayOneAgents(s.install)
@@ -287,7 +329,7 @@ func surplusMachines(s *scope) []*clusterv1.Machine {
 
 // dayOne gathers what decides about the first installation.
 func dayOne(s *scope) plan.DayOneStep {
-	if s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {
+	if s.installed() || s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {
 		return plan.DayOneStep{}
 	}
 	wait := ptr.Deref(s.controlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
@@ -320,10 +362,12 @@ func boundHosts(s *scope) []plan.Host {
 	hosts := make([]plan.Host, 0, len(bound))
 	for _, a := range bound {
 		hosts = append(hosts, plan.Host{
-			Name:  a.Name,
-			Role:  a.Spec.Role,
-			Ready: a.ReadyToInstall() && living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]),
-			Lost:  a.Condition(assisted.ConditionConnected).Is(corev1.ConditionFalse),
+			Name:       a.Name,
+			Machine:    machineOf(a),
+			Role:       a.Spec.Role,
+			Ready:      a.ReadyToInstall() && living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]),
+			Installing: a.Installing(),
+			Lost:       a.Condition(assisted.ConditionConnected).Is(corev1.ConditionFalse),
 		})
 	}
 	return hosts

@@ -43,7 +43,7 @@ func testInitializedStays(t *testing.T) {
 			conditions.Get(cp, controlplanev1.ControlPlaneComponentsHealthyCondition).Status,
 		}
 	}
-	w.api.Up, w.api.Reported = false, nil
+	w.api.ID, w.api.Reported = "", nil
 	w.now = w.api.Last.Add(w.r.RemoteConditionsGracePeriod)
 	w.reconcile()
 	g.Expect(w.available()).To(BeTrue(), "within the grace period what was known stands")
@@ -59,7 +59,7 @@ func testInitializedStays(t *testing.T) {
 
 func testNotInitializedByAPI(t *testing.T) {
 	w := newWorld(t, 3, 0)
-	w.failAt, w.api.Up = 4, true
+	w.failAt, w.api.ID = 4, clusterID
 	w.run(nil, func() bool {
 		NewWithT(t).Expect(w.initialized()).To(BeFalse())
 		return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationFailedReason
@@ -105,7 +105,9 @@ func testKubeconfigSecret(t *testing.T) {
 
 func testKubeconfigIsEarly(t *testing.T) {
 	w := newWorld(t, 3, 0)
-	w.run(nil, func() bool { return w.reason(controlplanev1.KubeconfigAvailableCondition) == controlplanev1.KubeconfigAvailableReason })
+	w.run(nil, func() bool {
+		return w.reason(controlplanev1.KubeconfigAvailableCondition) == controlplanev1.KubeconfigAvailableReason
+	})
 	for _, m := range w.machines() {
 		NewWithT(t).Expect(m.Status.NodeRef.IsDefined()).To(BeFalse())
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,12 +20,19 @@ import (
 
 // decideKubeconfig compares <cluster>-kubeconfig with the installer's kubeconfig (DESIGN D11, CONTRACT CP-52…CP-58).
 func decideKubeconfig(s *scope, d *decision) {
-	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
-		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
+	if s.imported() {
+		decideImportedKubeconfig(s, d)
 		return
 	}
 	if s.kubeconfig != nil && !mayWriteKubeconfig(s) {
 		d.kubeconfigForeign = true
+		return
+	}
+	if s.kubeconfig != nil && s.initialized() && !sourceKnown(s) {
+		return // The objects of the installation may be deleted once the cluster is installed: what was published stays.
+	}
+	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
+		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
 		return
 	}
 	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
@@ -46,11 +52,40 @@ func decideKubeconfig(s *scope, d *decision) {
 		d.kubeconfigProblem = fmt.Sprintf("Secret %s cannot be used: %v", name, err)
 		return
 	}
-	// Without the label no cache of Cluster API or ours sees the Secret.
-	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) ||
-		!metav1.IsControlledBy(s.kubeconfig, s.controlPlane) || s.kubeconfig.Labels[clusterv1.ClusterNameLabel] != s.clusterName {
+	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) || !ownsKubeconfig(s) {
 		d.kubeconfig = data
 	}
+}
+
+// sourceKnown reports whether the installer's kubeconfig of the living ClusterDeployment is there.
+func sourceKnown(s *scope) bool {
+	return s.clusterDeployment != nil && s.installerKubeconfig != nil && ownedBy(s.installerKubeconfig, s.clusterDeployment)
+}
+
+// decideImportedKubeconfig keeps <cluster>-kubeconfig, which is all that is left of the installer's credentials, and has assisted-service use
+// it too (DESIGN D22). Its data is never changed.
+func decideImportedKubeconfig(s *scope, d *decision) {
+	if s.kubeconfig == nil {
+		d.kubeconfigProblem = fmt.Sprintf("Secret %s does not exist: restore it, nothing else leads to the installed cluster",
+			secret.Name(s.clusterName, secret.Kubeconfig))
+		return
+	}
+	data := s.kubeconfig.Data[secret.KubeconfigDataName]
+	d.kubeconfigForeign = !mayWriteKubeconfig(s)
+	if !d.kubeconfigForeign && !ownsKubeconfig(s) {
+		d.kubeconfig = data
+	}
+	if s.clusterDeployment == nil || !s.clusterDeployment.DeletionTimestamp.IsZero() || len(data) == 0 {
+		return
+	}
+	if s.installerKubeconfig == nil || !bytes.Equal(s.installerKubeconfig.Data[assisted.KubeconfigKey], data) {
+		d.importedKubeconfig = data
+	}
+}
+
+// ownsKubeconfig reports whether the Secret has our reference, and the label without which no cache of Cluster API or ours sees it.
+func ownsKubeconfig(s *scope) bool {
+	return metav1.IsControlledBy(s.kubeconfig, s.controlPlane) && s.kubeconfig.Labels[clusterv1.ClusterNameLabel] == s.clusterName
 }
 
 // mayWriteKubeconfig reports whether the existing Secret is ours: of Cluster API's type, and controlled by us or, not yet, by anybody
@@ -62,7 +97,7 @@ func mayWriteKubeconfig(s *scope) bool {
 	return metav1.GetControllerOf(s.kubeconfig) == nil || metav1.IsControlledBy(s.kubeconfig, s.controlPlane)
 }
 
-// ownedBy reports whether the owner is among the owners of the Secret.
-func ownedBy(o *corev1.Secret, owner metav1.Object) bool {
-	return slices.ContainsFunc(o.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
+// ownedBy reports whether the owner is among the owners of the object.
+func ownedBy(o, owner metav1.Object) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
 }

@@ -357,3 +357,29 @@ func TestLeftoverOfAVanishedMachine(t *testing.T) {
 	w.must(w.client.Delete(context.Background(), leftover))
 	w.run(nil, w.available)
 }
+
+// TestInstalledClusterNeedsNoInstallObjects: the kubeconfig of an installed cluster stays when what it came from is deleted, and the cluster
+// is imported, so that it goes on taking hosts.
+func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
+	w := newWorld(t, 3, 1)
+	w.run(nil, w.available)
+	installerSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp-admin-kubeconfig"}}
+	deployment := &hivev1.ClusterDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp"}}
+	for _, o := range []client.Object{installerSecret, w.install(), deployment} {
+		w.must(w.client.Delete(context.Background(), o))
+		w.reconcile()
+		if got := w.reason(controlplanev1.KubeconfigAvailableCondition); got != controlplanev1.KubeconfigAvailableReason {
+			t.Errorf("without %T, KubeconfigAvailable is %s", o, got)
+		}
+	}
+	w.run(nil, func() bool { return w.install() != nil })
+	if w.install().Spec.ClusterMetadata == nil || !w.available() {
+		t.Errorf("AgentClusterInstall is %+v, available %t", w.install().Spec, w.available())
+	}
+	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-kubeconfig"}}
+	w.must(w.client.Delete(context.Background(), published))
+	w.reconcile()
+	if got := w.reason(controlplanev1.KubeconfigAvailableCondition); got != controlplanev1.KubeconfigNotAvailableReason {
+		t.Errorf("without any kubeconfig, KubeconfigAvailable is %s", got)
+	}
+}

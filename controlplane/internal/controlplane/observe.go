@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"time"
@@ -57,13 +58,17 @@ type scope struct {
 	connectionDown bool
 	// connectionKnown: the API has answered, or not answered for long enough, since the manager started.
 	connectionKnown bool
+	// record is what the control plane's annotation tells of its installed cluster; recorded is whether there is such a cluster.
+	record   plan.Installed
+	recorded bool
 	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
 	lastAnswer time.Time
 	// operators are the operators of an initialized cluster's control plane; nil while there is no connection or they cannot be read.
 	operators map[string]workload.Operator
-	// apiAnswers: the installed cluster answered in this pass. Only asked between completion and initialization.
+	// clusterID is the ID that the installed cluster answered with in this pass; empty when it did not. It is only asked for before the control
+	// plane is initialized, and while its install objects are missing.
+	clusterID string
 	// apiProblem is why the installed cluster could not be asked; the pass is then tried again.
-	apiAnswers bool
 	apiProblem error
 
 	// missingCRDs are the names of CRDs of hive and assisted-service that are not served; objects of these kinds are nil below.
@@ -96,7 +101,7 @@ type scope struct {
 	infraMachines map[string]*unstructured.Unstructured
 	configs       map[string]*bootstrapv1.OpenshiftAssistedConfig
 
-	// installerKubeconfig is the Secret that the AgentClusterInstall names, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
+	// installerKubeconfig is the Secret by which assisted-service reaches the cluster, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
 	installerKubeconfig *corev1.Secret
 	kubeconfig          *corev1.Secret
 
@@ -112,6 +117,22 @@ func (s *scope) initialized() bool {
 	return flag != nil && *flag
 }
 
+// installed reports whether a cluster was installed for the control plane, here or where it was moved from. Nothing that installs or takes
+// down a cluster may be done any more: status, which a move leaves behind, is not enough to know it (CONTRACT CTL-42).
+func (s *scope) installed() bool { return s.recorded || s.initialized() }
+
+// verified reports whether the API behind <cluster>-kubeconfig is that of the cluster that was installed.
+func (s *scope) verified() bool {
+	return s.recorded && s.clusterID != "" && s.clusterID == s.record.ClusterID
+}
+
+// imported reports whether the cluster was installed elsewhere: this management cluster's assisted-service does not know it as its own work.
+// hive, where it runs, marks every ClusterDeployment as installed in the end, but none as one to preserve.
+func (s *scope) imported() bool {
+	cd := s.clusterDeployment
+	return s.installed() && (cd == nil || cd.Spec.Installed && cd.Spec.PreserveOnDelete)
+}
+
 // clusterKey is the key of the Cluster.
 func (s *scope) clusterKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.controlPlane.Namespace, Name: s.clusterName}
@@ -120,6 +141,7 @@ func (s *scope) clusterKey() types.NamespacedName {
 // observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
 func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
 	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(neededBy(cp)...)}
+	s.record, s.recorded = plan.InstalledOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
 		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
@@ -287,13 +309,18 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 	return nil
 }
 
+// observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a move.
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	if s.install == nil || s.install.Spec.ClusterMetadata == nil {
+	name := plan.ImportedKubeconfigName(s.controlPlane)
+	switch {
+	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
+		name = s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
+	case !s.installed():
 		return nil
 	}
 	namespace := s.controlPlane.Namespace
 	source, target := &corev1.Secret{}, &corev1.Secret{}
-	key := types.NamespacedName{Namespace: namespace, Name: s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
 	exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
 	if err != nil {
 		return err
@@ -318,7 +345,8 @@ func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeWorkload asks the installed cluster whether it answers, or for how long it has not, and how its control plane is.
+// observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while that
+// decides something.
 func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	if s.initialized() {
 		s.lastAnswer = r.Workloads.LastAnswer(ctx, s.clusterKey())
@@ -330,11 +358,11 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
 		subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)}}
 		s.operators, s.apiProblem = r.Workloads.Operators(ctx, s.clusterKey(), subscriber)
-		return nil
 	}
-	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted {
-		return nil
+	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
+		var err error
+		s.clusterID, err = r.Workloads.ClusterID(ctx, s.clusterKey())
+		s.apiProblem = errors.Join(s.apiProblem, err)
 	}
-	s.apiAnswers, s.apiProblem = r.Workloads.Answers(ctx, s.clusterKey())
 	return nil
 }

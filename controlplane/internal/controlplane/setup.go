@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -34,7 +35,9 @@ import (
 const controllerName = "openshiftassistedcontrolplane"
 
 // CRDs are those that are waited for; the kinds of hive and assisted-service are watched once they are served.
-func CRDs() []string { return append([]string{metal3.CRDMachines, metal3.CRDBareMetalHosts}, crdsNeeded...) }
+func CRDs() []string {
+	return append([]string{metal3.CRDMachines, metal3.CRDBareMetalHosts}, crdsNeeded...)
+}
 
 // Watches is what the reconciler watches besides the manager's cache.
 type Watches struct {
@@ -147,11 +150,10 @@ func ofSameName(_ context.Context, o client.Object) []reconcile.Request {
 
 // ofImageSet maps a ClusterImageSet by its owner labels.
 func (r *Reconciler) ofImageSet(ctx context.Context, o client.Object) []reconcile.Request {
-	uid := o.GetLabels()[controlplanev1.OwnerUIDLabel]
-	if uid == "" {
+	if o.GetLabels()[controlplanev1.OwnerUIDLabel] == "" {
 		return nil
 	}
-	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return string(cp.UID) == uid },
+	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return plan.OwnedBy(o, cp) },
 		client.InNamespace(o.GetLabels()[controlplanev1.OwnerNamespaceLabel]))
 }
 

@@ -22,6 +22,8 @@ func availableCondition(s *scope, d decision) *metav1.Condition {
 		Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotAvailableReason,
 	}
 	switch {
+	case !s.initialized() && s.recorded:
+		condition.Message = conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
 	case !s.initialized():
 		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why (DESIGN §4).
 		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)

@@ -16,6 +16,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/secret"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -41,8 +42,12 @@ var installProgress = map[assisted.Phase]struct{ reason, phase, message string }
 func setInstallStatus(s *scope, d decision) {
 	cp := s.controlPlane
 	if s.install != nil && !d.retrying {
+		phase := assisted.PhaseOf(s.install)
 		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100))
-		cp.Status.Install.Phase = installProgress[assisted.PhaseOf(s.install)].phase
+		if phase == assisted.PhaseCompleted {
+			percentage = 100 // The service has seen no progress of a cluster that was imported.
+		}
+		cp.Status.Install.Phase = installProgress[phase].phase
 		cp.Status.Install.ProgressPercentage = &percentage
 	} else if !s.initialized() {
 		cp.Status.Install = controlplanev1.InstallStatus{}
@@ -59,6 +64,9 @@ func setInstallStatus(s *scope, d decision) {
 func installed(s *scope, d decision) (reason, message string) {
 	if s.initialized() {
 		return controlplanev1.InstalledReason, ""
+	}
+	if s.recorded && s.imported() {
+		return importing(s)
 	}
 	if reason, message := obstacle(s, d); reason != "" {
 		return reason, message
@@ -82,8 +90,27 @@ func installed(s *scope, d decision) (reason, message string) {
 	}
 }
 
+// importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
+func importing(s *scope) (reason, message string) {
+	name := secret.Name(s.clusterName, secret.Kubeconfig)
+	if s.mismatch() {
+		return controlplanev1.ClusterMismatchReason, fmt.Sprintf(
+			"Secret %s leads to cluster %s, but cluster %q was installed, says annotation %s: correct the Secret; nothing is installed meanwhile",
+			name, s.clusterID, s.record.ClusterID, controlplanev1.InstalledClusterAnnotation)
+	}
+	if s.kubeconfig == nil {
+		return controlplanev1.ImportingReason, fmt.Sprintf(
+			"Cluster %s was installed and Secret %s, which leads to it, does not exist: restore it; nothing is installed meanwhile", s.record.ClusterID, name)
+	}
+	return controlplanev1.ImportingReason, fmt.Sprintf(
+		"Waiting for the API of the installed cluster %s to answer through Secret %s; nothing is installed meanwhile", s.record.ClusterID, name)
+}
+
 // obstacle returns what keeps the control plane from being looked after, as a reason of the condition Installed; nothing when nothing does.
 func obstacle(s *scope, d decision) (reason, message string) {
+	if s.mismatch() {
+		return importing(s)
+	}
 	if d.waitReason != "" {
 		return d.waitReason, d.waitMessage
 	}
@@ -169,8 +196,7 @@ func failure(s *scope) string {
 	var text string
 	if len(failed) > 0 {
 		a := failed[0]
-		machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
-		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", cmp.Or(machine, "unknown"), a.Name, a.Status.DebugInfo.StateInfo)
+		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
 	} else if c := stopped(s.install); c != nil {
 		text = c.Message
 	}

@@ -119,7 +119,9 @@ func remediatingCondition(machines collections.Machines) metav1.Condition {
 	condition := metav1.Condition{
 		Type: controlplanev1.RemediatingCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRemediatingReason,
 	}
-	unhealthy := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition) })
+	unhealthy := machines.Filter(func(m *clusterv1.Machine) bool {
+		return conditions.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)
+	})
 	var lines []string
 	for _, m := range unhealthy.SortedByCreationTimestamp() {
 		lines = append(lines, fmt.Sprintf("* Machine %s is not healthy and not replaced, which this provider does not do yet: %s", m.Name,

@@ -40,6 +40,7 @@ const (
 	namespace   = "ns"
 	clusterName = "c"
 	kubelet     = "v1.33.4"
+	clusterID   = "3c1d"
 )
 
 var infraGroup = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2"}
@@ -222,7 +223,7 @@ func (w *world) machineSet() {
 				Labels:          map[string]string{clusterv1.ClusterNameLabel: clusterName},
 				OwnerReferences: []metav1.OwnerReference{{Kind: "MachineSet", Name: "ms", UID: "ms", Controller: new(true)}},
 			},
-			Spec: clusterv1.MachineSpec{ClusterName: clusterName},
+			Spec: clusterv1.MachineSpec{ClusterName: clusterName, Version: kubelet},
 		}
 		w.must(client.IgnoreAlreadyExists(w.client.Create(context.Background(), m)))
 	}
@@ -338,7 +339,7 @@ func (w *world) publishCredentials(install *hiveext.AgentClusterInstall) {
 	}
 	w.must(client.IgnoreNotFound(w.client.Delete(context.Background(), secret.DeepCopy())))
 	w.must(w.client.Create(context.Background(), secret))
-	install.Spec.ClusterMetadata = &hivev1.ClusterMetadata{AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: secret.Name}}
+	install.Spec.ClusterMetadata = &hivev1.ClusterMetadata{ClusterID: clusterID, InfraID: "infra", AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: secret.Name}}
 	w.must(w.client.Update(context.Background(), install))
 	install.Status.DebugInfo.State = ""
 }
@@ -350,7 +351,7 @@ func kubeconfigOf(user string) string {
 
 // core gives Machines of an installed cluster their Nodes.
 func (w *world) core() {
-	if !w.api.Up {
+	if w.api.ID == "" {
 		return
 	}
 	for _, m := range w.machines() {
@@ -369,7 +370,7 @@ func (w *world) core() {
 // workload lets the installed cluster answer once the installation is complete.
 func (w *world) workload() {
 	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
-		w.api.Up, w.api.Last, w.api.Reported = true, w.now, healthyOperators()
+		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 	}
 }
 

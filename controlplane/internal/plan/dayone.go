@@ -15,12 +15,14 @@ import (
 
 // Host is an Agent that is bound to the control plane's ClusterDeployment.
 type Host struct {
-	// Name is the Agent's name.
-	Name string
+	// Name is the Agent's name, Machine that of the Machine that it is claimed for.
+	Name, Machine string
 	// Role is assisted.RoleMaster or assisted.RoleWorker.
 	Role string
 	// Ready: the Agent counts for the first installation and its Machine is not being deleted.
 	Ready bool
+	// Installing: its installation has begun, which the AgentClusterInstall may say a moment later.
+	Installing bool
 	// Lost: assisted-service does not hear from the host any more; while it is bound it blocks the installation (ASSISTED 8.2).
 	Lost bool
 }
@@ -156,7 +158,22 @@ func (d DayOne) nextClosed() DayOneStep {
 		return DayOneStep{Action: DayOneStart, Requirements: counts, Note: fmt.Sprintf("%d control-plane hosts and %d workers are bound",
 			counts.ControlPlaneAgents, counts.WorkerAgents)}
 	}
-	return DayOneStep{}
+	return DayOneStep{Note: d.unreadyMembers()}
+}
+
+// unreadyMembers names the hosts of the set that keep the service from beginning; empty when there are none.
+func (d DayOne) unreadyMembers() string {
+	var names []string
+	for _, h := range d.Hosts {
+		if !h.Ready && !h.Installing && slices.Contains(d.Set, h.Name) {
+			names = append(names, fmt.Sprintf("%s (Machine %s)", h.Name, h.Machine))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "The installation cannot begin while these of its hosts are not ready: " + summary(names) +
+		". See the conditions of their OpenshiftAssistedConfigs and repair the hosts, or delete their Machines to go on without them"
 }
 
 // ready returns the names of the ready hosts of a role, sorted.

@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +184,22 @@ func TestDayOne(t *testing.T) {
 				t.Errorf("step (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDayOneNamesHostsThatAreNotReady: a member of the set that turns insufficient stays bound and blocks the service, and nothing is written.
+func TestDayOneNamesHostsThatAreNotReady(t *testing.T) {
+	broken := unready(worker("w"))
+	broken.Machine = "worker-0"
+	in := plan.DayOne{
+		Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "w"}, Requirements: counts(1, 1), Hosts: []plan.Host{master("a"), broken},
+	}
+	step := in.Next()
+	if step.Action != plan.DayOneNothing || !strings.Contains(step.Note, "w (Machine worker-0)") || strings.Contains(step.Note, "a (Machine") {
+		t.Errorf("step %+v", step)
+	}
+	in.Hosts[1].Installing = true
+	if note := in.Next().Note; note != "" {
+		t.Errorf("the installation has begun: %q", note)
 	}
 }

@@ -175,14 +175,15 @@ func (i Install) imageSetName() string {
 }
 
 // meta is the metadata of ClusterDeployment and AgentClusterInstall: both have the control plane's name, and the bootstrap provider finds
-// them by the Cluster's label.
+// them by the Cluster's label. Labels tell the owner, see controlplanev1.OwnerNamespaceLabel.
 func (i Install) meta() metav1.ObjectMeta {
+	labels := OwnerLabels(i.ControlPlane)
+	labels[clusterv1.ClusterNameLabel] = i.Cluster.Name
 	return metav1.ObjectMeta{
-		Name:            i.ControlPlane.Name,
-		Namespace:       i.ControlPlane.Namespace,
-		Labels:          map[string]string{clusterv1.ClusterNameLabel: i.Cluster.Name},
-		Annotations:     map[string]string{controlplanev1.InstallAttemptAnnotation: Attempt(i.ControlPlane)},
-		OwnerReferences: []metav1.OwnerReference{ControllerReference(i.ControlPlane)},
+		Name:        i.ControlPlane.Name,
+		Namespace:   i.ControlPlane.Namespace,
+		Labels:      labels,
+		Annotations: map[string]string{controlplanev1.InstallAttemptAnnotation: Attempt(i.ControlPlane)},
 	}
 }
 
@@ -215,7 +216,7 @@ func hostPrefix(cidr string) int32 {
 	return hostPrefixIPv4
 }
 
-// ControllerReference is the owner reference of everything that the control plane controls.
+// ControllerReference is the owner reference of Machines and of the kubeconfig, which move with their control plane.
 func ControllerReference(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) metav1.OwnerReference {
 	return *metav1.NewControllerRef(controlPlane, controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlane"))
 }

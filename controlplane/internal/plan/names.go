@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -35,13 +36,28 @@ func ImageSetName(controlPlane types.NamespacedName) string {
 	return prefix + "-" + hex.EncodeToString(sum[:])[:nameHashLength]
 }
 
-// OwnerLabels are the labels of cluster-scoped objects made for a control plane. Only objects with its UID are ever deleted (DESIGN D13).
+// OwnerLabels are the labels of objects of hive and assisted-service that are made for a control plane. Only objects with its UID are ever
+// deleted (DESIGN D13).
 func OwnerLabels(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) map[string]string {
 	return map[string]string{
 		controlplanev1.OwnerNamespaceLabel: controlPlane.Namespace,
 		controlplanev1.OwnerNameLabel:      format.MustFormatValue(controlPlane.Name),
 		controlplanev1.OwnerUIDLabel:       string(controlPlane.UID),
 	}
+}
+
+// OwnedBy reports whether an object has the labels of OwnerLabels.
+func OwnedBy(o metav1.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane) bool {
+	return o.GetLabels()[controlplanev1.OwnerUIDLabel] == string(controlPlane.UID)
+}
+
+// Inherited reports whether an object was made for a control plane of the same namespace and name that exists no more, because it was moved
+// away or restored: names are unique, so it can be of nobody else (CONTRACT CTL-46).
+func Inherited(o metav1.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane) bool {
+	wanted, labels := OwnerLabels(controlPlane), o.GetLabels()
+	return !OwnedBy(o, controlPlane) && labels[controlplanev1.OwnerUIDLabel] != "" &&
+		labels[controlplanev1.OwnerNamespaceLabel] == wanted[controlplanev1.OwnerNamespaceLabel] &&
+		labels[controlplanev1.OwnerNameLabel] == wanted[controlplanev1.OwnerNameLabel]
 }
 
 // FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are no random: when the cache

@@ -15,6 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 )
@@ -71,6 +73,11 @@ func TestValidate(t *testing.T) {
 			cp.Spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle = value
 		}
 	}
+	taint := func(key string) mutation {
+		return func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Spec.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: key}}
+		}
+	}
 	tests := []struct {
 		name   string
 		mutate mutation
@@ -94,6 +101,10 @@ func TestValidate(t *testing.T) {
 		{"text for certificates", trust("hello"), []string{"spec.openshiftAssistedConfigSpec.additionalTrustBundle", "cannot be decoded"}},
 		{"a key for a certificate", trust(strings.ReplaceAll(bundle, "CERTIFICATE", "PRIVATE KEY")), []string{"additionalTrustBundle", "must be a CERTIFICATE"}},
 		{"a broken certificate", trust("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"), []string{"additionalTrustBundle", "certificate 1 cannot be parsed"}},
+		{"a taint of kubelets", taint("node.kubernetes.io/not-ready"), []string{"spec.machineTemplate.spec.taints[0].key", "a key of your own"}},
+		{"a taint of core", taint("node.cluster.x-k8s.io/uninitialized"), []string{"spec.machineTemplate.spec.taints[0].key", "a key of your own"}},
+		{name: "a taint of one's own", mutate: taint("example.com/masters")},
+		{name: "the taint of a kubelet that is for people", mutate: taint("node.kubernetes.io/out-of-service")},
 		{"a bad label", func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
 			cp.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"a b": ""}
 		}, []string{"spec.machineTemplate.metadata.labels"}},
@@ -121,8 +132,9 @@ func TestValidateTemplate(t *testing.T) {
 	_, err := (&webhook.ControlPlaneTemplate{}).ValidateCreate(context.Background(), template)
 	check(t, err, nil)
 	template.Spec.Template.Spec.Install.APIVIPs = []string{"198.51.100.5"}
+	template.Spec.Template.Spec.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: "node-role.kubernetes.io/master"}}
 	_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(context.Background(), template, template)
-	check(t, err, []string{"spec.template.spec.install.apiVIPs[0]"})
+	check(t, err, []string{"spec.template.spec.install.apiVIPs[0]", "spec.template.spec.machineTemplate.spec.taints[0].key"})
 }
 
 func check(t *testing.T, err error, want []string) {

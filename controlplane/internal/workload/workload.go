@@ -10,7 +10,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,8 +18,9 @@ import (
 
 // Clusters answers questions about installed clusters.
 type Clusters interface {
-	// Answers reports whether the cluster's API server answers a request of a live client now. No connection is an answer, not an error.
-	Answers(ctx context.Context, cluster client.ObjectKey) (bool, error)
+	// ClusterID asks the cluster's API server now for the ID of the OpenShift cluster. It is empty while there is no connection, which is an
+	// answer and not an error.
+	ClusterID(ctx context.Context, cluster client.ObjectKey) (string, error)
 	// LastAnswer is when the API server last answered a probe; zero if it never has since the manager started.
 	LastAnswer(ctx context.Context, cluster client.ObjectKey) time.Time
 	// Operators reads the operators of the control plane (OperatorNames) that exist, and lets every later change of one of them wake the
@@ -36,19 +36,27 @@ type Cached struct {
 
 var _ Clusters = Cached{}
 
-// Answers lists at most one Node, which any OpenShift API server answers and the admin credential may do.
-func (c Cached) Answers(ctx context.Context, cluster client.ObjectKey) (bool, error) {
+// clusterVersion is the only ClusterVersion of an OpenShift cluster.
+const clusterVersion = "version"
+
+// ClusterID reads the ClusterVersion, which any OpenShift API server has and the admin credential may read. An ID that is empty is an error:
+// nothing may be decided on it.
+func (c Cached) ClusterID(ctx context.Context, cluster client.ObjectKey) (string, error) {
 	remote, err := c.Cache.GetUncachedClient(ctx, cluster)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return false, nil
+		return "", nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("connect to Cluster %s: %w", cluster, err)
+		return "", fmt.Errorf("connect to Cluster %s: %w", cluster, err)
 	}
-	if err := remote.List(ctx, &corev1.NodeList{}, client.Limit(1)); err != nil {
-		return false, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, err)
+	version := &configv1.ClusterVersion{}
+	if err := remote.Get(ctx, client.ObjectKey{Name: clusterVersion}, version); err != nil {
+		return "", fmt.Errorf("read the ClusterVersion of Cluster %s: %w", cluster, err)
 	}
-	return true, nil
+	if version.Spec.ClusterID == "" {
+		return "", fmt.Errorf("the ClusterVersion of Cluster %s has no spec.clusterID", cluster)
+	}
+	return string(version.Spec.ClusterID), nil
 }
 
 // LastAnswer is the time of the last probe that succeeded.
@@ -87,20 +95,20 @@ func (c Cached) Operators(ctx context.Context, cluster client.ObjectKey, subscri
 
 // Fake answers what it is told, for tests.
 type Fake struct {
-	// Up is what Answers returns.
-	Up bool
+	// ID is what ClusterID returns.
+	ID string
 	// Last is what LastAnswer returns.
 	Last time.Time
 	// Reported is what Operators returns.
 	Reported map[string]Operator
-	// Err is the error of Answers and Operators.
+	// Err is the error of ClusterID and Operators.
 	Err error
 }
 
 var _ Clusters = &Fake{}
 
-// Answers returns Up and Err.
-func (f *Fake) Answers(context.Context, client.ObjectKey) (bool, error) { return f.Up, f.Err }
+// ClusterID returns ID and Err.
+func (f *Fake) ClusterID(context.Context, client.ObjectKey) (string, error) { return f.ID, f.Err }
 
 // LastAnswer returns Last.
 func (f *Fake) LastAnswer(context.Context, client.ObjectKey) time.Time { return f.Last }

@@ -34,6 +34,10 @@ func operator(name string, conditions ...configv1.ClusterOperatorStatusCondition
 	return &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: configv1.ClusterOperatorStatus{Conditions: conditions}}
 }
 
+func clusterVersion(id configv1.ClusterID) *configv1.ClusterVersion {
+	return &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: id}}
+}
+
 // connected is a ClusterCache with a connection, whose API answers as funcs say, and whose watch of operators is already there.
 func connected(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) workload.Cached {
 	t.Helper()
@@ -48,9 +52,9 @@ func TestContractConnection(t *testing.T) {
 	t.Run("CORE-16 no connection is no error, and nothing is known", func(t *testing.T) {
 		g := NewWithT(t)
 		lost := workload.Cached{Cache: clustercache.NewFakeEmptyClusterCache()}
-		answers, err := lost.Answers(t.Context(), cluster)
+		id, err := lost.ClusterID(t.Context(), cluster)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(answers).To(BeFalse())
+		g.Expect(id).To(BeEmpty())
 		g.Expect(lost.LastAnswer(t.Context(), cluster)).To(BeZero())
 		operators, err := lost.Operators(t.Context(), cluster, subscriber)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -58,12 +62,17 @@ func TestContractConnection(t *testing.T) {
 	})
 	t.Run("CORE-16 KCP-5 a cluster answers when its API does", func(t *testing.T) {
 		g := NewWithT(t)
-		up := connected(t, interceptor.Funcs{})
-		answers, err := up.Answers(t.Context(), cluster)
+		up := connected(t, interceptor.Funcs{}, clusterVersion("3c1d"))
+		id, err := up.ClusterID(t.Context(), cluster)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(answers).To(BeTrue())
+		g.Expect(id).To(Equal("3c1d"))
 		g.Expect(up.LastAnswer(t.Context(), cluster)).To(BeTemporally("~", time.Now(), time.Minute))
 	})
+}
+
+func TestClusterWithoutAnID(t *testing.T) {
+	_, err := connected(t, interceptor.Funcs{}, clusterVersion("")).ClusterID(t.Context(), cluster)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the ClusterVersion of Cluster ns/c has no spec.clusterID")))
 }
 
 func TestOperators(t *testing.T) {

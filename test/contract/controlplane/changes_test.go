@@ -109,7 +109,9 @@ func (s *story) checkNodes(g Gomega, labels, taints OmegaMatcher) {
 func (s *story) readinessGate(t *testing.T) {
 	g := NewWithT(t)
 	setGates := func(gates ...clusterv1.MachineReadinessGate) {
-		s.change(g, func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.MachineTemplate.Spec.ReadinessGates = gates })
+		s.change(g, func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Spec.MachineTemplate.Spec.ReadinessGates = gates
+		})
 	}
 	setGates(clusterv1.MachineReadinessGate{ConditionType: gate})
 	eventually(t, settleTimeout, func(g Gomega) {
@@ -149,7 +151,7 @@ func (s *story) healthCheck(t *testing.T) {
 	g := NewWithT(t)
 	before := s.uids(g)
 	check := &clusterv1.MachineHealthCheck{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName + "-masters"},
 		Spec: clusterv1.MachineHealthCheckSpec{
 			ClusterName: clusterName,
 			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}},

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	configv1 "github.com/openshift/api/config/v1"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,10 +82,9 @@ func (s *story) kubeconfigEarly(t *testing.T) {
 	g := NewWithT(t)
 	secret := &corev1.Secret{}
 	s.get(g, clusterName+"-kubeconfig", secret)
-	for _, m := range s.machines(g) {
-		ready := conditions.GetLastTransitionTime(&m, clusterv1.MachineInfrastructureReadyCondition)
-		g.Expect(secret.CreationTimestamp.Time).NotTo(BeTemporally(">", ready.Time))
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.Expect(s.infraReady).To(BeTemporally(">=", secret.CreationTimestamp.Time))
 }
 
 func (s *story) initializedOnce(t *testing.T) {

@@ -53,7 +53,9 @@ func (s *story) pausedWhileDeleting(t *testing.T) {
 func (s *story) endDeletion(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	s.change(g, func(cp *controlplanev1.OpenshiftAssistedControlPlane) { delete(cp.Annotations, clusterv1.PausedAnnotation) })
+	s.change(g, func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+		delete(cp.Annotations, clusterv1.PausedAnnotation)
+	})
 	g.Expect(s.world.Watch.Await(t.Context(), deleteTimeout, "the deletion of the cluster", s.world.Gone(s.key()))).To(Succeed())
 	g.Expect(s.world.Watch.Await(t.Context(), settleTimeout, "the hosts", s.world.HostsAvailable(namespace, replicas+workers))).To(Succeed())
 }

@@ -110,7 +110,9 @@ func (s *story) templateOwner(t *testing.T) {
 func (s *story) stepsReport(t *testing.T) {
 	g := NewWithT(t)
 	machines, _ := s.history()
-	first := machines[slices.IndexFunc(machines, func(m *clusterv1.Machine) bool { return conditions.Has(m, clusterv1.MachineBootstrapConfigReadyCondition) })]
+	first := machines[slices.IndexFunc(machines, func(m *clusterv1.Machine) bool {
+		return conditions.Has(m, clusterv1.MachineBootstrapConfigReadyCondition)
+	})]
 	for _, condition := range []string{
 		clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineNodeReadyCondition, clusterv1.ReadyCondition,
 	} {

@@ -3,6 +3,9 @@
 package topology
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -73,7 +76,9 @@ func TestContractClusterClass(t *testing.T) {
 	t.Run("CORE-10 the Cluster is the controller of the control plane that its topology makes", func(t *testing.T) {
 		NewWithT(t).Expect(metav1.IsControlledBy(s.controlPlane(t), s.cluster(t))).To(BeTrue())
 	})
+	t.Run("CP-18 E2E-21 nobody rewrites what the topology has made", func(t *testing.T) { checkUntouched(t, s) })
 	t.Run("BOOT-40 templates may change, so that a topology can try every change", func(t *testing.T) { checkDryRuns(t, s) })
+	t.Run("E2E-21 what an installation cannot change is refused", func(t *testing.T) { checkImmutable(t, s) })
 	t.Run("BOOT-11 BOOT-40 E2E-21 a changed template and a changed variable replace the workers", func(t *testing.T) { checkRotation(t, s, request) })
 	t.Run("E2E-21 the class and its templates are left when the Cluster is deleted", func(t *testing.T) { checkDeletion(t, s) })
 }
@@ -95,6 +100,16 @@ func checkVersionsShown(t *testing.T, s story) {
 	g.Expect(controlPlane.Status.Versions).To(Equal([]clusterv1.StatusVersion{{Version: kubeletVersion, Replicas: 3}}))
 	g.Expect(cluster.Status.ControlPlane.Versions).To(Equal(controlPlane.Status.Versions))
 	g.Expect(conditions.IsTrue(cluster, clusterv1.ClusterTopologyReconciledCondition)).To(BeTrue())
+}
+
+// checkUntouched checks that neither defaulting nor another controller has changed a spec that the topology controller owns: it would set it
+// back for ever.
+func checkUntouched(t *testing.T, s story) {
+	g := NewWithT(t)
+	g.Expect(s.controlPlane(t).Generation).To(BeEquivalentTo(1))
+	templates := &bootstrapv1.OpenshiftAssistedConfigTemplateList{}
+	s.list(t, templates)
+	g.Expect(templates.Items).To(HaveEach(HaveField("ObjectMeta.Generation", BeEquivalentTo(1))))
 }
 
 // checkDryRuns asks for what the topology controller asks: a server-side apply of a changed template, of which nothing is stored.
@@ -119,6 +134,37 @@ func checkDryRuns(t *testing.T, s story) {
 		g.Expect(unstructured.SetNestedField(template.Object, change.value, change.path...)).To(Succeed())
 		g.Expect(world.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(template),
 			client.FieldOwner("capi-topology"), client.ForceOwnership, client.DryRunAll)).To(Succeed(), change.kind)
+	}
+}
+
+// checkImmutable changes a variable, which Cluster API refuses, and adds one, which the control plane refuses (docs/guides/clusterclass.md).
+func checkImmutable(t *testing.T, s story) {
+	g := NewWithT(t)
+	err := world.SetVariable(t.Context(), s.key, "baseDomain", "example.org")
+	g.Expect(err).To(MatchError(And(ContainSubstring("baseDomain"), ContainSubstring("an installed cluster keeps its base domain"))))
+
+	variables := s.cluster(t).Spec.Topology.Variables
+	g.Expect(world.SetVariable(t.Context(), s.key, "openshiftClusterName", "another")).To(Succeed())
+	s.await(t, settleTimeout, "the refusal", s.topologyReconciled(metav1.ConditionFalse, "spec.install.clusterName: Invalid value"))
+	g.Expect(world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
+		topology.Variables = variables
+		return nil
+	})).To(Succeed())
+	s.await(t, settleTimeout, "the topology", s.topologyReconciled(metav1.ConditionTrue, ""))
+}
+
+// topologyReconciled checks what the Cluster says of its topology.
+func (s story) topologyReconciled(status metav1.ConditionStatus, message string) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		cluster := &clusterv1.Cluster{}
+		if err := world.Watch.Get(ctx, s.key, cluster); err != nil {
+			return "", err
+		}
+		condition := conditions.Get(cluster, clusterv1.ClusterTopologyReconciledCondition)
+		if condition == nil || condition.Status != status || !strings.Contains(condition.Message, message) {
+			return fmt.Sprintf("TopologyReconciled is %+v", condition), nil
+		}
+		return "", nil
 	}
 }
 

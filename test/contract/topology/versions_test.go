@@ -5,11 +5,15 @@ package topology
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -21,7 +25,8 @@ import (
 const singleNodeAddress = "127.30.5.20"
 
 // singleNode is a Cluster from the ClusterClass with one control-plane host and one worker, which joins after the installation.
-func singleNode(s story, version string) *clusterv1.Cluster {
+func singleNode(t *testing.T, s story, version string) *clusterv1.Cluster {
+	t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
 	cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
 		Pods:     clusterv1.NetworkRanges{CIDRBlocks: []string{"10.128.0.0/14"}},
@@ -38,11 +43,18 @@ func singleNode(s story, version string) *clusterv1.Cluster {
 	for name, value := range map[string]string{
 		"openshiftVersion": sandbox.OpenShiftVersion, "baseDomain": "example.com", "controlPlaneEndpointHost": singleNodeAddress,
 	} {
-		variable := clusterv1.ClusterVariable{Name: name}
-		variable.Value.Raw = fmt.Appendf(nil, "%q", value)
-		cluster.Spec.Topology.Variables = append(cluster.Spec.Topology.Variables, variable)
+		NewWithT(t).Expect(sandbox.SetVariable(&cluster.Spec.Topology, name, value)).To(Succeed())
 	}
 	return cluster
+}
+
+// setVersions asks for a version of Kubernetes and a release in one edit.
+func (s story) setVersions(t *testing.T, kubernetes, openshift string) error {
+	t.Helper()
+	return world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
+		topology.Version = kubernetes
+		return sandbox.SetVariable(topology, "openshiftVersion", openshift)
+	})
 }
 
 // TestContractVersions installs a single node with the version that a user would guess, whose kubelets report another one, and corrects it as
@@ -51,7 +63,7 @@ func TestContractVersions(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "versions", 2)
 	g := NewWithT(t)
-	g.Expect(world.Client.Create(t.Context(), singleNode(s, plainVersion))).To(Succeed())
+	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, plainVersion))).To(Succeed())
 	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
 
 	t.Run("CP-72 a condition names the version to set, and how", func(t *testing.T) {
@@ -71,7 +83,7 @@ func TestContractVersions(t *testing.T) {
 		NewWithT(t).Expect(condition.Message).To(ContainSubstring(kubeletVersion))
 	})
 	t.Run("CP-72 CP-73 Cluster API refuses another version of the topology while there is such a worker", func(t *testing.T) {
-		NewWithT(t).Expect(world.SetTopologyVersion(t.Context(), s.key, kubeletVersion)).To(MatchError(ContainSubstring("version cannot be changed")))
+		NewWithT(t).Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).To(MatchError(ContainSubstring("version cannot be changed")))
 	})
 	t.Run("CP-70 CP-72 CP-73 without workers the version is corrected in place", func(t *testing.T) { correctVersion(t, s) })
 	t.Run("CP-72 CP-75 workers that join afterwards are up to date", func(t *testing.T) {
@@ -79,7 +91,39 @@ func TestContractVersions(t *testing.T) {
 		s.await(t, installTimeout, "the worker", sandbox.All(world.Running(s.key, 2), world.WorkersReplaced(s.key, nil)))
 		NewWithT(t).Expect(s.cluster(t).Status.ControlPlane.Versions).To(Equal(s.controlPlane(t).Status.Versions))
 	})
+	t.Run("CP-73 no minor version is skipped", func(t *testing.T) {
+		NewWithT(t).Expect(s.setVersions(t, "v1.35.0", "4.22.0")).To(MatchError(ContainSubstring("version cannot be increased")))
+	})
+	t.Run("CP-73 a new version and its release reach the control plane together", func(t *testing.T) { checkUpgrade(t, s) })
 	s.delete(t)
+}
+
+// checkUpgrade changes both versions in one edit, and checks that the topology hands them on in one write.
+func checkUpgrade(t *testing.T, s story) {
+	const kubernetes, openshift = "v1.34.1", "4.21.0"
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	world.Watch.OnChange(func(object client.Object) {
+		if controlPlane, ok := object.(*controlplanev1.OpenshiftAssistedControlPlane); ok && controlPlane.Namespace == s.key.Namespace {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[controlPlane.Spec.Version+" "+controlPlane.Spec.DistributionVersion] = true
+		}
+	})
+	NewWithT(t).Expect(s.setVersions(t, kubernetes, openshift)).To(Succeed())
+	s.await(t, settleTimeout, "the new versions", func(context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[kubernetes+" "+openshift] {
+			return "", nil
+		}
+		return fmt.Sprintf("the control plane had the versions %v", slices.Collect(maps.Keys(seen))), nil
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	NewWithT(t).Expect(slices.Collect(maps.Keys(seen))).To(HaveEach(Or(
+		Equal(kubernetes+" "+openshift), Equal(kubeletVersion+" "+sandbox.OpenShiftVersion),
+	)))
 }
 
 // correctVersion does what the condition asks for, and checks that no control-plane Machine is replaced.
@@ -88,7 +132,7 @@ func correctVersion(t *testing.T, s story) {
 	before, _ := s.machines(t)
 	g.Expect(world.ScaleTopology(t.Context(), s.key, 0)).To(Succeed())
 	s.await(t, installTimeout, "the worker to go", world.Running(s.key, 1))
-	g.Expect(world.SetTopologyVersion(t.Context(), s.key, kubeletVersion)).To(Succeed())
+	g.Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).To(Succeed())
 	s.await(t, settleTimeout, "the version", sandbox.All(s.versionsMatch(controlplanev1.VersionsMatchReason, ""), s.runs(kubeletVersion)))
 	after, _ := s.machines(t)
 	g.Expect(after[0].UID).To(Equal(before[0].UID))

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -154,6 +155,13 @@ func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterI
 		IngressVIPs:        virtualIPs(aci.Spec.IngressVIPs, aci.Spec.IngressVIP),
 	}
 	input.Network = len(input.APIVIPs) > 0
+	if cd.Spec.Installed {
+		reachable, err := s.importedReachable(ctx, cd)
+		if err != nil {
+			return input, err
+		}
+		input.Reachable = reachable
+	}
 	if err := s.checkPullSecret(ctx, cd); err != nil && !cd.Spec.Installed {
 		return input, err
 	}
@@ -168,6 +176,27 @@ func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterI
 	}
 	input.ReleaseImage = imageSet.Spec.ReleaseImage
 	return input, err
+}
+
+// importedReachable says whether the service can use an imported cluster's kubeconfig, which is in the Secret that the ClusterDeployment names
+// (ASSISTED 1.4).
+func (s *Simulator) importedReachable(ctx context.Context, cd *hivev1.ClusterDeployment) (bool, error) {
+	name := kubeconfigName(cd.Name)
+	if metadata := cd.Spec.ClusterMetadata; metadata != nil && metadata.AdminKubeconfigSecretRef.Name != "" {
+		name = metadata.AdminKubeconfigSecretRef.Name
+	}
+	secret := &corev1.Secret{}
+	err := s.client.Get(ctx, types.NamespacedName{Namespace: cd.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot read Secret %s of an imported cluster: %w", name, err)
+	}
+	if _, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"]); err != nil {
+		return false, nil
+	}
+	return true, s.labelReferenced(ctx, secret)
 }
 
 func virtualIPs(many []string, one string) []string {
@@ -293,7 +322,6 @@ func (s *Simulator) setClusterCondition(conditions *[]hivev1.ClusterInstallCondi
 // are deleted, the others are unbound (ASSISTED 1.3, 8.5).
 func (s *Simulator) deleteClusterInstall(ctx context.Context, aci *hiveext.AgentClusterInstall, cd types.NamespacedName) error {
 	freed := s.backend.removeCluster(cd)
-	s.backend.opts.Workload.Delete(cd)
 	preserve, err := s.preserved(ctx, cd)
 	if err != nil {
 		return err

@@ -20,16 +20,19 @@ import (
 type backend struct {
 	opts Options
 
-	mu        sync.Mutex
+	// mu is that of the data centre.
+	mu        *sync.Mutex
+	metal     *Metal
 	rng       *rand.Rand
 	infraEnvs map[types.NamespacedName]*infraEnv
 	clusters  map[string]*cluster
 	byCD      map[types.NamespacedName]string
 	hosts     map[string]*host
-	machines  map[HostKey]*machine
-	tokens    map[string]types.NamespacedName
-	running   map[string]*machine
-	faults    faultState
+	// machines are all of the data centre, also those of other management clusters: see machine.hub.
+	machines map[HostKey]*machine
+	tokens   map[string]types.NamespacedName
+	running  map[string]*machine
+	faults   faultState
 
 	registrations int
 	nextMonitor   time.Time
@@ -54,12 +57,14 @@ type infraEnv struct {
 func newBackend(opts Options) *backend {
 	return &backend{
 		opts:        opts,
+		mu:          &opts.Metal.mu,
+		metal:       opts.Metal,
 		rng:         rand.New(rand.NewSource(opts.Seed + 1)),
 		infraEnvs:   map[types.NamespacedName]*infraEnv{},
 		clusters:    map[string]*cluster{},
 		byCD:        map[types.NamespacedName]string{},
 		hosts:       map[string]*host{},
-		machines:    map[HostKey]*machine{},
+		machines:    opts.Metal.machines,
 		tokens:      map[string]types.NamespacedName{},
 		running:     map[string]*machine{},
 		faults:      newFaultState(),
@@ -131,7 +136,9 @@ func (b *backend) tick() changes {
 	defer func() { b.tickTime = time.Time{} }()
 	up := b.serviceUp(now)
 	for _, key := range sortedHostKeys(b.machines) {
-		b.tickMachine(b.machines[key], now, up)
+		if m := b.machines[key]; m.hub == b {
+			b.tickMachine(m, now, up)
+		}
 	}
 	if up && !now.Before(b.nextMonitor) {
 		b.nextMonitor = now.Add(b.opts.Durations.Monitor)

@@ -39,11 +39,13 @@ type clusterInput struct {
 	WorkerAgents       int
 	Held               bool
 	Imported           bool
-	Name               string
-	BaseDomain         string
-	APIVIPs            []string
-	IngressVIPs        []string
-	ReleaseImage       string
+	// Reachable is set when an imported cluster has a kubeconfig that the service can use.
+	Reachable    bool
+	Name         string
+	BaseDomain   string
+	APIVIPs      []string
+	IngressVIPs  []string
+	ReleaseImage string
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }
@@ -73,6 +75,7 @@ func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) {
 		c = &cluster{id: b.uuid(), cd: cd, aci: aci, openshift: b.uuid(), since: b.now()}
 		b.clusters[c.id] = c
 		b.byCD[cd] = c.id
+		b.metal.known[cd]++
 		b.setCluster(c, clusterInsufficient)
 	}
 	c.spec = in
@@ -292,5 +295,10 @@ func (b *backend) removeCluster(cd types.NamespacedName) []types.NamespacedName 
 	}
 	delete(b.byCD, cd)
 	delete(b.clusters, c.id)
+	b.metal.known[cd]--
+	if c.state != clusterAddingHosts {
+		b.endCluster(cd) // What there is of it comes to nothing: its hosts are installed anew.
+	}
+	b.endIfGone(cd)
 	return freed
 }

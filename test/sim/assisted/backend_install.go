@@ -5,6 +5,8 @@ package assisted
 import (
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // monitorPreparing waits for the hosts of a cluster that prepares.
@@ -239,6 +241,9 @@ func (b *backend) advanceAfterReboot(h *host, c *cluster, now time.Time) {
 	}
 	m := b.running[h.id]
 	status := b.opts.Workload.Status(c.cd)
+	if c.spec.Imported && !c.spec.Reachable {
+		return // The service cannot see the Node: the host stays where it is, and nothing says why (ASSISTED 2.3).
+	}
 	if m == nil || m.mode != machineDisk || !status.APIUp || b.hostFaults(h).hangStage == h.stageName() {
 		return
 	}
@@ -277,20 +282,28 @@ func (b *backend) advanceAddition(h *host, node NodeStatus) {
 // applyWorkloads tells the installed clusters which of their hosts run.
 func (b *backend) applyWorkloads() {
 	for _, c := range b.clusters {
-		if c.state == clusterPreparing || !c.installingSince.IsZero() {
-			b.opts.Workload.Apply(b.workloadSpec(c))
+		switch {
+		case c.state == clusterPreparing || !c.installingSince.IsZero():
+			b.metal.clusters[c.cd] = workloadSpec(c)
+		case !c.spec.Imported || b.metal.clusters[c.cd].Key == types.NamespacedName{}:
+			continue // It is not installed yet; or it was elsewhere, and is of no interest here.
 		}
+		b.opts.Workload.Apply(b.withNodes(b.metal.clusters[c.cd]))
 	}
 }
 
-func (b *backend) workloadSpec(c *cluster) ClusterSpec {
-	spec := ClusterSpec{
+func workloadSpec(c *cluster) ClusterSpec {
+	return ClusterSpec{
 		Key: c.cd, Name: c.spec.Name, BaseDomain: c.spec.BaseDomain, APIVIPs: c.spec.APIVIPs, ClusterID: c.openshift,
 		ReleaseImage: c.spec.ReleaseImage, Installing: !c.installingSince.IsZero(), Complete: c.state == clusterAddingHosts,
 	}
+}
+
+// withNodes adds the machines that run from a disk with the cluster on it.
+func (b *backend) withNodes(spec ClusterSpec) ClusterSpec {
 	for _, key := range sortedHostKeys(b.machines) {
 		m := b.machines[key]
-		if m.installed && m.cluster == c.cd && m.started {
+		if m.installed && m.cluster == spec.Key && m.started {
 			node := m.node
 			node.Running = m.mode == machineDisk
 			spec.Nodes = append(spec.Nodes, node)

@@ -30,12 +30,22 @@ func (s *Simulator) reconcileHost(ctx context.Context, req reconcile.Request) (c
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := s.client.Get(ctx, req.NamespacedName, host); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			s.PowerOff(req.NamespacedName)
+			s.backend.vanish(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	s.backend.observe(host)
 	return ctrl.Result{}, nil
+}
+
+// vanish is the end of a BareMetalHost. One that was deprovisioned is off by then; an installed machine whose BareMetalHost was moved away does
+// not notice.
+func (b *backend) vanish(key HostKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := b.machines[key]; m != nil && m.hub == b && !m.installed {
+		b.cutPower(m)
+	}
 }
 
 // observe compares a BareMetalHost with its machine. A host that left the provisioned state has lost its disk's content;
@@ -47,17 +57,27 @@ func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 	m := b.machines[key]
 	url, provisioned := bootImage(host)
 	env, known := b.imageOwner(url)
-	if !provisioned || !known {
+	if m != nil && m.hub != b {
+		// Another management cluster has it, until this one's baremetal-operator takes over what it has provisioned or provisions it anew.
+		if _, paused := host.Annotations[bmov1alpha1.PausedAnnotation]; !provisioned || paused {
+			return
+		}
+		m.hub = b
+	}
+	// What is on the disk runs, also when the InfraEnv of the image that put it there is gone or was another service's.
+	if !provisioned || !known && (m == nil || !m.installed) {
 		b.deprovision(m)
 		return
 	}
 	if m == nil {
-		m = &machine{key: key}
+		m = &machine{key: key, hub: b}
 		b.machines[key] = m
 	}
 	powered := host.Status.PoweredOn || host.Spec.Online && !m.sawPower
 	m.sawPower = m.sawPower || host.Status.PoweredOn
-	m.infraEnv = env
+	if known {
+		m.infraEnv = env
+	}
 	switch {
 	case !powered:
 		b.cutPower(m)
@@ -111,7 +131,11 @@ func (b *backend) deprovision(m *machine) {
 		return
 	}
 	b.cutPower(m)
+	installed := m.installed
 	m.installed, m.started, m.sawPower = false, false, false
+	if installed {
+		b.endIfGone(m.cluster)
+	}
 }
 
 // HardwareOf derives a machine's hardware from its BareMetalHost: the inspected hardware, and the boot MAC where nothing
@@ -164,7 +188,7 @@ func (s *Simulator) BootHost(key HostKey, infraEnv types.NamespacedName, hardwar
 	if b.infraEnvs[infraEnv] == nil {
 		return fmt.Errorf("cannot boot host %s: InfraEnv %s has no image yet, wait for its isoDownloadURL", key, infraEnv)
 	}
-	b.machines[key] = &machine{key: key, infraEnv: infraEnv, hardware: hardware}
+	b.machines[key] = &machine{key: key, hub: b, infraEnv: infraEnv, hardware: hardware}
 	b.powerOn(b.machines[key])
 	return nil
 }

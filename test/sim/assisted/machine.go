@@ -27,6 +27,10 @@ const (
 type machine struct {
 	key      HostKey
 	hardware HostHardware
+	// hub is the management cluster whose BareMetalHost the machine obeys, by its service.
+	hub *backend
+	// boots counts the times that it was powered on or rebooted.
+	boots int
 	// infraEnv is what its discovery image belongs to.
 	infraEnv types.NamespacedName
 	mode     machineMode
@@ -46,6 +50,7 @@ type machine struct {
 
 // powerOn boots the discovery image, or the installed system when there is one.
 func (b *backend) powerOn(m *machine) {
+	m.boots++
 	if m.installed {
 		m.mode, m.due = machineRebooting, b.now().Add(b.opts.Durations.Reboot)
 		return

@@ -86,6 +86,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Seed decides every identifier and jitter.
 	Seed int64
+	// Metal is the data centre. By default the simulator has one of its own.
+	Metal *Metal
 	// Workload runs the installed clusters. The default pretends: nodes join and are ready at once.
 	Workload Workload
 	// Hardware returns what a host really is, which its agent will report. The default derives it from the
@@ -142,6 +144,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Metal == nil {
+		o.Metal = NewMetal()
 	}
 	if o.Workload == nil {
 		o.Workload = newInstantWorkload()

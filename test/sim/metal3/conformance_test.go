@@ -80,7 +80,7 @@ func incomparable(line string) bool {
 var races = []allowance{
 	allow("BareMetalHost/", "clusterctl.cluster.x-k8s.io/block-move", "CAPM3 sets it in the pass after the association, while BMO provisions"),
 	allow("BareMetalHost/", "status.poweredOn|status.provisioning.rootDeviceHints", "BMO goes on while CAPM3 removes the consumer"),
-	allow("BareMetalHost/", "baremetalhost.metal3.io/status", "CAPM3 removes it in a write of its own after the pause, while BMO goes on"),
+	allow("BareMetalHost/", "baremetalhost.metal3.io/status", "it is removed in a write of its own after the pause, while BMO goes on"),
 	allow("Node/", "spec.providerID", "CAPM3 finds the Node while the kubelet reports"),
 	allow("Metal3Machine/", "status.addresses", "the first pass that finds no error at the host writes them"),
 }

@@ -91,7 +91,7 @@ func (r *hostReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if err := r.client.Get(ctx, req.NamespacedName, before); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, paused := before.Annotations[bmov1alpha1.PausedAnnotation]; paused {
+	if _, paused := before.Annotations[bmov1alpha1.PausedAnnotation]; paused || movedAway(before) {
 		return ctrl.Result{}, nil
 	}
 	p := r.newPass(before)

@@ -47,6 +47,9 @@ func handlers() map[bmov1alpha1.ProvisioningState]stateHandler {
 
 // run does what comes before any state, and then the state's handler.
 func (p *hostPass) run(ctx context.Context) (time.Duration, error) {
+	if done, err := p.takeStatusAnnotation(); done || err != nil {
+		return 0, err
+	}
 	if done, err := p.takeHardwareAnnotation(); done || err != nil {
 		return 0, err
 	}

@@ -3,6 +3,7 @@
 package metal3
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -20,13 +21,19 @@ const (
 	pollInterval  = 20 * time.Millisecond
 )
 
-// TestSimulator runs everything against an API server for each version of CAPM3's API.
-func TestSimulator(t *testing.T) {
-	for _, s := range startServers(t.Context(), t) {
-		for _, scenario := range scenarios() {
-			t.Run(s.shape.version+"/"+scenario.file, func(t *testing.T) { conform(t, s, scenario) })
+// TestContractSimulator runs everything against an API server for each version of CAPM3's API.
+func TestContractSimulator(t *testing.T) {
+	servers := startServers(t.Context(), t)
+	t.Run("CORE-20 CORE-21 CORE-22 CORE-23 CORE-24 it does what the real managers were recorded to do", func(t *testing.T) {
+		for _, s := range servers {
+			for _, scenario := range scenarios() {
+				t.Run(s.shape.version+"/"+scenario.file, func(t *testing.T) { conform(t, s, scenario) })
+			}
 		}
+	})
+	for _, s := range servers {
 		t.Run(s.shape.version+"/default host", func(t *testing.T) { checkDefaultHost(t, s) })
+		t.Run(s.shape.version+"/moved host", func(t *testing.T) { checkMovedHost(t, s) })
 		t.Run(s.shape.version+"/faults", func(t *testing.T) { checkFaults(t, s) })
 	}
 }
@@ -102,6 +109,35 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w.Eventually(func() bool {
 		return apierrors.IsNotFound(w.client.Get(w.t.Context(), w.key("h"), host))
 	}, settleTimeout, pollInterval).Should(BeTrue())
+}
+
+// checkMovedHost takes a host over as `clusterctl move` leaves it: paused, without a status, which is in an annotation (METAL3 M3-64).
+func checkMovedHost(t *testing.T, s *server) {
+	w := newHostWorld(t, s, "moved-host", Options{})
+	kept := bmov1alpha1.BareMetalHostStatus{PoweredOn: true, OperationalStatus: bmov1alpha1.OperationalStatusOK}
+	kept.Provisioning.State, kept.Provisioning.Image = bmov1alpha1.StateProvisioned, *liveISO()
+	status, err := json.Marshal(kept)
+	w.Expect(err).NotTo(HaveOccurred())
+	host := &bmov1alpha1.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h", Annotations: map[string]string{
+			bmov1alpha1.PausedAnnotation: "metal3.io/capm3", bmov1alpha1.StatusAnnotation: string(status),
+		}},
+		Spec: bmov1alpha1.BareMetalHostSpec{
+			Online: true, BootMACAddress: "52:54:00:00:00:01", Image: liveISO(),
+			BMC: bmov1alpha1.BMCDetails{Address: "redfish://192.0.2.1/1", CredentialsName: "h-bmc"},
+		},
+	}
+	w.Expect(w.client.Create(w.t.Context(), host)).To(Succeed())
+	before := host.DeepCopy()
+	delete(host.Annotations, bmov1alpha1.PausedAnnotation)
+	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
+
+	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
+	w.Expect(host.Status.Provisioning.Image).To(Equal(*liveISO()))
+	w.Expect(host.Status.HardwareDetails).To(Equal(DefaultHardware(host)))
+	w.Expect(host.Status.OperationHistory.Provision.Start.IsZero()).To(BeTrue(), "nothing was written to its disk")
+	w.Eventually(func() map[string]string { return w.get("h").Annotations }, settleTimeout, pollInterval).
+		ShouldNot(HaveKey(bmov1alpha1.StatusAnnotation))
 }
 
 // checkFaults walks one host through every fault and out of it.

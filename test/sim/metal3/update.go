@@ -5,7 +5,6 @@ package metal3
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -143,21 +142,13 @@ func (p *machinePass) pauseHost(ctx context.Context, host *bmov1alpha1.BareMetal
 	return p.dropAnnotation(ctx, host, blockMoveAnnotation)
 }
 
-// resume lifts a pause of CAPM3's own, in the two writes that were recorded (M3-64). It tells whether there was one.
+// resume lifts a pause of CAPM3's own. The copy of the status is left to BMO, which may need it (M3-64). It tells whether there was a pause.
 func (p *machinePass) resume(ctx context.Context) (bool, error) {
 	host, err := p.host(ctx)
-	if err != nil || host == nil {
+	if err != nil || host == nil || host.Annotations[bmov1alpha1.PausedAnnotation] != capm3PausedValue {
 		return false, err
 	}
-	paused := host.Annotations[bmov1alpha1.PausedAnnotation] == capm3PausedValue
-	_, copied := host.Annotations[bmov1alpha1.StatusAnnotation]
-	if !paused && !copied {
-		return false, nil
-	}
-	return true, errors.Join(
-		p.dropAnnotation(ctx, host, bmov1alpha1.PausedAnnotation),
-		p.dropAnnotation(ctx, host, bmov1alpha1.StatusAnnotation),
-	)
+	return true, p.dropAnnotation(ctx, host, bmov1alpha1.PausedAnnotation)
 }
 
 func (p *machinePass) dropAnnotation(ctx context.Context, host *bmov1alpha1.BareMetalHost, key string) error {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+func machine(namespace, name string) *clusterv1.Machine {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
+	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: name}
+	m.Spec.InfrastructureRef.Name = name
+	return m
+}
+
+func config(namespace, name string, recognized metav1.ConditionStatus) *bootstrapv1.OpenshiftAssistedConfig {
+	c := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: types.UID(namespace + name)}}}}
+	conditions.Set(c, metav1.Condition{Type: bootstrapv1.HostRecognizedCondition, Status: recognized, Reason: "Test"})
+	return c
+}
+
+func mapperOf(t *testing.T, objects ...client.Object) Mapper {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme} {
+		NewWithT(t).Expect(add(scheme)).To(Succeed())
+	}
+	return Mapper{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+}
+
+func names(requests []reconcile.Request) []string {
+	var names []string
+	for _, r := range requests {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+// TestFromAnyHost: a host that changes may be mistaken for another one as long as that one is not recognised.
+func TestFromAnyHost(t *testing.T) {
+	m := mapperOf(t, machine("ns", "own"), config("ns", "own", metav1.ConditionTrue), config("ns", "waiting", metav1.ConditionFalse),
+		config("ns", "running", metav1.ConditionTrue), config("other", "waiting", metav1.ConditionFalse))
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "host"}}
+	g := NewWithT(t)
+	g.Expect(names(m.FromAnyHost(context.Background(), host))).To(ConsistOf("ns/waiting"), "of a free host")
+	host.Spec.ConsumerRef = &corev1.ObjectReference{Name: "own"}
+	g.Expect(names(m.FromAnyHost(context.Background(), host))).To(ConsistOf("ns/own", "ns/waiting"))
+}
+
+// TestFromClaimedAgent: the Agent's deletion wakes whoever waits for it, also when one of Machine and config has vanished.
+func TestFromClaimedAgent(t *testing.T) {
+	agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/nsm-0"}}}
+	successor := machine("ns", "m-0")
+	successor.UID = "successor"
+	for name, tt := range map[string]struct {
+		objects []client.Object
+		want    []string
+	}{
+		"both exist":                        {[]client.Object{machine("ns", "m-0"), config("ns", "m-0", "True")}, []string{"ns/m-0"}},
+		"the config has vanished":           {[]client.Object{machine("ns", "m-0")}, []string{"ns/m-0"}},
+		"the Machine is gone":               {[]client.Object{config("ns", "m-0", "True")}, []string{"ns/m-0"}},
+		"another Machine has the same name": {[]client.Object{successor}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(names(mapperOf(t, tt.objects...).FromClaimedAgent(context.Background(), agent))).To(Equal(tt.want))
+		})
+	}
+}

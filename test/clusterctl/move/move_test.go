@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package move moves an installed cluster between two management clusters with the real clusterctl, and proves that nothing is lost: neither
+// an object nor a Node, and that a worker added afterwards joins (DESIGN D22).
+package move
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
+)
+
+const (
+	namespace = "demo"
+	name      = "demo"
+	// apiAddress is where the installed cluster's API listens.
+	apiAddress = "127.20.3.5"
+
+	// speed makes an installation take some seconds of simulated time.
+	speed = 3
+
+	installTimeout = 4 * time.Minute
+	settleTimeout  = 90 * time.Second
+
+	// kindAddToExistingCluster is the kind of a day-2 host in Agent.status.kind (ASSISTED 1.2).
+	kindAddToExistingCluster = "AddToExistingClusterHost"
+)
+
+// story is a move, told in steps.
+type story struct {
+	*WithT
+	t              *testing.T
+	source, target *sandbox.World
+	request        sandbox.ClusterRequest
+
+	inventory, statuses map[string]any
+	boots               map[simassisted.HostKey]int
+	nodes               map[string]types.UID
+	// writes are those of the source's managers before the move.
+	writes map[string]int
+	// unsafe counts the moments in which the source's AgentClusterInstall was being deleted while Agents were bound to it.
+	unsafe atomic.Int32
+}
+
+func (s *story) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// installObjects is the key of ClusterDeployment and AgentClusterInstall: they are called as the control plane is in the templates.
+func (s *story) installObjects() types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name + "-control-plane"}
+}
+
+func TestContractMove(t *testing.T) {
+	ctrl.SetLogger(klog.Background())
+	ctx := context.Background()
+	s := newStory(ctx, t)
+	steps := []struct {
+		name string
+		do   func(context.Context)
+	}{
+		{"E2E-22 a cluster is installed on the source", s.install},
+		{"CTL-45 clusterctl accepts the move: every Machine has a Node and the providers are on both sides", s.move},
+		{"CTL-40 CTL-41 everything that the cluster consists of has arrived", s.arrived},
+		{"CTL-42 CTL-46 CTL-47 CP-52 BOOT-34 CORE-23 every status is rebuilt and the Cluster is Available", s.rebuilt},
+		{"CTL-42 no installation began, no host was booted and no Node was lost", s.untouched},
+		{"CTL-43 the source's managers wrote nothing to what was moved, and cleaned up behind it without harm", s.sourceClean},
+		{"E2E-22 a worker that is added on the target joins as day 2", s.scaleUp},
+		{"E2E-22 the cluster is deleted on the target until nothing is left", s.delete},
+	}
+	for _, step := range steps {
+		// One step builds on the other: after a failure the rest says nothing.
+		if !t.Run(step.name, func(t *testing.T) {
+			s.t, s.WithT = t, NewWithT(t)
+			step.do(ctx)
+		}) {
+			t.FailNow()
+		}
+	}
+}
+
+func newStory(ctx context.Context, t *testing.T) *story {
+	t.Helper()
+	s := &story{WithT: NewWithT(t), t: t, request: sandbox.ClusterRequest{
+		Namespace: namespace, Name: name, Topology: sandbox.HA, Workers: 1, Address: apiAddress,
+		Variables: map[string]string{"OPENSHIFT_MACHINE_NETWORK_CIDR": "127.0.0.0/8"},
+	}}
+	for _, world := range []**sandbox.World{&s.source, &s.target} {
+		w, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{Speed: speed, Progress: os.Stderr, Beside: s.source})
+		s.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { s.stop(t, w) })
+		*world = w
+	}
+	return s
+}
+
+// stop ends a world. When the test has failed its logs are kept in the folder that LOGS names.
+func (s *story) stop(t *testing.T, w *sandbox.World) {
+	if dir := os.Getenv("LOGS"); dir != "" && t.Failed() {
+		err := os.CopyFS(filepath.Join(dir, filepath.Base(w.Management.Dir())), os.DirFS(filepath.Join(w.Management.Dir(), "logs")))
+		if err != nil {
+			t.Log(err)
+		}
+	}
+	if err := w.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// await waits for a check on a world, and shows the cluster when it waits in vain.
+func (s *story) await(ctx context.Context, w *sandbox.World, timeout time.Duration, what string, check sandbox.Check) {
+	s.t.Helper()
+	if err := w.Watch.Await(ctx, timeout, what, check); err != nil {
+		description, _ := w.Describe(ctx, namespace, name)
+		s.Expect(err).NotTo(HaveOccurred(), "%s", description)
+	}
+}
+
+func (s *story) install(ctx context.Context) {
+	// One host is spare: for the worker that is added later.
+	s.Expect(s.source.CreateInputs(ctx, namespace, s.request.Machines()+1)).To(Succeed())
+	// The user's part of the move: the pull secret belongs to nobody (docs/guides/move.md).
+	_, err := s.source.Kubectl(ctx, "label", "secret", sandbox.PullSecretName, "-n", namespace, clusterctlv1.ClusterctlMoveLabel+"=")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.source.ApplyCluster(ctx, s.request)).To(Succeed())
+	s.await(ctx, s.source, installTimeout, "the installation", s.source.Running(s.key(), s.request.Machines()))
+	_, err = s.source.VerifyHosts(ctx, s.key())
+	s.Expect(err).NotTo(HaveOccurred())
+}
+
+// move runs clusterctl move.
+func (s *story) move(ctx context.Context) {
+	s.settle(ctx)
+	s.source.Watch.OnChange(s.watchDeletion)
+	// A dry run installs clusterctl's own CRD, as `clusterctl init` does.
+	for _, w := range []*sandbox.World{s.source, s.target} {
+		_, err := w.Management.Run(ctx, "clusterctl", nil, "move", "--namespace", namespace, "--dry-run")
+		s.Expect(err).NotTo(HaveOccurred())
+		s.registerProviders(ctx, w)
+	}
+	began := time.Now()
+	_, err := s.source.Management.Run(ctx, "clusterctl", nil, "move", "--namespace", namespace, "--to-kubeconfig", s.target.Management.AdminKubeconfig())
+	s.Expect(err).NotTo(HaveOccurred())
+	s.t.Logf("clusterctl move took %s", time.Since(began).Round(time.Second))
+}
+
+// settle waits until nothing changes any more, and notes what is there before the move.
+func (s *story) settle(ctx context.Context) {
+	users := []string{s.source.Bootstrap.User, s.source.ControlPlane.User}
+	s.Eventually(func(g Gomega) {
+		last := s.writes
+		var err error
+		s.writes, err = written(s.source, users...)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(s.writes).To(Equal(last))
+	}).WithTimeout(settleTimeout).WithPolling(3 * time.Second).Should(Succeed())
+	var err error
+	s.inventory, err = inventory(ctx, s.source)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.statuses, err = statuses(ctx, s.source)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.boots, s.nodes = s.source.Metal.Boots(), s.nodeUIDs(ctx)
+	s.Expect(s.nodes).To(HaveLen(s.request.Machines()))
+}
+
+// registerProviders makes the inventory that `clusterctl init` keeps of what it installs.
+func (s *story) registerProviders(ctx context.Context, w *sandbox.World) {
+	for providerName, providerType := range map[string]clusterctlv1.ProviderType{
+		"cluster-api": clusterctlv1.CoreProviderType, "metal3": clusterctlv1.InfrastructureProviderType,
+		"openshift-assisted": clusterctlv1.BootstrapProviderType,
+	} {
+		s.registerProvider(ctx, w, providerName, providerType)
+	}
+	s.registerProvider(ctx, w, "openshift-assisted", clusterctlv1.ControlPlaneProviderType)
+}
+
+func (s *story) registerProvider(ctx context.Context, w *sandbox.World, providerName string, providerType clusterctlv1.ProviderType) {
+	provider := &unstructured.Unstructured{Object: map[string]any{
+		"providerName": providerName, "type": string(providerType), "version": "v0.1.0",
+	}}
+	provider.SetAPIVersion(clusterctlv1.GroupVersion.String())
+	provider.SetKind("Provider")
+	provider.SetNamespace("default")
+	provider.SetName(strings.ToLower(string(providerType)) + "-" + providerName)
+	s.Expect(w.Client.Create(ctx, provider)).To(Succeed())
+}
+
+// watchDeletion notes when the source's AgentClusterInstall is deleted while hosts are bound to it: assisted-service would unbind them, and
+// reboot Nodes of the running cluster.
+func (s *story) watchDeletion(o client.Object) {
+	install, ok := o.(*hiveext.AgentClusterInstall)
+	if !ok || install.DeletionTimestamp.IsZero() {
+		return
+	}
+	agents := &assisted.AgentList{}
+	if err := s.source.Watch.List(context.Background(), agents, client.InNamespace(namespace)); err != nil {
+		s.unsafe.Add(1)
+	}
+	for i := range agents.Items {
+		if agents.Items[i].BoundTo(namespace, s.installObjects().Name) {
+			s.unsafe.Add(1)
+		}
+	}
+}
+
+func (s *story) arrived(ctx context.Context) {
+	after, err := inventory(ctx, s.target)
+	s.Expect(err).NotTo(HaveOccurred())
+	for object, want := range s.inventory {
+		s.Expect(after).To(HaveKey(object))
+		if strings.HasPrefix(object, "BareMetalHost ") {
+			continue // baremetal-operator and CAPM3 go on with it, and a free host is inspected again.
+		}
+		s.Expect(after[object]).To(Equal(want), object)
+	}
+	for object := range after {
+		s.Expect(s.inventory).To(HaveKey(object), "nothing is there twice or new")
+	}
+	left, err := inventory(ctx, s.source)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(left).To(BeEmpty(), "the source has nothing left of it")
+}
+
+func (s *story) rebuilt(ctx context.Context) {
+	s.await(ctx, s.target, installTimeout, "the Cluster on the target", s.target.Running(s.key(), s.request.Machines()))
+	s.Eventually(func(g Gomega) {
+		after, err := statuses(ctx, s.target)
+		g.Expect(err).NotTo(HaveOccurred())
+		for object, want := range s.statuses {
+			g.Expect(after[object]).To(Equal(want), object)
+		}
+	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
+	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
+	s.Expect(s.target.Client.List(ctx, configs, client.InNamespace(namespace))).To(Succeed())
+	for i := range configs.Items {
+		c := &configs.Items[i]
+		s.Expect(conditions.GetReason(c, bootstrapv1.HostRecognizedCondition)).To(Equal(bootstrapv1.NodeJoinedReason), c.Name)
+		s.Expect(conditions.GetReason(c, bootstrapv1.DiscoveryImageReadyCondition)).To(Equal(bootstrapv1.DiscoveryImageNotNeededReason), c.Name)
+	}
+}
+
+func (s *story) untouched(ctx context.Context) {
+	deployment, install := &hivev1.ClusterDeployment{}, &hiveext.AgentClusterInstall{}
+	s.Expect(s.target.Client.Get(ctx, s.installObjects(), deployment)).To(Succeed())
+	s.Expect(s.target.Client.Get(ctx, s.installObjects(), install)).To(Succeed())
+	s.Expect(deployment.Spec.Installed).To(BeTrue())
+	s.Expect(install.Spec.HoldInstallation).To(BeTrue())
+	s.Expect(install.Status.DebugInfo.State).To(Equal(assisted.ClusterStateAddingHosts))
+	s.Expect(s.source.Metal.Boots()).To(Equal(s.boots))
+	s.Expect(s.nodeUIDs(ctx)).To(Equal(s.nodes))
+	writes, err := written(s.target, s.target.Bootstrap.User, s.target.ControlPlane.User)
+	s.Expect(err).NotTo(HaveOccurred())
+	for _, forbidden := range []string{
+		"create machines", "delete machines", "create infraenvs", "patch agents", "delete agents", "patch metal3machines", "patch baremetalhosts",
+		"create openshiftassistedconfigs", "create metal3machines",
+	} {
+		s.Expect(writes).NotTo(HaveKey(forbidden))
+	}
+}
+
+func (s *story) sourceClean(ctx context.Context) {
+	s.Eventually(func(g Gomega) {
+		for _, kind := range []string{"clusterdeployments.hive.openshift.io", "agentclusterinstalls", "infraenvs", "agents.agent-install.openshift.io", "clusterimagesets"} {
+			out, err := s.source.Kubectl(ctx, "get", kind, "-A", "-o", "name")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(strings.TrimSpace(string(out))).To(BeEmpty(), kind)
+		}
+	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
+	s.Expect(s.unsafe.Load()).To(BeZero(), "an AgentClusterInstall must not be deleted while Agents are bound to it")
+	writes, err := written(s.source, s.source.Bootstrap.User, s.source.ControlPlane.User)
+	s.Expect(err).NotTo(HaveOccurred())
+	allowed := []string{
+		// The condition Paused.
+		"patch openshiftassistedconfigs/status", "patch openshiftassistedcontrolplanes/status",
+		// Afterwards: what was left behind.
+		"delete clusterimagesets", "delete agentclusterinstalls", "delete clusterdeployments", "patch agents", "delete agents",
+		"create events", "patch events",
+	}
+	s.Expect(since(s.writes, writes)).To(HaveEach(BeElementOf(allowed)))
+	s.Expect(s.source.Metal.Boots()).To(Equal(s.boots))
+	s.Expect(s.nodeUIDs(ctx)).To(Equal(s.nodes), "the installed cluster runs on")
+}
+
+func (s *story) scaleUp(ctx context.Context) {
+	deployments := &clusterv1.MachineDeploymentList{}
+	s.Expect(s.target.Client.List(ctx, deployments, client.InNamespace(namespace))).To(Succeed())
+	s.Expect(deployments.Items).To(HaveLen(1))
+	deployment := &deployments.Items[0]
+	patch := client.MergeFrom(deployment.DeepCopy())
+	deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1)
+	s.Expect(s.target.Client.Patch(ctx, deployment, patch)).To(Succeed())
+	s.request.Workers++
+	s.await(ctx, s.target, installTimeout, "the new worker", s.target.Running(s.key(), s.request.Machines()))
+
+	agents := &unstructured.UnstructuredList{}
+	agents.SetAPIVersion(assisted.GroupVersion.String())
+	agents.SetKind("AgentList")
+	s.Expect(s.target.Client.List(ctx, agents, client.InNamespace(namespace))).To(Succeed())
+	s.Expect(agents.Items).To(HaveLen(1), "the hosts that were moved have none")
+	kind, _, err := unstructured.NestedString(agents.Items[0].Object, "status", "kind")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(kind).To(Equal(kindAddToExistingCluster))
+	nodes := s.nodeUIDs(ctx)
+	s.Expect(nodes).To(HaveLen(len(s.nodes) + 1))
+	for node, uid := range s.nodes {
+		s.Expect(nodes).To(HaveKeyWithValue(node, uid))
+	}
+	boots := s.source.Metal.Boots()
+	for host, count := range s.boots {
+		s.Expect(boots).To(HaveKeyWithValue(host, count))
+	}
+}
+
+func (s *story) delete(ctx context.Context) {
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = namespace, name
+	s.Expect(s.target.Client.Delete(ctx, cluster)).To(Succeed())
+	s.await(ctx, s.target, installTimeout, "the deletion", s.target.Gone(s.key()))
+	s.await(ctx, s.target, settleTimeout, "the hosts", s.target.HostsAvailable(namespace, s.request.Machines()))
+	s.Eventually(func(g Gomega) {
+		left, err := inventory(ctx, s.target)
+		g.Expect(err).NotTo(HaveOccurred())
+		for object := range left {
+			bmc := strings.HasPrefix(object, "Secret ") && strings.HasSuffix(object, "-bmc")
+			g.Expect(bmc || strings.HasPrefix(object, "BareMetalHost ") || object == "Secret "+sandbox.PullSecretName).To(BeTrue(), "%s is left", object)
+		}
+		for _, kind := range []string{"clusterdeployments.hive.openshift.io", "agentclusterinstalls", "infraenvs", "agents.agent-install.openshift.io", "clusterimagesets"} {
+			out, err := s.target.Kubectl(ctx, "get", kind, "-A", "-o", "name")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(strings.TrimSpace(string(out))).To(BeEmpty(), kind)
+		}
+	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
+}
+
+// nodeUIDs are the Nodes of the installed cluster, by name, all of them Ready.
+func (s *story) nodeUIDs(ctx context.Context) map[string]types.UID {
+	s.t.Helper()
+	config, err := s.source.Workload.Config(s.installObjects())
+	s.Expect(err).NotTo(HaveOccurred())
+	workload, err := client.New(config, client.Options{})
+	s.Expect(err).NotTo(HaveOccurred())
+	nodes := &corev1.NodeList{}
+	s.Expect(workload.List(ctx, nodes)).To(Succeed())
+	uids := map[string]types.UID{}
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				s.Expect(c.Status).To(Equal(corev1.ConditionTrue), node.Name)
+			}
+		}
+		uids[node.Name] = node.UID
+	}
+	return uids
+}

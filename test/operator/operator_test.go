@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package operator installs this project's releases with the Cluster API operator on a local management cluster, without a network.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
+
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/release"
+)
+
+const (
+	firstVersion, nextVersion = "v0.1.0", "v0.1.1"
+	coreNamespace             = "capi-system"
+
+	timeout = time.Minute
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(klog.Background())
+	os.Exit(m.Run())
+}
+
+// provider is one of the two that the operator installs.
+type provider struct {
+	kind       string // of the operator's resource
+	label      string // of the release's objects
+	components string // file of the release
+	configMap  string // file of the release
+	configs    string // the operator's type in the ConfigMap's labels
+	namespace  string
+	// concurrency is a kind of the provider, as an argument is called after it.
+	concurrency string
+	manager     localcontrolplane.ManagerSpec
+}
+
+var providers = []provider{
+	{
+		kind: "BootstrapProvider", label: "bootstrap-openshift-assisted", configs: "bootstrap", namespace: "openshift-assisted-bootstrap-system",
+		components: "bootstrap-components.yaml", configMap: "bootstrap-configmap.yaml",
+		concurrency: "openshiftassistedconfig", manager: localcontrolplane.BootstrapManager(),
+	},
+	{
+		kind: "ControlPlaneProvider", label: "control-plane-openshift-assisted", configs: "control-plane",
+		namespace: "openshift-assisted-control-plane-system", components: "control-plane-components.yaml", configMap: "control-plane-configmap.yaml",
+		concurrency: "openshiftassistedcontrolplane", manager: localcontrolplane.ControlPlaneManager(),
+	},
+}
+
+// manifest is the operator's resource as a user writes it, with all settings of the manager that become arguments. The addresses are those of
+// a pod: localcontrolplane.RunInstalled replaces them by free ports of loopback.
+func (p provider) manifest(version string) string {
+	return fmt.Sprintf(`apiVersion: operator.cluster.x-k8s.io/v1alpha2
+kind: %s
+metadata: {name: openshift-assisted, namespace: %s}
+spec:
+  version: %s
+  fetchConfig:
+    selector:
+      matchLabels:
+        provider.cluster.x-k8s.io/type: %s
+        provider.cluster.x-k8s.io/name: openshift-assisted
+        provider.cluster.x-k8s.io/version: %s
+  manager:
+    verbosity: 4
+    maxConcurrentReconciles: 7
+    syncPeriod: 5m
+    profilerAddress: localhost:6060
+    featureGates: {AllAlpha: false, AllBeta: true}
+    controller: {groupKindConcurrency: {%s: 3}}
+    health: {healthProbeBindAddress: ":9441"}
+    metrics: {diagnosticsAddress: ":8444", insecureDiagnostics: true}
+    webhook: {port: 9444, host: 0.0.0.0, certDir: /tmp/k8s-webhook-server/serving-certs}
+    leaderElection:
+      leaderElect: true
+      leaseDuration: 15s
+      renewDeadline: 10s
+      retryPeriod: 1s
+      resourceLock: leases
+      resourceName: ""
+      resourceNamespace: ""
+`, p.kind, p.namespace, version, p.configs, version, p.concurrency)
+}
+
+// story is the life of a management cluster with the operator. The operator does all the installing; what it installs cannot run without
+// nodes, so localcontrolplane.RunInstalled runs the managers with the arguments, roles and webhooks that the operator has put into the cluster,
+// and makes the Deployments Available, which the operator waits for.
+type story struct {
+	cp     *localcontrolplane.ControlPlane
+	client client.Client
+}
+
+// TestContractOperator follows both providers from the first ConfigMap to an upgrade; its parts build on each other.
+func TestContractOperator(t *testing.T) {
+	g := NewWithT(t)
+	cp, err := localcontrolplane.Start(t.Context(), localcontrolplane.Options{Progress: t.Output()})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(cp.Stop()).To(Succeed()) }()
+	g.Expect(cp.InstallCRDs(t.Context(), localcontrolplane.CRDsCertManager, localcontrolplane.CRDsCore)).To(Succeed())
+	_, err = cp.StartOperator(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	s := &story{cp: cp}
+	s.client, err = client.New(cp.Admin(), client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	parts := []struct {
+		name string
+		tell func(*testing.T)
+	}{
+		{"OP-1 a provider that does not say where its release is cannot be installed, because the operator does not know its name", s.needsFetchConfig},
+		{"OP-6 providers wait for Cluster API core", s.waitForCore},
+		{"OP-1 OP-2 OP-5 E2E-30 both providers are installed from the ConfigMaps of a release", s.install},
+		{"OP-4 the managers take all arguments that the operator has written into their Deployments", s.run},
+		{"OP-2 OP-6 the ConfigMap of the next release is an upgrade", s.upgrade},
+		{"OP-6 there is no way back to an older series", s.downgrade},
+	}
+	for _, part := range parts {
+		if !t.Run(part.name, part.tell) {
+			return
+		}
+	}
+}
+
+// apply applies manifests in a namespace, as a user does.
+func (s *story) apply(t *testing.T, namespace string, files ...string) {
+	t.Helper()
+	args := []string{"apply", "--server-side", "--namespace=" + namespace}
+	for _, file := range files {
+		args = append(args, "--filename="+file)
+	}
+	_, err := s.cp.Run(t.Context(), "kubectl", nil, args...)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+}
+
+func (s *story) applyManifest(t *testing.T, namespace, manifest string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.yaml")
+	NewWithT(t).Expect(os.WriteFile(file, []byte(manifest), 0o600)).To(Succeed())
+	s.apply(t, namespace, file)
+}
+
+// get returns a resource of the operator.
+func (s *story) get(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("operator.cluster.x-k8s.io/v1alpha2")
+	object.SetKind(kind)
+	return object, s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+}
+
+// condition returns status and reason of a condition of a resource of the operator, as "True/Reason".
+func (s *story) condition(ctx context.Context, kind, namespace, name, conditionType string) (string, error) {
+	object, err := s.get(ctx, kind, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range conditions {
+		if condition := entry.(map[string]any); condition["type"] == conditionType {
+			return fmt.Sprintf("%s/%s", condition["status"], condition["reason"]), nil
+		}
+	}
+	return "", nil
+}
+
+// expect waits for a condition of one of our providers.
+func (s *story) expect(t *testing.T, p provider, conditionType, want string) {
+	t.Helper()
+	NewWithT(t).Eventually(s.condition).WithArguments(t.Context(), p.kind, p.namespace, "openshift-assisted", conditionType).
+		WithTimeout(timeout).Should(HavePrefix(want), p.kind)
+}
+
+func (s *story) needsFetchConfig(t *testing.T) {
+	g := NewWithT(t)
+	for _, p := range providers {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
+		g.Expect(s.client.Create(t.Context(), namespace)).To(Succeed())
+		s.applyManifest(t, p.namespace, fmt.Sprintf(
+			"{apiVersion: operator.cluster.x-k8s.io/v1alpha2, kind: %s, metadata: {name: openshift-assisted}, spec: {version: v0.1.0}}", p.kind))
+		s.expect(t, p, "PreflightCheckPassed", "False/FetchConfigValidationError")
+	}
+}
+
+func (s *story) waitForCore(t *testing.T) {
+	g := NewWithT(t)
+	for _, p := range providers {
+		s.applyManifest(t, p.namespace, p.manifest(firstVersion))
+		s.expect(t, p, "PreflightCheckPassed", "False/WaitingForCoreProviderReady")
+	}
+	s.installCore(t)
+	_, err := s.cp.RunInstalledCore(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(s.condition).WithArguments(t.Context(), "CoreProvider", coreNamespace, "cluster-api", "Ready").
+		WithTimeout(timeout).Should(HavePrefix("True/"))
+}
+
+// installCore gives the operator Cluster API core's release without its CRDs, which are installed already: with them it is too large for a
+// ConfigMap that is not compressed.
+func (s *story) installCore(t *testing.T) {
+	g := NewWithT(t)
+	core, err := s.cp.Tools().CoreRelease(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	objects, err := utilyaml.ToUnstructured(core.Components)
+	g.Expect(err).NotTo(HaveOccurred())
+	var kept []unstructured.Unstructured
+	for _, object := range objects {
+		if object.GetKind() != "CustomResourceDefinition" {
+			kept = append(kept, object)
+		}
+	}
+	components, err := utilyaml.FromUnstructured(kept)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: coreNamespace}})).To(Succeed())
+	g.Expect(s.client.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: coreNamespace, Name: core.Version, Labels: map[string]string{"release": "core"}},
+		Data:       map[string]string{"components": string(components), "metadata": string(core.Metadata)},
+	})).To(Succeed())
+	s.applyManifest(t, coreNamespace, fmt.Sprintf(`{apiVersion: operator.cluster.x-k8s.io/v1alpha2, kind: CoreProvider,
+  metadata: {name: cluster-api}, spec: {version: %s, fetchConfig: {selector: {matchLabels: {release: core}}}}}`, core.Version))
+	g.Eventually(s.condition).WithArguments(t.Context(), "CoreProvider", coreNamespace, "cluster-api", "ProviderInstalled").
+		WithTimeout(timeout).Should(HavePrefix("True/"))
+}
+
+// install gives the operator the ConfigMaps, and compares the release's files with the cluster.
+func (s *story) install(t *testing.T) {
+	g := NewWithT(t)
+	files := t.TempDir()
+	g.Expect(release.Build(t.Context(), s.cp.Tools(), firstVersion, files)).To(Succeed())
+	for _, p := range providers {
+		s.apply(t, p.namespace, filepath.Join(files, p.configMap))
+		s.expect(t, p, "ProviderInstalled", "True/")
+		components, err := os.ReadFile(filepath.Join(files, p.components))
+		g.Expect(err).NotTo(HaveOccurred())
+		objects, err := utilyaml.ToUnstructured(components)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, object := range objects {
+			name := object.GetKind() + " " + object.GetName()
+			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(&object), &object)).To(Succeed(), name)
+			if object.GetKind() == "Namespace" {
+				continue // The user's own: the operator leaves out the release's.
+			}
+			g.Expect(object.GetLabels()).To(And(
+				HaveKeyWithValue(clusterctlv1.ClusterctlLabel, ""), HaveKeyWithValue(clusterv1.ProviderNameLabel, p.label),
+			), name)
+		}
+		s.expectInstalled(t, p, firstVersion)
+	}
+}
+
+// expectInstalled checks the version that the operator reports and the image that it has installed.
+func (s *story) expectInstalled(t *testing.T, p provider, version string) {
+	t.Helper()
+	g := NewWithT(t)
+	installed := func(ctx context.Context) (string, error) {
+		object, err := s.get(ctx, p.kind, p.namespace, "openshift-assisted")
+		if err != nil {
+			return "", err
+		}
+		installed, _, err := unstructured.NestedString(object.Object, "status", "installedVersion")
+		return installed, err
+	}
+	g.Eventually(installed).WithArguments(t.Context()).WithTimeout(timeout).Should(Equal(version), p.kind)
+	g.Expect(s.deployment(t, p).Spec.Template.Spec.Containers[0].Image).To(HaveSuffix("-openshift-assisted:" + version))
+}
+
+func (s *story) deployment(t *testing.T, p provider) *appsv1.Deployment {
+	t.Helper()
+	g := NewWithT(t)
+	list := &appsv1.DeploymentList{}
+	g.Expect(s.client.List(t.Context(), list, client.InNamespace(p.namespace))).To(Succeed())
+	g.Expect(list.Items).To(HaveLen(1))
+	return &list.Items[0]
+}
+
+// run starts the managers with what the operator has made of their arguments.
+func (s *story) run(t *testing.T) {
+	g := NewWithT(t)
+	for _, p := range providers {
+		g.Expect(s.deployment(t, p).Spec.Template.Spec.Containers[0].Args).To(ConsistOf(
+			"--v=4", "--max-concurrent-reconciles=7", "--sync-period=300s", "--profiler-address=localhost:6060",
+			"--feature-gates=AllAlpha=false,AllBeta=true", "--"+p.concurrency+"-concurrency=3", "--health-addr=:9441",
+			"--diagnostics-address=:8444", "--insecure-diagnostics=true", "--webhook-port=9444", "--webhook-host=0.0.0.0",
+			"--webhook-cert-dir=/tmp/k8s-webhook-server/serving-certs", "--leader-elect=true", "--leader-elect-lease-duration=15s",
+			"--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
+		))
+		// Both profilers have one address here, which in a cluster is one in each pod.
+		p.manager.Args = []string{"--profiler-address="}
+		_, err := s.cp.RunInstalled(t.Context(), p.manager)
+		g.Expect(err).NotTo(HaveOccurred())
+		s.expect(t, p, "Ready", "True/")
+	}
+}
+
+func (s *story) upgrade(t *testing.T) {
+	g := NewWithT(t)
+	files := t.TempDir()
+	g.Expect(release.Build(t.Context(), s.cp.Tools(), nextVersion, files)).To(Succeed())
+	for _, p := range providers {
+		s.apply(t, p.namespace, filepath.Join(files, p.configMap))
+		s.applyManifest(t, p.namespace, p.manifest(nextVersion))
+		s.expectInstalled(t, p, nextVersion)
+	}
+}
+
+func (s *story) downgrade(t *testing.T) {
+	for _, p := range providers {
+		s.applyManifest(t, p.namespace, p.manifest("v0.0.9"))
+		s.expect(t, p, "PreflightCheckPassed", "False/UnsupportedProviderDowngradeReason")
+		s.expectInstalled(t, p, nextVersion)
+	}
+}
