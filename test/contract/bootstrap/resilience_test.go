@@ -41,7 +41,9 @@ func TestContractResilience(t *testing.T) {
 			})
 		}
 		s.pauseCluster(t, s.installed, false)
-		eventually(t, func(g Gomega) { g.Expect(cmp.Diff(before, bonds(s.madeFor(ctx, g, s.installed.Namespace)))).To(BeEmpty()) })
+		eventually(t, func(g Gomega) {
+			g.Expect(cmp.Diff(before, bonds(s.madeFor(ctx, g, s.installed.Namespace)))).To(BeEmpty())
+		})
 	})
 }
 
