@@ -70,7 +70,7 @@ func TestTableIsComplete(t *testing.T) {
 	g.Expect(have).To(ConsistOf(want))
 }
 
-// TestNamesOfTests checks that every test is named after rules that exist.
+// TestNamesOfTests checks that every test is named after rules that exist, and that every rule that is met has a test.
 func TestNamesOfTests(t *testing.T) {
 	g := NewWithT(t)
 	rules, err := Load(root)
@@ -78,4 +78,10 @@ func TestNamesOfTests(t *testing.T) {
 	tests, err := FindTests(root)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(UnknownIDs(rules, tests)).To(BeEmpty())
+	byRule := ByRule(tests)
+	for _, rule := range rules {
+		if rule.Verdict == Met && len(byRule[rule.ID]) == 0 {
+			t.Errorf("%s is said to be met and no test is named after it", rule.ID)
+		}
+	}
 }
