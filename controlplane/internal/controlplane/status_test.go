@@ -82,6 +82,16 @@ func testAvailableOfAnEarlierManager(t *testing.T) {
 	}
 }
 
+// testAvailableWithoutOperators: that etcd has lost its quorum is not forgotten when the API is lost for it.
+func testAvailableWithoutOperators(t *testing.T) {
+	g := NewWithT(t)
+	s := scopeOf(true, true, true, true)
+	conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: "NotAvailable"})
+	g.Expect(availableCondition(s, decision{})).To(BeNil())
+	s.operators = healthyOperators()
+	g.Expect(availableCondition(s, decision{})).To(HaveField("Status", metav1.ConditionTrue))
+}
+
 func agentOf(name, state, info string) assisted.Agent {
 	return assisted.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "machine-" + name + "/uid"}},
