@@ -58,7 +58,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	orphans := &leftovers.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: o.Namespace, Gate: gate, Recorder: mgr.GetEventRecorder(name),
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: o.Namespace, WatchFilter: o.WatchFilter, Gate: gate,
+		Recorder: mgr.GetEventRecorder(name),
 	}
 	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err

@@ -181,7 +181,7 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 		NewInformer:      capicontrollerutil.NewInformerFunc(scheme, cfg.Name),
 	}
 	if o.Namespace != "" {
-		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+		options.DefaultFieldSelector = newInNamespace(o.Namespace)
 	}
 	return options
 }

@@ -51,7 +51,12 @@ func TestContractFlags(t *testing.T) {
 			o, fs := flagsOf(own)
 			g.Expect(fs.Parse([]string{"--namespace=here"})).To(Succeed(), name)
 			g.Expect(o.Namespace).To(Equal("here"))
-			g.Expect(cacheOptions(*o, Config{Name: name}, nil).DefaultNamespaces).To(And(HaveLen(1), HaveKey("here")))
+			selector := cacheOptions(*o, Config{Name: name}, nil).DefaultFieldSelector.DeepCopySelector()
+			namespace, exact := selector.RequiresExactMatch("metadata.namespace")
+			g.Expect(exact).To(BeTrue())
+			g.Expect(namespace).To(Equal("here"))
+			g.Expect(selector.Empty()).To(BeFalse(), "controller-runtime skips empty ones")
+			g.Expect(selector.String()).To(BeEmpty(), "the API server refuses it for kinds without namespaces")
 		}
 	})
 }

@@ -106,17 +106,21 @@ var _ = Describe("what somebody else breaks", func() {
 		Eventually(world.Client.Get).WithArguments(ctx, client.ObjectKeyFromObject(data), data).
 			WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 
-		By("leaving an Agent of a Machine that does not exist behind")
+		By("leaving an Agent and an installation of what does not exist behind")
 		infraEnvs := &assisted.InfraEnvList{}
 		Expect(world.Client.List(ctx, infraEnvs, client.InNamespace(s.request.Namespace))).To(Succeed())
 		Expect(infraEnvs.Items).NotTo(BeEmpty())
-		orphan := &assisted.Agent{ObjectMeta: named("orphan")}
-		orphan.Labels = map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name}
-		orphan.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"}
-		Expect(world.Client.Create(ctx, orphan)).To(Succeed())
-		Eventually(func() bool {
-			return apierrors.IsNotFound(world.Client.Get(ctx, client.ObjectKeyFromObject(orphan), orphan))
-		}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(BeTrue())
+		agent := &assisted.Agent{ObjectMeta: named("left")}
+		agent.Labels = map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name}
+		agent.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"}
+		left := append(sandbox.Leftovers(s.request.Namespace, "left", nil), agent)
+		for _, o := range left {
+			Expect(world.Client.Create(ctx, o)).To(Succeed())
+		}
+		for _, o := range left {
+			Eventually(func() bool { return apierrors.IsNotFound(world.Client.Get(ctx, client.ObjectKeyFromObject(o), o)) }).
+				WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(BeTrue(), "%T", o)
+		}
 		s.expectRunning(ctx)
 		s.delete(ctx)
 	})

@@ -27,12 +27,21 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/labels"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
+
+// What a deletion depends on is read past the cache.
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=list;watch
+// +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterdeployments,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterimagesets,verbs=get;delete
+// +kubebuilder:rbac:groups=extensions.hive.openshift.io,resources=agentclusterinstalls,verbs=get;delete
 
 // Reconciler looks after ClusterDeployments that were made for a control plane.
 type Reconciler struct {
@@ -42,6 +51,9 @@ type Reconciler struct {
 	APIReader client.Reader
 	// Namespace is the only one that the manager serves; empty when it serves all.
 	Namespace string
+	// WatchFilter restricts the ClusterDeployments that are looked after to those whose label cluster.x-k8s.io/watch-filter has this value; empty
+	// is all. They have the label of their control plane.
+	WatchFilter string
 	// Gate knows which CRDs are served.
 	Gate *manager.Gate
 	// Recorder records events.
@@ -85,6 +97,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if owner(deployment) == "" || !deployment.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(deployment, r.WatchFilter) {
 		return ctrl.Result{}, nil
 	}
 	// The cache first: it answers for every ClusterDeployment of a living control plane, without a request.

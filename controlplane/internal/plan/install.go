@@ -179,6 +179,9 @@ func (i Install) imageSetName() string {
 func (i Install) meta() metav1.ObjectMeta {
 	labels := OwnerLabels(i.ControlPlane)
 	labels[clusterv1.ClusterNameLabel] = i.Cluster.Name
+	if filter, ok := i.ControlPlane.Labels[clusterv1.WatchLabel]; ok {
+		labels[clusterv1.WatchLabel] = filter // Who looks after them when the control plane is gone.
+	}
 	return metav1.ObjectMeta{
 		Name:        i.ControlPlane.Name,
 		Namespace:   i.ControlPlane.Namespace,

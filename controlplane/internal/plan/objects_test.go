@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,6 +92,18 @@ func TestAgentClusterInstall(t *testing.T) {
 	if umn := single.Spec.Networking.UserManagedNetworking; umn == nil || !*umn || single.Spec.PlatformType != "None" ||
 		single.Spec.ProvisionRequirements != counts(1, 0) {
 		t.Errorf("single-node spec is %+v", single.Spec)
+	}
+}
+
+// TestInstallLabels: the objects of an installation are watched by whoever watches their control plane (CONTRACT CP-66).
+func TestInstallLabels(t *testing.T) {
+	cp := controlPlane(1)
+	cp.Labels = map[string]string{"other": "x", clusterv1.WatchLabel: "a"}
+	want := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.WatchLabel: "a"}
+	maps.Copy(want, plan.OwnerLabels(cp))
+	deployment := plan.Install{ControlPlane: cp, Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}.ClusterDeployment()
+	if diff := cmp.Diff(want, deployment.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 
 	installTimeout = 4 * time.Minute
 	deleteTimeout  = 3 * time.Minute
-	agentTimeout   = time.Minute
+	cleanTimeout   = time.Minute
 
 	// watched is the namespace in config/*/namespaced.
 	watched = "clusters"
@@ -53,7 +53,7 @@ func TestContractInstances(t *testing.T) {
 	defer func() { g.Expect(w.Stop()).To(Succeed()) }()
 
 	t.Run("BOOT-42 CP-66 managers of one namespace, with rights in that namespace only, leave others alone", func(t *testing.T) {
-		inside, outside := newTenant(t, w, watched, 81, ""), newTenant(t, w, "outside", 82, "")
+		inside, outside := newTenant(t, w, watched, 10, ""), newTenant(t, w, "outside", 20, "")
 		g := NewWithT(t)
 		g.Expect(w.StartManagers(t.Context())).To(Succeed())
 		outside.create(t)
@@ -69,7 +69,7 @@ func TestContractInstances(t *testing.T) {
 		g.Expect(record.Missing()).To(BeEmpty())
 	})
 	t.Run("BOOT-42 CP-66 managers with different filters leave each other's clusters and hosts alone", func(t *testing.T) {
-		one, two := newTenant(t, w, "one", 83, "one"), newTenant(t, w, "two", 84, "two")
+		one, two := newTenant(t, w, "one", 30, "one"), newTenant(t, w, "two", 40, "two")
 		managers := startFiltered(t, w, one.filter)
 		two.create(t)
 		one.create(t)
@@ -81,13 +81,15 @@ func TestContractInstances(t *testing.T) {
 		for _, manager := range managers {
 			NewWithT(t).Expect(manager.Stop()).To(Succeed())
 		}
-		left := one.orphan(t)
-		deleted := two.orphan(t)
-		NewWithT(t).Eventually(func() bool {
-			return apierrors.IsNotFound(w.Client.Get(t.Context(), client.ObjectKeyFromObject(deleted), deleted))
-		}).WithTimeout(agentTimeout).Should(BeTrue())
-		NewWithT(t).Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(left), left)).To(Succeed())
-		NewWithT(t).Expect(left.DeletionTimestamp).To(BeNil())
+		left, deleted := one.leaveBehind(t), two.leaveBehind(t)
+		for i := range deleted {
+			g := NewWithT(t)
+			g.Eventually(func() bool {
+				return apierrors.IsNotFound(w.Client.Get(t.Context(), client.ObjectKeyFromObject(deleted[i]), deleted[i]))
+			}).WithTimeout(cleanTimeout).Should(BeTrue(), "%T", deleted[i])
+			g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(left[i]), left[i])).To(Succeed())
+			g.Expect(left[i].GetDeletionTimestamp()).To(BeNil(), "%T", left[i])
+		}
 	})
 }
 
@@ -115,10 +117,10 @@ type tenant struct {
 	filter  string
 }
 
-// newTenant makes the inputs of a cluster. address is the third byte of its API's loopback address; filter is the label of all its objects.
+// newTenant makes the inputs of a cluster. address is the last byte of its API's loopback address; filter is the label of all its objects.
 func newTenant(t *testing.T, w *sandbox.World, namespace string, address int, filter string) tenant {
 	t.Helper()
-	request := sandbox.ClusterRequest{Namespace: namespace, Name: "demo", Topology: sandbox.SNO, Address: fmt.Sprintf("127.10.%d.5", address)}
+	request := sandbox.ClusterRequest{Namespace: namespace, Name: "demo", Topology: sandbox.SNO, Address: fmt.Sprintf("127.30.6.%d", address)}
 	NewWithT(t).Expect(w.CreateInputs(t.Context(), namespace, request.Machines())).To(Succeed())
 	return tenant{world: w, request: request, filter: filter}
 }
@@ -170,20 +172,24 @@ func (o tenant) expectUntouched(t *testing.T) {
 	}
 }
 
-// orphan makes an Agent of the cluster's InfraEnv that is claimed for a Machine that does not exist.
-func (o tenant) orphan(t *testing.T) *assisted.Agent {
+// leaveBehind makes an Agent that is claimed for a Machine that does not exist, and installation objects of a control plane that does not.
+func (o tenant) leaveBehind(t *testing.T) []client.Object {
 	t.Helper()
 	g := NewWithT(t)
 	infraEnvs := &assisted.InfraEnvList{}
 	g.Expect(o.world.Client.List(t.Context(), infraEnvs, client.InNamespace(o.request.Namespace))).To(Succeed())
 	g.Expect(infraEnvs.Items).To(HaveLen(1))
-	agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.request.Namespace, Name: "orphan",
-		Labels:      map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name},
-		Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"},
-	}}
-	g.Expect(o.world.Client.Create(t.Context(), agent)).To(Succeed())
-	return agent
+	objects := append(sandbox.Leftovers(o.request.Namespace, "left", map[string]string{clusterv1.WatchLabel: o.filter}), &assisted.Agent{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.request.Namespace, Name: "left",
+			Labels:      map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name},
+			Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"},
+		},
+	})
+	for _, object := range objects {
+		g.Expect(o.world.Client.Create(t.Context(), object)).To(Succeed())
+	}
+	return objects
 }
 
 // delete deletes the cluster and waits until it is gone.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"maps"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	hiveagent "github.com/openshift/hive/apis/hive/v1/agent"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// Leftovers returns what a control plane of this name would leave behind if it vanished without its finalizer, in the order in which they are to
+// be created. They get the labels besides those of their owner.
+func Leftovers(namespace, name string, labels map[string]string) []client.Object {
+	owned := map[string]string{
+		controlplanev1.OwnerNamespaceLabel: namespace, controlplanev1.OwnerNameLabel: name, controlplanev1.OwnerUIDLabel: "vanished",
+	}
+	maps.Copy(owned, labels)
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: owned}
+	image := namespace + "." + name // DESIGN D13
+	return []client.Object{
+		&hivev1.ClusterImageSet{
+			ObjectMeta: metav1.ObjectMeta{Name: image, Labels: owned},
+			Spec:       hivev1.ClusterImageSetSpec{ReleaseImage: "quay.io/example/release:" + OpenShiftVersion},
+		},
+		&hiveext.AgentClusterInstall{ObjectMeta: meta, Spec: hiveext.AgentClusterInstallSpec{
+			ClusterDeploymentRef: corev1.LocalObjectReference{Name: name},
+			ImageSetRef:          &hivev1.ClusterImageSetReference{Name: image},
+			HoldInstallation:     true,
+		}},
+		&hivev1.ClusterDeployment{ObjectMeta: meta, Spec: hivev1.ClusterDeploymentSpec{
+			ClusterName: name, BaseDomain: "example.com",
+			Platform:          hivev1.Platform{AgentBareMetal: &hiveagent.BareMetalPlatform{}},
+			PullSecretRef:     &corev1.LocalObjectReference{Name: PullSecretName},
+			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{Group: hiveext.GroupVersion.Group, Version: hiveext.GroupVersion.Version, Kind: "AgentClusterInstall", Name: name},
+		}},
+	}
+}
