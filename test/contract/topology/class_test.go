@@ -114,7 +114,10 @@ func checkUntouched(t *testing.T, s story) {
 
 // checkDryRuns asks for what the topology controller asks: a server-side apply of a changed template, of which nothing is stored.
 func checkDryRuns(t *testing.T, s story) {
-	for _, change := range []struct{ apiVersion, kind, name, value string; path []string }{
+	for _, change := range []struct {
+		apiVersion, kind, name, value string
+		path                          []string
+	}{
 		{
 			apiVersion: bootstrapv1.GroupVersion.String(), kind: "OpenshiftAssistedConfigTemplate", name: sandbox.ClusterClassName + "-worker",
 			path: []string{"spec", "template", "spec", "nodeRegistration", "name"}, value: string(bootstrapv1.NodeNameBareMetalHost),
