@@ -55,6 +55,7 @@ func (l *lab) expectNothingLeft(t *testing.T) {
 
 func TestContractDeletion(t *testing.T) {
 	t.Run("BOOT-35 BOOT-28 BOOT-50 a config stays for as long as its Machine needs it, then goes with its Secret and InfraEnv", func(t *testing.T) {
+		t.Parallel()
 		l := newPublishedLab(t, "outlived", 0)
 		ctx := t.Context()
 		l.delete(t, l.config(ctx, NewWithT(t), "m-0"))
@@ -72,6 +73,7 @@ func TestContractDeletion(t *testing.T) {
 		l.expectNothingLeft(t)
 	})
 	t.Run("BOOT-35 a config goes although Machine and Cluster have vanished", func(t *testing.T) {
+		t.Parallel()
 		l := newPublishedLab(t, "vanished", 0)
 		// Pausing keeps core from deleting them in order.
 		cluster := l.cluster(t.Context(), NewWithT(t))
@@ -81,6 +83,7 @@ func TestContractDeletion(t *testing.T) {
 		l.expectNothingLeft(t)
 	})
 	t.Run("BOOT-35 a paused config does nothing about its deletion, and lets itself be removed by force", func(t *testing.T) {
+		t.Parallel()
 		l := newPublishedLab(t, "forced", 0)
 		g, ctx := NewWithT(t), t.Context()
 		l.pause(t, true)
@@ -105,6 +108,7 @@ func TestContractDeletion(t *testing.T) {
 		l.expectNothingLeft(t)
 	})
 	t.Run("BOOT-36 nothing waits for an installed cluster whose API is dead", func(t *testing.T) {
+		t.Parallel()
 		s := shared
 		g, ctx := NewWithT(t), t.Context()
 		g.Expect(s.Workload.Down(types.NamespacedName{Namespace: s.doomed.Namespace, Name: s.doomed.Name + "-control-plane"}, 0)).To(Succeed())

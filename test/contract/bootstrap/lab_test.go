@@ -227,7 +227,7 @@ func (l *lab) pause(t *testing.T, paused bool) {
 }
 
 // expectReason waits until a condition of a config has one of the reasons.
-func (l *lab) expectReason(t *testing.T, name, conditionType string, reason string) {
+func (l *lab) expectReason(t *testing.T, name, conditionType, reason string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
 		g.Expect(conditions.Get(l.config(t.Context(), g, name), conditionType)).To(HaveValue(HaveField("Reason", reason)))

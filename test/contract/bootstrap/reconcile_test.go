@@ -39,6 +39,7 @@ func (l *lab) expectUntouched(t *testing.T, config *bootstrapv1.OpenshiftAssiste
 
 func TestContractWithoutOwners(t *testing.T) {
 	t.Run("BOOT-30 a config without a Machine has no effect", func(t *testing.T) {
+		t.Parallel()
 		l := newProvidedLab(t, "lonely", 0)
 		config := l.newConfig("m-0")
 		config.Labels = map[string]string{clusterv1.ClusterNameLabel: labCluster}
@@ -46,6 +47,7 @@ func TestContractWithoutOwners(t *testing.T) {
 		l.expectUntouched(t, config)
 	})
 	t.Run("BOOT-31 a config whose Cluster does not exist waits without an error", func(t *testing.T) {
+		t.Parallel()
 		l := newProvidedLab(t, "homeless", 0)
 		machine := l.newMachine("m-0")
 		machine.Spec.ClusterName = "nowhere"
@@ -88,6 +90,7 @@ func TestContractWatches(t *testing.T) {
 
 func TestContractLostStatus(t *testing.T) {
 	t.Run("BOOT-34 BOOT-10 BOOT-20 a lost status comes back without new data or a new image", func(t *testing.T) {
+		t.Parallel()
 		s := shared
 		g, ctx := NewWithT(t), t.Context()
 		l := &lab{scene: s, namespace: s.installed.Namespace}
@@ -115,6 +118,7 @@ func TestContractLostStatus(t *testing.T) {
 		consistently(t, func(g Gomega) { g.Expect(made(g)).To(Equal(before)) })
 	})
 	t.Run("BOOT-34 BOOT-22 a Machine that came with its data gets neither new data nor an image, and its Secret an owner", func(t *testing.T) {
+		t.Parallel()
 		l := newProvidedLab(t, "restored", 0)
 		ctx := t.Context()
 		data := map[string][]byte{"value": []byte("of another life")}
@@ -191,9 +195,10 @@ func TestContractTemplate(t *testing.T) {
 		})
 	})
 	t.Run("BOOT-40 it may be changed, in earnest and in a topology's dry-run", func(t *testing.T) {
-		changed := template.DeepCopy()
-		changed.Spec.Template.Spec.CPUArchitecture = "aarch64"
 		g := NewWithT(t)
+		changed := &bootstrapv1.OpenshiftAssistedConfigTemplate{}
+		l.get(t.Context(), g, changed, l.namespace, template.Name)
+		changed.Spec.Template.Spec.CPUArchitecture = "aarch64"
 		g.Expect(l.Client.Update(t.Context(), changed.DeepCopy(), client.DryRunAll)).To(Succeed())
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, clusterv1.TopologyDryRunAnnotation, "")
 		g.Expect(l.Client.Update(t.Context(), changed, client.DryRunAll)).To(Succeed())

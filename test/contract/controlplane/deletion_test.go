@@ -22,7 +22,7 @@ func (s *story) beginDeletion(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	s.change(g, func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
-		cp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		cp.Annotations[clusterv1.PausedAnnotation] = ""
 	})
 	eventually(t, settleTimeout, func(g Gomega) { expect(g, s.controlPlane(g), clusterv1.PausedCondition, metav1.ConditionTrue) })
 	g.Expect(s.world.Client.Delete(t.Context(), s.cluster(g))).To(Succeed())
