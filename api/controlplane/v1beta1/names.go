@@ -77,6 +77,9 @@ const (
 	// (CONTRACT CP-39).
 	MixedOwnershipReason = "MixedOwnership"
 
+	// ClusterDeletingReason: the Cluster is being deleted, and nothing is created any more.
+	ClusterDeletingReason = "ClusterDeleting"
+
 	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"
 

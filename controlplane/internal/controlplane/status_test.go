@@ -198,3 +198,11 @@ func TestHostProblems(t *testing.T) {
 	g.Expect(hostProblems(s)).To(HaveLen(maxProblems + 1))
 	g.Expect(hostProblems(s)[maxProblems]).To(Equal("and 1 more Machines"))
 }
+
+func TestWaitingNamesTheDeletionOfTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	s := scopeOf(false)
+	s.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}}
+	reason, _ := waiting(s)
+	g.Expect(reason).To(Equal(controlplanev1.ClusterDeletingReason), "also while its infrastructure is not provisioned")
+}
