@@ -192,10 +192,15 @@ func (s *Simulator) importedReachable(ctx context.Context, cd *hivev1.ClusterDep
 	if err != nil {
 		return false, fmt.Errorf("cannot read Secret %s of an imported cluster: %w", name, err)
 	}
-	if _, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"]); err != nil {
+	if !isKubeconfig(secret.Data["kubeconfig"]) {
 		return false, nil
 	}
 	return true, s.labelReferenced(ctx, secret)
+}
+
+func isKubeconfig(data []byte) bool {
+	_, err := clientcmd.RESTConfigFromKubeConfig(data)
+	return err == nil
 }
 
 func virtualIPs(many []string, one string) []string {
