@@ -10,6 +10,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -32,7 +33,7 @@ type invariants struct {
 	mu sync.Mutex
 	// published are the Secrets' names of the configs whose data is published.
 	published map[types.UID]string
-	// forgotten are configs whose status a test has emptied.
+	// forgotten are configs of which a test has taken away what they had.
 	forgotten map[types.UID]bool
 	// images are the images of BareMetalHosts by their consumers.
 	images map[string]string
@@ -51,7 +52,7 @@ func watchInvariants(world *sandbox.World) *invariants {
 	return i
 }
 
-// forget excepts a config whose status a test empties.
+// forget excepts a config of which a test takes away what it has.
 func (i *invariants) forget(config *bootstrapv1.OpenshiftAssistedConfig) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -93,7 +94,7 @@ func (i *invariants) exists(object client.Object, namespace, name string) bool {
 	return !apierrors.IsNotFound(i.world.Client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, object))
 }
 
-// checkConfig: name and flag come together, after the Secret, and never go or change.
+// checkConfig: name and flag come together, after a complete Secret, and never go or change.
 func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
 	created := ptr.Deref(config.Status.Initialization.DataSecretCreated, false)
 	name := config.Status.DataSecretName
@@ -106,16 +107,21 @@ func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
 	}
 	i.published[config.UID] = name
 	i.expect(name != "", "BOOT-25", "config %s/%s says that its data is created and names no Secret", config.Namespace, config.Name)
-	if config.DeletionTimestamp.IsZero() && i.exists(&bootstrapv1.OpenshiftAssistedConfig{}, config.Namespace, config.Name) {
-		i.expect(i.exists(&corev1.Secret{}, config.Namespace, name), "BOOT-25", "Secret %s/%s is published and does not exist", config.Namespace, name)
+	if !config.DeletionTimestamp.IsZero() || !i.exists(&bootstrapv1.OpenshiftAssistedConfig{}, config.Namespace, config.Name) {
+		return
 	}
+	data := &corev1.Secret{}
+	i.expect(i.exists(data, config.Namespace, name), "BOOT-25", "Secret %s/%s is published and does not exist", config.Namespace, name)
+	i.expect(data.Labels[clusterv1.ClusterNameLabel] != "", "BOOT-21", "Secret %s/%s is published without the Cluster's label", config.Namespace, name)
+	i.expect(metav1.IsControlledBy(data, config), "BOOT-22", "Secret %s/%s is published without its owner", config.Namespace, name)
+	i.expect(data.Type == clusterv1.ClusterSecretType, "BOOT-24", "Secret %s/%s has type %q", config.Namespace, name, data.Type)
 }
 
 // checkInfraEnv: whoever has a part in an InfraEnv has the finalizer that lets it clean up.
 func (i *invariants) checkInfraEnv(infraEnv *assisted.InfraEnv) {
 	for _, ref := range infraEnv.OwnerReferences {
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
-		if !i.exists(config, infraEnv.Namespace, ref.Name) || config.UID != ref.UID || !config.DeletionTimestamp.IsZero() {
+		if !i.exists(config, infraEnv.Namespace, ref.Name) || config.UID != ref.UID || !config.DeletionTimestamp.IsZero() || i.forgotten[config.UID] {
 			continue
 		}
 		i.expect(controllerutil.ContainsFinalizer(config, bootstrapv1.ConfigFinalizer), "BOOT-35",

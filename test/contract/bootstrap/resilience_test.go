@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -21,7 +22,6 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -30,6 +30,9 @@ func TestContractResilience(t *testing.T) {
 	t.Run("E2E-20 owners and finalizers that were lost come back", func(t *testing.T) {
 		s, g, ctx := shared, NewWithT(t), t.Context()
 		before := bonds(s.madeFor(ctx, g, s.installed.Namespace))
+		for _, config := range s.configs(ctx, g, s.installed.Namespace) {
+			s.always.forget(&config)
+		}
 		s.pauseCluster(t, s.installed, true)
 		for _, object := range s.madeFor(ctx, g, s.installed.Namespace) {
 			s.change(t, object, func() {
@@ -38,11 +41,14 @@ func TestContractResilience(t *testing.T) {
 			})
 		}
 		s.pauseCluster(t, s.installed, false)
-		eventually(t, func(g Gomega) { g.Expect(bonds(s.madeFor(ctx, g, s.installed.Namespace))).To(Equal(before)) })
+		eventually(t, func(g Gomega) {
+			g.Expect(cmp.Diff(before, bonds(s.madeFor(ctx, g, s.installed.Namespace)))).To(BeEmpty())
+		})
 	})
 }
 
-// madeFor are the objects of a cluster that core and both providers make, or bind to it.
+// madeFor are the objects of a cluster that core and both providers make, or bind to it. InfraEnvs are left out: after the host was chosen a
+// config does not join one again, because it cannot be told from that of a later Machine (DESIGN D22).
 func (s *scene) madeFor(ctx context.Context, g Gomega, namespace string) []client.Object {
 	infrastructure := func(kind string) client.ObjectList {
 		list := &unstructured.UnstructuredList{}
@@ -53,7 +59,7 @@ func (s *scene) madeFor(ctx context.Context, g Gomega, namespace string) []clien
 	var objects []client.Object
 	for _, list := range []client.ObjectList{
 		&bootstrapv1.OpenshiftAssistedConfigList{}, &controlplanev1.OpenshiftAssistedControlPlaneList{}, &clusterv1.MachineList{}, &corev1.SecretList{},
-		&assisted.InfraEnvList{}, &hivev1.ClusterDeploymentList{}, &hiveext.AgentClusterInstallList{},
+		&hivev1.ClusterDeploymentList{}, &hiveext.AgentClusterInstallList{},
 		infrastructure(metal3.MachineKind), infrastructure(metal3.MachineKind + "Template"),
 	} {
 		g.Expect(s.Client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())

@@ -13,6 +13,9 @@ import (
 func TestContractAlways(t *testing.T) {
 	s := shared
 	for _, tt := range []struct{ name, rule string }{
+		{"BOOT-21 the Secret is labelled when it is published", "BOOT-21"},
+		{"BOOT-22 the Secret has its owner when it is published", "BOOT-22"},
+		{"BOOT-24 the Secret has Cluster API's type when it is published", "BOOT-24"},
 		{"BOOT-25 name and flag come together, after the Secret", "BOOT-25"},
 		{"BOOT-27 what is published is never taken back or renamed", "BOOT-27"},
 		{"BOOT-35 a config has its finalizer before it has a part in an InfraEnv", "BOOT-35"},
