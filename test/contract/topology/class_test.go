@@ -102,8 +102,7 @@ func checkVersionsShown(t *testing.T, s story) {
 	g.Expect(conditions.IsTrue(cluster, clusterv1.ClusterTopologyReconciledCondition)).To(BeTrue())
 }
 
-// checkUntouched checks that neither defaulting nor another controller has changed a spec that the topology controller owns: it would set it
-// back for ever.
+// checkUntouched checks that nobody but the topology controller has written the specs that it owns: it would set them back for ever.
 func checkUntouched(t *testing.T, s story) {
 	g := NewWithT(t)
 	g.Expect(s.controlPlane(t).Generation).To(BeEquivalentTo(1))
