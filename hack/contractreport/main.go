@@ -52,7 +52,7 @@ func run(ctx context.Context, flags []string, out io.Writer) error {
 
 // packages are the folders of the tests, each once, as go test takes them.
 func packages(tests []contract.Test) []string {
-	var folders []string
+	folders := make([]string, 0, len(tests))
 	for _, test := range tests {
 		folders = append(folders, "./"+test.Package)
 	}

@@ -53,7 +53,7 @@ func report(out io.Writer, rules []contract.Rule, tests []contract.Test, r resul
 	counts := map[contract.Verdict]int{}
 	for _, rule := range rules {
 		counts[rule.Verdict]++
-		var shown []string
+		shown := make([]string, 0, len(byRule[rule.ID]))
 		passed := 0
 		for _, test := range byRule[rule.ID] {
 			action := r.of(test)

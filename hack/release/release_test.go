@@ -100,7 +100,7 @@ func TestConfigMap(t *testing.T) {
 			}))
 			g.Expect(object.Data).To(HaveKeyWithValue("metadata", "series"))
 			if !test.compressed {
-				g.Expect(object.Data["components"] == components).To(BeTrue())
+				g.Expect(object.Data["components"]).To(Equal(components))
 				g.Expect(object.BinaryData).To(BeEmpty())
 				g.Expect(object.Annotations).To(BeEmpty())
 				return
@@ -111,7 +111,7 @@ func TestConfigMap(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			unpacked, err := io.ReadAll(reader)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(string(unpacked) == components).To(BeTrue())
+			g.Expect(string(unpacked)).To(Equal(components))
 		})
 	}
 }

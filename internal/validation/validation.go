@@ -34,8 +34,9 @@ func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) fiel
 
 // Hostname checks that a name can be a host's: Machine names become the names of Nodes (DESIGN D7).
 func Hostname(name string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, problem := range HostnameProblems(name) {
+	problems := HostnameProblems(name)
+	errs := make(field.ErrorList, 0, len(problems))
+	for _, problem := range problems {
 		errs = append(errs, field.Invalid(path, name, "becomes a hostname: "+problem))
 	}
 	return errs

@@ -57,6 +57,8 @@ var badCreates = []change{
 	{"two replicas", controlPlane, "spec.replicas", "2", "spec.replicas", `supported values: "1", "3", "4", "5"`},
 	{"no replicas", controlPlane, "spec.replicas", "0", "spec.replicas", `supported values: "1", "3", "4", "5"`},
 	{"replicas missing", controlPlane, "spec.replicas", "", "spec.replicas", "Required value"},
+	{"annotation of the providers for Machines", controlPlane, "spec.machineTemplate.metadata", "{annotations: {controlplane.cluster.x-k8s.io/install-attempt: \"7\"}}", "spec.machineTemplate.metadata.annotations[controlplane.cluster.x-k8s.io/install-attempt]", "is set by the providers"},
+	{"number of the installation", controlPlane, "metadata.annotations", "{controlplane.cluster.x-k8s.io/install-attempt: second}", "metadata.annotations[controlplane.cluster.x-k8s.io/install-attempt]", "1, 2, 3"},
 	{"version missing", controlPlane, "spec.version", "", "spec.version", "Required value"},
 	{"the release as version", controlPlane, "spec.version", "4.20.4", "spec.version", "must be a Kubernetes version such as v1.33.4"},
 	{"version without patch", controlPlane, "spec.version", "v1.33", "spec.version", "must be a Kubernetes version such as v1.33.4"},

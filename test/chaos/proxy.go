@@ -127,7 +127,7 @@ var errCut = errors.New("cut")
 func (p *Proxy) observe(response *http.Response) error {
 	info, err := p.info.NewRequestInfo(response.Request)
 	if err != nil || !info.IsResourceRequest || response.StatusCode >= http.StatusBadRequest {
-		return nil //nolint:nilerr // what the proxy does not understand is none of its business
+		return nil // What the proxy does not understand is none of its business.
 	}
 	if info.Verb == "watch" && p.slow.Has(info.Resource) {
 		response.Body = lateBody{response.Body}

@@ -47,9 +47,7 @@ func newCluster(t *testing.T) (*localcontrolplane.ControlPlane, client.Client) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
 	g.Expect(cp.InstallCRDs(t.Context(), localcontrolplane.CRDsCertManager)).To(Succeed())
-	cl, err := client.New(cp.Admin(), client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	return cp, cl
+	return cp, newClient(t, cp)
 }
 
 // TestContractBootstrapAlone installs the bootstrap provider into an empty cluster, and then the rest the way sites with rules of their own
@@ -135,7 +133,7 @@ func TestContractControlPlaneAlone(t *testing.T) {
 		g.Expect(os.WriteFile(filepath.Join(overrides, path), []byte(strings.ReplaceAll(string(components), "--v=2", "--v=5")), 0o600)).To(Succeed())
 		g.Expect(generate(t)).To(ContainSubstring("--v=2"))
 		// The setting overridesFolder of clusterctl's configuration, as an environment variable.
-		g.Expect(generate(t, "OVERRIDESFOLDER=" + overrides)).To(And(ContainSubstring("--v=5"), Not(ContainSubstring("--v=2"))))
+		g.Expect(generate(t, "OVERRIDESFOLDER="+overrides)).To(And(ContainSubstring("--v=5"), Not(ContainSubstring("--v=2"))))
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/release"
 )
 
+// The names of the providers in a Repository: Provider is that of both of ours.
 const (
-	// Provider is the name of both providers; Core and Metal3 are those of the others in a Repository.
 	Provider = "openshift-assisted"
 	Core     = "cluster-api"
 	Metal3   = "metal3"

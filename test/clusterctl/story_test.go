@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 type story struct {
 	repository *Repository
 	world      *sandbox.World
+	client     client.Client
 	request    sandbox.ClusterRequest
 }
 
@@ -91,6 +92,7 @@ func TestContractLifecycle(t *testing.T) {
 	s.world, err = sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: t.Output(), Speed: speed, Install: install})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(s.world.Stop()).To(Succeed()) }()
+	s.client = newClient(t, s.world.Management)
 	parts := []struct {
 		name string
 		tell func(*testing.T)
@@ -123,9 +125,8 @@ func (s *story) isInstalled(t *testing.T) {
 func (s *story) versions(t *testing.T) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(clusterctlv1.AddToScheme(s.world.Client.Scheme())).To(Succeed())
 	list := &clusterctlv1.ProviderList{}
-	g.Expect(s.world.Client.List(t.Context(), list)).To(Succeed())
+	g.Expect(s.client.List(t.Context(), list)).To(Succeed())
 	versions := map[string]string{}
 	for _, provider := range list.Items {
 		versions[provider.ManifestLabel()] = provider.Version
@@ -144,7 +145,7 @@ func (s *story) hasAllObjects(t *testing.T) {
 		g.Expect(objects).NotTo(BeEmpty())
 		for _, object := range objects {
 			name := object.GetKind() + " " + object.GetName()
-			g.Expect(s.world.Client.Get(t.Context(), client.ObjectKeyFromObject(&object), &object)).To(Succeed(), name)
+			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(&object), &object)).To(Succeed(), name)
 			g.Expect(object.GetLabels()).To(And(
 				HaveKeyWithValue(clusterctlv1.ClusterctlLabel, ""), HaveKeyWithValue(clusterv1.ProviderNameLabel, label),
 			), name)
@@ -160,7 +161,7 @@ func (s *story) createCluster(t *testing.T) {
 	s.expectRunning(t)
 	description, err := s.world.Describe(t.Context(), s.request.Namespace, s.request.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(description).To(MatchRegexp(`OpenshiftAssistedControlPlane/demo-control-plane .*True`))
+	g.Expect(description).To(MatchRegexp(`OpenshiftAssistedControlPlane demo/demo-control-plane, v1\.33\.4 .* True +Available`))
 }
 
 // expectRunning waits until the cluster is Available with all its Machines.
@@ -206,13 +207,12 @@ func (s *story) upgrade(t *testing.T) {
 func (s *story) identities(t *testing.T) map[string]types.UID {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(apiextensionsv1.AddToScheme(s.world.Client.Scheme())).To(Succeed())
 	identities := map[string]types.UID{}
 	for _, list := range []client.ObjectList{
 		&clusterv1.MachineList{}, &bootstrapv1.OpenshiftAssistedConfigList{}, &bootstrapv1.OpenshiftAssistedConfigTemplateList{},
 		&controlplanev1.OpenshiftAssistedControlPlaneList{}, &apiextensionsv1.CustomResourceDefinitionList{},
 	} {
-		g.Expect(s.world.Client.List(t.Context(), list)).To(Succeed())
+		g.Expect(s.client.List(t.Context(), list)).To(Succeed())
 		for _, object := range objectsOf(g, list) {
 			identities[typeName(object)+" "+object.GetName()] = object.GetUID()
 		}
@@ -224,7 +224,7 @@ func (s *story) identities(t *testing.T) map[string]types.UID {
 func (s *story) images(t *testing.T, label string) []string {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
-	NewWithT(t).Expect(s.world.Client.List(t.Context(), list, client.MatchingLabels{clusterv1.ProviderNameLabel: label})).To(Succeed())
+	NewWithT(t).Expect(s.client.List(t.Context(), list, client.MatchingLabels{clusterv1.ProviderNameLabel: label})).To(Succeed())
 	var images []string
 	for _, deployment := range list.Items {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
@@ -257,7 +257,7 @@ func (s *story) initAgain(t *testing.T) {
 
 	cluster := &clusterv1.Cluster{}
 	cluster.Namespace, cluster.Name = s.request.Namespace, s.request.Name
-	g.Expect(s.world.Client.Delete(t.Context(), cluster)).To(Succeed())
+	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
 	g.Expect(s.world.Watch.Await(t.Context(), deleteTimeout, "the deletion of the cluster", s.world.Gone(s.cluster()))).To(Succeed())
-	g.Expect(apierrors.IsNotFound(s.world.Client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster))).To(BeTrue())
+	g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster))).To(BeTrue())
 }

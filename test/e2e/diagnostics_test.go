@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -37,26 +38,31 @@ func scraper(ctx context.Context, name string, allowed bool) string {
 }
 
 // scrape asks a manager for its metrics and returns the status of the answer.
-func scrape(ctx context.Context, manager *localcontrolplane.Manager, token string) int {
-	GinkgoHelper()
+func scrape(ctx context.Context, manager *localcontrolplane.Manager, token string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, manager.DiagnosticsURL+"/metrics", http.NoBody)
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return 0, err
+	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the manager signs its certificate itself
+	// The manager signs its certificate itself.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return 0, err
+	}
 	defer response.Body.Close()
-	return response.StatusCode
+	return response.StatusCode, nil
 }
 
 var _ = Describe("diagnostics", func() {
 	It("are shown to those whom the API server lets read them", func(ctx SpecContext) {
 		allowed, stranger := scraper(ctx, "allowed", true), scraper(ctx, "stranger", false)
 		for _, manager := range []*localcontrolplane.Manager{world.Bootstrap, world.ControlPlane} {
-			Expect(scrape(ctx, manager, allowed)).To(Equal(http.StatusOK))
+			// A manager is ready before its diagnostics are served.
+			Eventually(scrape).WithArguments(ctx, manager, allowed).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Equal(http.StatusOK))
 			Expect(scrape(ctx, manager, stranger)).To(Equal(http.StatusForbidden))
 			Expect(scrape(ctx, manager, "")).To(Equal(http.StatusUnauthorized))
 		}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 )
 
 // only returns the one object of a kind, as its type.
@@ -40,10 +42,18 @@ func checkDeployment(t *testing.T, p provider) {
 	g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
 }
 
-// checkCertificate checks the names that kustomize does not follow: Service, Certificate, its Secret and its CA's annotation.
+// checkCertificate checks the names that kustomize does not follow, also as kubectl applies them: clusterctl would correct some.
 func checkCertificate(t *testing.T, p provider) {
+	asReleased, err := utilyaml.ToUnstructured(read(t, released, p.components()))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	checkCertificateIn(t, p, asReleased)
+	checkCertificateIn(t, p, installed(t, p, "").Objs())
+}
+
+// checkCertificateIn checks that Service, Certificate, its Secret and the annotation for its authority are about the same.
+func checkCertificateIn(t *testing.T, p provider, objects []unstructured.Unstructured) {
+	t.Helper()
 	g := NewWithT(t)
-	objects := installed(t, p, "").Objs()
 	service := only[corev1.Service](t, objects, "Service")
 	deployment := only[appsv1.Deployment](t, objects, "Deployment")
 	certificate := only[unstructured.Unstructured](t, objects, "Certificate").Object

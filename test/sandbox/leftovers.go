@@ -12,14 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
-// Leftovers returns what a control plane of this name would leave behind if it vanished without its finalizer, in the order in which they are to
-// be created. They get the labels besides those of their owner.
+// Leftovers returns what a control plane of this name of a Cluster of the same name would leave behind if both vanished without their finalizers,
+// in the order in which it is to be created. The objects get the labels besides those of their owner.
 func Leftovers(namespace, name string, labels map[string]string) []client.Object {
 	owned := map[string]string{
 		controlplanev1.OwnerNamespaceLabel: namespace, controlplanev1.OwnerNameLabel: name, controlplanev1.OwnerUIDLabel: "vanished",
+		clusterv1.ClusterNameLabel: name,
 	}
 	maps.Copy(owned, labels)
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: owned}

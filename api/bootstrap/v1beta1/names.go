@@ -79,6 +79,9 @@ const (
 	// MachineDeletingReason: the Machine is being deleted and had no InfraEnv yet; none is made for it.
 	MachineDeletingReason = "MachineDeleting"
 
+	// ClusterDeletingReason: the Cluster is being deleted and the Machine had no InfraEnv yet; none is made for it.
+	ClusterDeletingReason = "ClusterDeleting"
+
 	// WaitingForPullSecretReason: neither the config nor the cluster's ClusterDeployment names a pull secret.
 	WaitingForPullSecretReason = "WaitingForPullSecret"
 

@@ -25,7 +25,7 @@ const (
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"
 
 	// OwnerNamespaceLabel, on objects of hive and assisted-service, holds the namespace of the control plane that they were made for. They have no
-	// owner reference: garbage collection would delete them in an order that harms the installed cluster (docs/adr/0001).
+	// owner reference: garbage collection would delete them in an order that harms the installed cluster (docs/adr/0002).
 	OwnerNamespaceLabel = "controlplane.cluster.x-k8s.io/owner-namespace"
 
 	// OwnerNameLabel, on the same objects, holds the name of the control plane that they were made for, hashed past 63 characters.
@@ -76,6 +76,9 @@ const (
 	// MixedOwnershipReason: a control-plane Machine of the Cluster is controlled by something else; nothing is changed until it is gone
 	// (CONTRACT CP-39).
 	MixedOwnershipReason = "MixedOwnership"
+
+	// ClusterDeletingReason: the Cluster is being deleted, and nothing is created any more.
+	ClusterDeletingReason = "ClusterDeleting"
 
 	// WaitingForCRDsReason: kinds of assisted-service, hive or Metal3 are not served by the API server; the message names them.
 	WaitingForCRDsReason = "WaitingForCRDs"

@@ -75,6 +75,8 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	switch {
 	case !s.machine.DeletionTimestamp.IsZero() && s.infraEnv == nil:
 		return fact.Waiting(bootstrapv1.MachineDeletingReason, "Machine %s is being deleted: no medium is made for it", s.machine.Name)
+	case !s.cluster.DeletionTimestamp.IsZero() && s.infraEnv == nil:
+		return fact.Waiting(bootstrapv1.ClusterDeletingReason, "Cluster %s is being deleted: no medium is made for Machine %s", s.cluster.Name, s.machine.Name)
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:

@@ -54,6 +54,10 @@ func TestContractDecide(t *testing.T) {
 			s.infraEnv, s.machine.DeletionTimestamp = nil, ptr.To(metav1.Now())
 		}, image: bootstrapv1.MachineDeletingReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvKeep)) }},
+		{name: "the Cluster goes before the Machine has a medium", change: func(s *scope) {
+			s.infraEnv, s.cluster.DeletionTimestamp, s.cluster.Status.Initialization.InfrastructureProvisioned = nil, ptr.To(metav1.Now()), nil
+		}, image: bootstrapv1.ClusterDeletingReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvKeep)) }},
 		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDInfraEnvs} },
 			image: bootstrapv1.WaitingForCRDsReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no pull secret", change: func(s *scope) { s.infraEnvName, s.infraEnv = "", nil },

@@ -23,7 +23,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-func machine(namespace, name string) *clusterv1.Machine {
+const namespace = "ns"
+
+func machine(name string) *clusterv1.Machine {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: name}
 	m.Spec.InfrastructureRef.Name = name
@@ -56,7 +58,7 @@ func names(requests []reconcile.Request) []string {
 
 // TestFromAnyHost: a host that changes may be mistaken for another one as long as that one is not recognised.
 func TestFromAnyHost(t *testing.T) {
-	m := mapperOf(t, machine("ns", "own"), config("ns", "own", metav1.ConditionTrue), config("ns", "waiting", metav1.ConditionFalse),
+	m := mapperOf(t, machine("own"), config("ns", "own", metav1.ConditionTrue), config("ns", "waiting", metav1.ConditionFalse),
 		config("ns", "running", metav1.ConditionTrue), config("other", "waiting", metav1.ConditionFalse))
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "host"}}
 	g := NewWithT(t)
@@ -68,14 +70,14 @@ func TestFromAnyHost(t *testing.T) {
 // TestFromClaimedAgent: the Agent's deletion wakes whoever waits for it, also when one of Machine and config has vanished.
 func TestFromClaimedAgent(t *testing.T) {
 	agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/nsm-0"}}}
-	successor := machine("ns", "m-0")
+	successor := machine("m-0")
 	successor.UID = "successor"
 	for name, tt := range map[string]struct {
 		objects []client.Object
 		want    []string
 	}{
-		"both exist":                        {[]client.Object{machine("ns", "m-0"), config("ns", "m-0", "True")}, []string{"ns/m-0"}},
-		"the config has vanished":           {[]client.Object{machine("ns", "m-0")}, []string{"ns/m-0"}},
+		"both exist":                        {[]client.Object{machine("m-0"), config("ns", "m-0", "True")}, []string{"ns/m-0"}},
+		"the config has vanished":           {[]client.Object{machine("m-0")}, []string{"ns/m-0"}},
 		"the Machine is gone":               {[]client.Object{config("ns", "m-0", "True")}, []string{"ns/m-0"}},
 		"another Machine has the same name": {[]client.Object{successor}, nil},
 	} {

@@ -60,11 +60,13 @@ func (r *Reconciler) applyDeletion(ctx context.Context, s *scope, d decision) er
 	return nil
 }
 
-// removeFinalizer lets the control plane go.
+// removeFinalizer lets the control plane go. The patch replaces the whole list of finalizers, so it is made only of the version that was read:
+// when the status was just written, or somebody added a finalizer, that is an event, and the next pass does it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
-	old := cp.DeepCopy()
-	controllerutil.RemoveFinalizer(cp, controlplanev1.ControlPlaneFinalizer)
-	if err := r.Client.Patch(ctx, cp, client.MergeFrom(old)); client.IgnoreNotFound(err) != nil {
+	left := cp.DeepCopy()
+	controllerutil.RemoveFinalizer(left, controlplanev1.ControlPlaneFinalizer)
+	_, err := r.lockedPatch(ctx, cp.DeepCopy(), map[string]any{"finalizers": left.Finalizers}, nil)
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the finalizer of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	return nil

@@ -147,7 +147,7 @@ func waiting(s *scope) (reason, message string) {
 	switch {
 	case !s.cluster.DeletionTimestamp.IsZero():
 		// Its workers go first: to count them now would start an installation without them.
-		return controlplanev1.WaitingForClusterInfrastructureReason, "The Cluster is being deleted: nothing is created any more"
+		return controlplanev1.ClusterDeletingReason, "The Cluster is being deleted: nothing is created any more"
 	case len(s.missingCRDs) > 0:
 		return controlplanev1.WaitingForCRDsReason, "Waiting for CustomResourceDefinitions: " + strings.Join(s.missingCRDs, ", ")
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):

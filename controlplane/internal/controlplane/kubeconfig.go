@@ -31,29 +31,35 @@ func decideKubeconfig(s *scope, d *decision) {
 	if s.kubeconfig != nil && s.initialized() && !sourceKnown(s) {
 		return // The objects of the installation may be deleted once the cluster is installed: what was published stays.
 	}
-	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
-		d.kubeconfigProblem = "Waiting for the Assisted Installer to publish the credentials of the cluster"
-		return
-	}
-	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
-	switch {
-	case s.installerKubeconfig == nil:
-		d.kubeconfigProblem = fmt.Sprintf("Waiting for Secret %s, which the AgentClusterInstall names", name)
-		return
-	case !ownedBy(s.installerKubeconfig, s.clusterDeployment):
-		// A Secret of the attempt before: its cluster is gone, and a new one replaces it.
-		d.kubeconfigProblem = fmt.Sprintf("Secret %s does not belong to ClusterDeployment %s", name, s.controlPlane.Name)
+	if d.kubeconfigProblem = sourceProblem(s); d.kubeconfigProblem != "" {
 		return
 	}
 	endpoint := s.cluster.Spec.ControlPlaneEndpoint
 	data, err := plan.RewriteKubeconfig(s.installerKubeconfig.Data[assisted.KubeconfigKey], endpoint.Host,
 		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), plan.APIName(s.controlPlane.Spec.Install, s.cluster))
 	if err != nil {
-		d.kubeconfigProblem = fmt.Sprintf("Secret %s cannot be used: %v", name, err)
+		d.kubeconfigProblem = fmt.Sprintf("Secret %s cannot be used: %v", s.installerKubeconfig.Name, err)
 		return
 	}
 	if s.kubeconfig == nil || !bytes.Equal(s.kubeconfig.Data[secret.KubeconfigDataName], data) || !ownsKubeconfig(s) {
 		d.kubeconfig = data
+	}
+}
+
+// sourceProblem says why there is no kubeconfig of the installer to publish yet; it is empty when there is one.
+func sourceProblem(s *scope) string {
+	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
+		return "Waiting for the Assisted Installer to publish the credentials of the cluster"
+	}
+	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
+	switch {
+	case s.installerKubeconfig == nil:
+		return fmt.Sprintf("Waiting for Secret %s, which the AgentClusterInstall names", name)
+	case !ownedBy(s.installerKubeconfig, s.clusterDeployment):
+		// A Secret of the attempt before: its cluster is gone, and a new one replaces it.
+		return fmt.Sprintf("Secret %s does not belong to ClusterDeployment %s", name, s.controlPlane.Name)
+	default:
+		return ""
 	}
 }
 

@@ -383,3 +383,18 @@ func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
 		t.Errorf("without any kubeconfig, KubeconfigAvailable is %s", got)
 	}
 }
+
+// TestFinalizersOfOthersStay: somebody adds a finalizer while the last pass over a deleted control plane runs.
+func TestFinalizersOfOthersStay(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.reconcile()
+	read := w.controlPlane()
+	changed := read.DeepCopy()
+	changed.Finalizers = append(changed.Finalizers, "example.com/keep")
+	w.must(w.client.Update(context.Background(), changed))
+	w.must(w.r.removeFinalizer(context.Background(), read))
+	w.must(w.r.removeFinalizer(context.Background(), w.controlPlane()))
+	if got := w.controlPlane().Finalizers; len(got) != 1 || got[0] != "example.com/keep" {
+		t.Errorf("finalizers are %v", got)
+	}
+}

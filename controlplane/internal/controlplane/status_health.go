@@ -16,7 +16,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
-// availableCondition is nil while nothing new is known of a cluster that was seen by an earlier manager.
+// availableCondition is nil while nothing new is known: of a cluster that was seen by an earlier manager, or whose operators cannot be asked and
+// are remembered by nothing but the condition.
 func availableCondition(s *scope, d decision) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotAvailableReason,
@@ -33,12 +34,17 @@ func availableCondition(s *scope, d decision) *metav1.Condition {
 	case !s.connectionKnown && conditions.Has(s.controlPlane, controlplanev1.AvailableCondition):
 		return nil
 	default:
-		if condition.Message = lostQuorum(s); condition.Message == "" {
-			condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.AvailableReason
-			// The cluster is well, but nobody looks after it: Installed does not say so any more.
-			_, condition.Message = obstacle(s, d)
-		}
+		condition.Message = lostQuorum(s)
 	}
+	if condition.Message != "" {
+		return condition
+	}
+	if s.operators == nil && conditions.Has(s.controlPlane, controlplanev1.AvailableCondition) {
+		return nil
+	}
+	condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.AvailableReason
+	// The cluster is well, but nobody looks after it: Installed does not say so any more.
+	_, condition.Message = obstacle(s, d)
 	return condition
 }
 

@@ -122,7 +122,7 @@ func remediatingCondition(machines collections.Machines) metav1.Condition {
 	unhealthy := machines.Filter(func(m *clusterv1.Machine) bool {
 		return conditions.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)
 	})
-	var lines []string
+	lines := make([]string, 0, len(unhealthy))
 	for _, m := range unhealthy.SortedByCreationTimestamp() {
 		lines = append(lines, fmt.Sprintf("* Machine %s is not healthy and not replaced, which this provider does not do yet: %s", m.Name,
 			conditions.GetMessage(m, clusterv1.MachineHealthCheckSucceededCondition)))

@@ -82,6 +82,16 @@ func testAvailableOfAnEarlierManager(t *testing.T) {
 	}
 }
 
+// testAvailableWithoutOperators: that etcd has lost its quorum is not forgotten when the API is lost for it.
+func testAvailableWithoutOperators(t *testing.T) {
+	g := NewWithT(t)
+	s := scopeOf(true, true, true, true)
+	conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: "NotAvailable"})
+	g.Expect(availableCondition(s, decision{})).To(BeNil())
+	s.operators = healthyOperators()
+	g.Expect(availableCondition(s, decision{})).To(HaveField("Status", metav1.ConditionTrue))
+}
+
 func agentOf(name, state, info string) assisted.Agent {
 	return assisted.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "machine-" + name + "/uid"}},
@@ -187,4 +197,12 @@ func TestHostProblems(t *testing.T) {
 	add("m-4", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason)
 	g.Expect(hostProblems(s)).To(HaveLen(maxProblems + 1))
 	g.Expect(hostProblems(s)[maxProblems]).To(Equal("and 1 more Machines"))
+}
+
+func TestWaitingNamesTheDeletionOfTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	s := scopeOf(false)
+	s.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}}
+	reason, _ := waiting(s)
+	g.Expect(reason).To(Equal(controlplanev1.ClusterDeletingReason), "also while its infrastructure is not provisioned")
 }

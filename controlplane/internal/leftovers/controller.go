@@ -3,7 +3,7 @@
 // Package leftovers deletes what a control plane leaves behind that vanished without its finalizer, as `clusterctl move` makes it vanish from the
 // management cluster that it is moved away from: ClusterDeployment, AgentClusterInstall and ClusterImageSet. Garbage collection cannot do
 // that. It would delete the ClusterDeployment while Agents are bound to it, and assisted-service unbinds those: it reboots a Node of the running
-// cluster into the discovery image when it can reach it (ASSISTED 1.2, docs/adr/0001).
+// cluster into the discovery image when it can reach it (ASSISTED 1.2, docs/adr/0002).
 package leftovers
 
 import (

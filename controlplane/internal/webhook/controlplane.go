@@ -5,6 +5,9 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +16,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
@@ -78,6 +84,8 @@ func (*ControlPlane) ValidateDelete(context.Context, *controlplanev1.OpenshiftAs
 func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := validateName(cp.Name, field.NewPath("metadata", "name"))
+	errs = append(errs, validateAttempt(cp.Annotations, field.NewPath("metadata", "annotations"))...)
+	errs = append(errs, validateTemplateMetadata(cp.Spec.MachineTemplate.ObjectMeta, spec.Child("machineTemplate", "metadata"))...)
 	errs = append(errs, validateInstall(cp.Spec.Install, spec.Child("install"))...)
 	errs = append(errs, validation.Config(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
@@ -92,6 +100,30 @@ func validateName(name string, path *field.Path) field.ErrorList {
 	}
 	if len(name) > maxNameLength {
 		errs = append(errs, field.Invalid(path, name, fmt.Sprintf("must be no more than %d characters: Machine names begin with it and become hostnames", maxNameLength)))
+	}
+	return errs
+}
+
+// validateAttempt checks the annotation that counts installations: objects of any other attempt than the one it names are removed.
+func validateAttempt(annotations map[string]string, path *field.Path) field.ErrorList {
+	value, ok := annotations[controlplanev1.InstallAttemptAnnotation]
+	if !ok {
+		return nil
+	}
+	if attempt, err := strconv.ParseInt(value, 10, 32); err != nil || attempt < 1 || strconv.FormatInt(attempt, 10) != value {
+		return field.ErrorList{field.Invalid(path.Key(controlplanev1.InstallAttemptAnnotation), value, "must be the number of an installation: 1, 2, 3, …; leave it to the provider")}
+	}
+	return nil
+}
+
+// validateTemplateMetadata refuses annotations of the providers' own: on a Machine, another number of the installation would have it replaced
+// for ever.
+func validateTemplateMetadata(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(metadata.Annotations)) {
+		if strings.HasPrefix(key, controlplanev1.GroupVersion.Group+"/") || strings.HasPrefix(key, bootstrapv1.GroupVersion.Group+"/") {
+			errs = append(errs, field.Forbidden(path.Child("annotations").Key(key), "is set by the providers; remove it"))
+		}
 	}
 	return errs
 }

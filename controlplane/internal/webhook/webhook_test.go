@@ -78,6 +78,12 @@ func TestValidate(t *testing.T) {
 			cp.Spec.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: key}}
 		}
 	}
+	attempt := func(value string) mutation {
+		return func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Annotations = map[string]string{controlplanev1.InstallAttemptAnnotation: value}
+		}
+	}
+	attemptRefused := []string{"metadata.annotations[" + controlplanev1.InstallAttemptAnnotation + "]", "1, 2, 3"}
 	tests := []struct {
 		name   string
 		mutate mutation
@@ -86,6 +92,15 @@ func TestValidate(t *testing.T) {
 	}{
 		{name: "valid", mutate: func(*controlplanev1.OpenshiftAssistedControlPlane) {}},
 		{name: "certificates", mutate: trust(bundle + "\n" + bundle)},
+		{"an annotation of the providers", func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Spec.MachineTemplate.ObjectMeta.Annotations = map[string]string{controlplanev1.InstallAttemptAnnotation: "7"}
+		}, []string{"spec.machineTemplate.metadata.annotations[" + controlplanev1.InstallAttemptAnnotation + "]", "set by the providers"}},
+		{name: "attempt 12", mutate: attempt("12")},
+		{"attempt zero", attempt("0"), attemptRefused},
+		{"attempt minus one", attempt("-1"), attemptRefused},
+		{"attempt with a zero", attempt("02"), attemptRefused},
+		{"attempt empty", attempt(""), attemptRefused},
+		{"attempt in words", attempt("two"), attemptRefused},
 		{"a name with dots", func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Name = "a.b" }, []string{"metadata.name", "hostnames"}},
 		{"a long name", func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Name = strings.Repeat("x", 61) }, []string{"metadata.name", "60 characters"}},
 		{"two addresses of one family", install(func(i *controlplanev1.InstallSpec) { i.APIVIPs[1] = "192.0.2.7" }),

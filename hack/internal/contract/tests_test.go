@@ -17,7 +17,7 @@ import "testing"
 func TestContractThings(t *testing.T) {
 	t.Run("BOOT-1 BOOT-2 kinds are there", func(t *testing.T) {})
 	for _, tt := range []struct{ name string }{{name: "CP-1 a row of a table"}, {"no rule"}} {
-		t.Run(tt.name, func(t *testing.T) {})
+		t.Run(tt.name, func(t *testing.T) { check("BOOT-4") })
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *story) installObjects() types.NamespacedName {
 
 func TestContractMove(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
-	ctx := context.Background()
+	ctx := t.Context()
 	s := newStory(ctx, t)
 	steps := []struct {
 		name string
@@ -170,7 +170,8 @@ func (s *story) move(ctx context.Context) {
 	s.settle(ctx)
 	s.source.Watch.OnChange(s.watchDeletion)
 	began := time.Now()
-	_, err := s.repository.Clusterctl(ctx, s.source.Management, nil, "move", "--namespace", namespace, "--to-kubeconfig", s.target.Management.AdminKubeconfig())
+	_, err := s.repository.Clusterctl(ctx, s.source.Management, nil,
+		"move", "--namespace", namespace, "--to-kubeconfig", s.target.Management.AdminKubeconfig())
 	s.Expect(err).NotTo(HaveOccurred())
 	s.t.Logf("clusterctl move took %s", time.Since(began).Round(time.Second))
 }
@@ -269,11 +270,7 @@ func (s *story) untouched(ctx context.Context) {
 
 func (s *story) sourceClean(ctx context.Context) {
 	s.Eventually(func(g Gomega) {
-		for _, kind := range []string{"clusterdeployments.hive.openshift.io", "agentclusterinstalls", "infraenvs", "agents.agent-install.openshift.io", "clusterimagesets"} {
-			out, err := s.source.Kubectl(ctx, "get", kind, "-A", "-o", "name")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(strings.TrimSpace(string(out))).To(BeEmpty(), kind)
-		}
+		expectNoInstallObjects(ctx, g, s.source)
 	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 	s.Expect(s.unsafe.Load()).To(BeZero(), "an AgentClusterInstall must not be deleted while Agents are bound to it")
 	writes, err := written(s.source, s.source.Bootstrap.User, s.source.ControlPlane.User)
@@ -333,12 +330,16 @@ func (s *story) delete(ctx context.Context) {
 			bmc := strings.HasPrefix(object, "Secret ") && strings.HasSuffix(object, "-bmc")
 			g.Expect(bmc || strings.HasPrefix(object, "BareMetalHost ") || object == "Secret "+sandbox.PullSecretName).To(BeTrue(), "%s is left", object)
 		}
-		for _, kind := range []string{"clusterdeployments.hive.openshift.io", "agentclusterinstalls", "infraenvs", "agents.agent-install.openshift.io", "clusterimagesets"} {
-			out, err := s.target.Kubectl(ctx, "get", kind, "-A", "-o", "name")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(strings.TrimSpace(string(out))).To(BeEmpty(), kind)
-		}
+		expectNoInstallObjects(ctx, g, s.target)
 	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
+}
+
+// expectNoInstallObjects checks that a management cluster has no object of hive and assisted-service.
+func expectNoInstallObjects(ctx context.Context, g Gomega, w *sandbox.World) {
+	kinds := "clusterdeployments.hive.openshift.io,agentclusterinstalls,clusterimagesets,infraenvs,agents.agent-install.openshift.io"
+	out, err := w.Kubectl(ctx, "get", kinds, "-A", "-o", "name")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.TrimSpace(string(out))).To(BeEmpty())
 }
 
 // nodeUIDs are the Nodes of the installed cluster, by name, all of them Ready.

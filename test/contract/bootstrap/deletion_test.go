@@ -56,10 +56,10 @@ func (l *lab) expectNothingLeft(t *testing.T) {
 func TestContractDeletion(t *testing.T) {
 	t.Run("BOOT-35 BOOT-28 BOOT-50 a config stays for as long as its Machine needs it, then goes with its Secret and InfraEnv", func(t *testing.T) {
 		t.Parallel()
-		l := newPublishedLab(t, "outlived", 0)
+		l := newPublishedLab(t, "outlived")
 		ctx := t.Context()
 		l.delete(t, l.config(ctx, NewWithT(t), "m-0"))
-		l.expectReason(t, "m-0", bootstrapv1.DeletingCondition, bootstrapv1.WaitingForMachineReason)
+		l.expectReason(t, bootstrapv1.DeletingCondition, bootstrapv1.WaitingForMachineReason)
 		eventually(t, func(g Gomega) {
 			g.Expect(conditions.IsFalse(l.config(ctx, g, "m-0"), clusterv1.ReadyCondition)).To(BeTrue())
 		})
@@ -74,7 +74,7 @@ func TestContractDeletion(t *testing.T) {
 	})
 	t.Run("BOOT-35 a config goes although Machine and Cluster have vanished", func(t *testing.T) {
 		t.Parallel()
-		l := newPublishedLab(t, "vanished", 0)
+		l := newPublishedLab(t, "vanished")
 		// Pausing keeps core from deleting them in order.
 		cluster := l.cluster(t.Context(), NewWithT(t))
 		l.change(t, cluster, func() { metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.PausedAnnotation, "") })
@@ -84,10 +84,10 @@ func TestContractDeletion(t *testing.T) {
 	})
 	t.Run("BOOT-35 a paused config does nothing about its deletion, and lets itself be removed by force", func(t *testing.T) {
 		t.Parallel()
-		l := newPublishedLab(t, "forced", 0)
+		l := newPublishedLab(t, "forced")
 		g, ctx := NewWithT(t), t.Context()
 		l.pause(t, true)
-		l.expectReason(t, "m-0", clusterv1.PausedCondition, clusterv1.PausedReason)
+		l.expectReason(t, clusterv1.PausedCondition, clusterv1.PausedReason)
 		config := l.config(ctx, g, "m-0")
 		l.delete(t, config)
 		eventually(t, func(g Gomega) { // The condition follows the generation, which a deletion raises.

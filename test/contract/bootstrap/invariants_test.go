@@ -66,7 +66,7 @@ func (i *invariants) verdict(rule string) (held int, broken []string) {
 	return i.held[rule], i.broken[rule]
 }
 
-func (i *invariants) expect(holds bool, rule, format string, args ...any) {
+func (i *invariants) expectf(holds bool, rule, format string, args ...any) {
 	if holds {
 		i.held[rule]++
 		return
@@ -99,22 +99,22 @@ func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
 	created := ptr.Deref(config.Status.Initialization.DataSecretCreated, false)
 	name := config.Status.DataSecretName
 	if former, ok := i.published[config.UID]; ok && !i.forgotten[config.UID] {
-		i.expect(created && name == former, "BOOT-27", "config %s/%s: created %t, name %q, it was %q", config.Namespace, config.Name, created, name, former)
+		i.expectf(created && name == former, "BOOT-27", "config %s/%s: created %t, name %q, it was %q", config.Namespace, config.Name, created, name, former)
 		return
 	}
 	if !created {
 		return
 	}
 	i.published[config.UID] = name
-	i.expect(name != "", "BOOT-25", "config %s/%s says that its data is created and names no Secret", config.Namespace, config.Name)
+	i.expectf(name != "", "BOOT-25", "config %s/%s says that its data is created and names no Secret", config.Namespace, config.Name)
 	if !config.DeletionTimestamp.IsZero() || !i.exists(&bootstrapv1.OpenshiftAssistedConfig{}, config.Namespace, config.Name) {
 		return
 	}
 	data := &corev1.Secret{}
-	i.expect(i.exists(data, config.Namespace, name), "BOOT-25", "Secret %s/%s is published and does not exist", config.Namespace, name)
-	i.expect(data.Labels[clusterv1.ClusterNameLabel] != "", "BOOT-21", "Secret %s/%s is published without the Cluster's label", config.Namespace, name)
-	i.expect(metav1.IsControlledBy(data, config), "BOOT-22", "Secret %s/%s is published without its owner", config.Namespace, name)
-	i.expect(data.Type == clusterv1.ClusterSecretType, "BOOT-24", "Secret %s/%s has type %q", config.Namespace, name, data.Type)
+	i.expectf(i.exists(data, config.Namespace, name), "BOOT-25", "Secret %s/%s is published and does not exist", config.Namespace, name)
+	i.expectf(data.Labels[clusterv1.ClusterNameLabel] != "", "BOOT-21", "Secret %s/%s is published without the Cluster's label", config.Namespace, name)
+	i.expectf(metav1.IsControlledBy(data, config), "BOOT-22", "Secret %s/%s is published without its owner", config.Namespace, name)
+	i.expectf(data.Type == clusterv1.ClusterSecretType, "BOOT-24", "Secret %s/%s has type %q", config.Namespace, name, data.Type)
 }
 
 // checkInfraEnv: whoever has a part in an InfraEnv has the finalizer that lets it clean up.
@@ -124,7 +124,7 @@ func (i *invariants) checkInfraEnv(infraEnv *assisted.InfraEnv) {
 		if !i.exists(config, infraEnv.Namespace, ref.Name) || config.UID != ref.UID || !config.DeletionTimestamp.IsZero() || i.forgotten[config.UID] {
 			continue
 		}
-		i.expect(controllerutil.ContainsFinalizer(config, bootstrapv1.ConfigFinalizer), "BOOT-35",
+		i.expectf(controllerutil.ContainsFinalizer(config, bootstrapv1.ConfigFinalizer), "BOOT-35",
 			"config %s/%s has a part in InfraEnv %s and no finalizer", config.Namespace, config.Name, infraEnv.Name)
 	}
 }
@@ -138,10 +138,10 @@ func (i *invariants) checkHost(host *bmov1alpha1.BareMetalHost) {
 	former, known := i.images[consumer]
 	i.images[consumer] = host.Spec.Image.URL
 	if known {
-		i.expect(former == host.Spec.Image.URL, "CORE-20", "the image of %s changed", consumer)
+		i.expectf(former == host.Spec.Image.URL, "CORE-20", "the image of %s changed", consumer)
 		return
 	}
-	i.expect(ptr.Deref(host.Spec.Image.DiskFormat, "") == "live-iso" && !isPlaceholder(host.Spec.Image.URL), "CORE-20", "%s got the template's placeholder", consumer)
+	i.expectf(ptr.Deref(host.Spec.Image.DiskFormat, "") == "live-iso" && !isPlaceholder(host.Spec.Image.URL), "CORE-20", "%s got the template's placeholder", consumer)
 }
 
 // checkMetal3Machine: an infrastructure machine that is provided could be so only with the published kubeconfig.
@@ -155,6 +155,6 @@ func (i *invariants) checkMetal3Machine(machine *unstructured.Unstructured) {
 	if !i.exists(cluster, machine.GetNamespace(), cluster.Name) || !cluster.DeletionTimestamp.IsZero() {
 		return
 	}
-	i.expect(i.exists(&corev1.Secret{}, machine.GetNamespace(), secret.Name(cluster.Name, secret.Kubeconfig)), "CORE-22",
+	i.expectf(i.exists(&corev1.Secret{}, machine.GetNamespace(), secret.Name(cluster.Name, secret.Kubeconfig)), "CORE-22",
 		"Metal3Machine %s/%s is ready before there is a kubeconfig", machine.GetNamespace(), machine.GetName())
 }

@@ -28,6 +28,8 @@ import (
 const (
 	// labCluster is the name of the Cluster in every lab.
 	labCluster = "lab"
+	// labMachine is the Machine of most labs.
+	labMachine = "m-0"
 
 	placeholderURL = "http://placeholder.invalid/replaced-by-the-bootstrap-provider.iso"
 
@@ -64,11 +66,11 @@ func newProvidedLab(t *testing.T, namespace string, hosts int) *lab {
 	return l
 }
 
-// newPublishedLab makes a lab with a Machine m-0 whose data is published.
-func newPublishedLab(t *testing.T, namespace string, hosts int) *lab {
+// newPublishedLab makes a lab without hosts, with a Machine m-0 whose data is published.
+func newPublishedLab(t *testing.T, namespace string) *lab {
 	t.Helper()
-	l := newProvidedLab(t, namespace, hosts)
-	l.publish(t, "m-0")
+	l := newProvidedLab(t, namespace, 0)
+	l.publish(t, labMachine)
 	return l
 }
 
@@ -210,12 +212,12 @@ func (l *lab) wake(t *testing.T, name string) {
 	})
 }
 
-// expectOwned waits until the Secret belongs to its config again.
-func (l *lab) expectOwned(t *testing.T, name string) {
+// expectOwned waits until the Secret of Machine m-0 belongs to its config again.
+func (l *lab) expectOwned(t *testing.T) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
-		secret := l.secret(t.Context(), g, name)
-		g.Expect(metav1.IsControlledBy(secret, l.config(t.Context(), g, name))).To(BeTrue())
+		secret := l.secret(t.Context(), g, labMachine)
+		g.Expect(metav1.IsControlledBy(secret, l.config(t.Context(), g, labMachine))).To(BeTrue())
 		g.Expect(secret.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, labCluster))
 	})
 }
@@ -226,10 +228,10 @@ func (l *lab) pause(t *testing.T, paused bool) {
 	l.pauseCluster(t, types.NamespacedName{Namespace: l.namespace, Name: labCluster}, paused)
 }
 
-// expectReason waits until a condition of a config has one of the reasons.
-func (l *lab) expectReason(t *testing.T, name, conditionType, reason string) {
+// expectReason waits until a condition of the config of Machine m-0 has the reason.
+func (l *lab) expectReason(t *testing.T, conditionType, reason string) {
 	t.Helper()
 	eventually(t, func(g Gomega) {
-		g.Expect(conditions.Get(l.config(t.Context(), g, name), conditionType)).To(HaveValue(HaveField("Reason", reason)))
+		g.Expect(conditions.Get(l.config(t.Context(), g, labMachine), conditionType)).To(HaveValue(HaveField("Reason", reason)))
 	})
 }

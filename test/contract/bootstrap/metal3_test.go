@@ -47,7 +47,7 @@ func TestContractMetal3(t *testing.T) {
 		const message = "the virtual media could not be attached"
 		s.Metal3.Faults().ProvisioningError(host, message, 0)
 		l.publish(t, "m-0")
-		l.expectReason(t, "m-0", bootstrapv1.HostHealthyCondition, bootstrapv1.HostErrorReason)
+		l.expectReason(t, bootstrapv1.HostHealthyCondition, bootstrapv1.HostErrorReason)
 		eventually(t, func(g Gomega) {
 			condition := conditions.Get(l.machine(t.Context(), g, "m-0"), clusterv1.MachineBootstrapConfigReadyCondition)
 			g.Expect(condition).To(HaveValue(HaveField("Message", And(ContainSubstring(host.Name), ContainSubstring(message)))))

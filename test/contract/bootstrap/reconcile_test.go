@@ -65,26 +65,26 @@ func TestContractWatches(t *testing.T) {
 	l := newLab(t, "steps", 1)
 	l.create(t, &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0"}}, l.newMachine("m-0"))
 	t.Run("BOOT-32 BOOT-50 it waits for the Cluster's infrastructure and says so", func(t *testing.T) {
-		l.expectReason(t, "m-0", bootstrapv1.DataSecretAvailableCondition, bootstrapv1.WaitingForClusterInfrastructureReason)
+		l.expectReason(t, bootstrapv1.DataSecretAvailableCondition, bootstrapv1.WaitingForClusterInfrastructureReason)
 		eventually(t, func(g Gomega) {
 			g.Expect(conditions.IsFalse(l.config(t.Context(), g, "m-0"), clusterv1.ReadyCondition)).To(BeTrue())
 		})
 	})
 	t.Run("BOOT-33 it sees that the Cluster's infrastructure is there", func(t *testing.T) {
 		l.provide(t)
-		l.expectReason(t, "m-0", bootstrapv1.DiscoveryImageReadyCondition, bootstrapv1.WaitingForPullSecretReason)
+		l.expectReason(t, bootstrapv1.DiscoveryImageReadyCondition, bootstrapv1.WaitingForPullSecretReason)
 	})
 	t.Run("BOOT-33 it sees the ClusterDeployment, and that the InfraEnv has an image", func(t *testing.T) {
 		l.create(t, l.newClusterDeployment())
-		l.expectReason(t, "m-0", bootstrapv1.DiscoveryImageReadyCondition, bootstrapv1.DiscoveryImageReadyReason)
-		l.expectReason(t, "m-0", bootstrapv1.DataSecretAvailableCondition, bootstrapv1.WaitingForInfraMachineReason)
+		l.expectReason(t, bootstrapv1.DiscoveryImageReadyCondition, bootstrapv1.DiscoveryImageReadyReason)
+		l.expectReason(t, bootstrapv1.DataSecretAvailableCondition, bootstrapv1.WaitingForInfraMachineReason)
 	})
 	t.Run("BOOT-33 it sees the infrastructure machine, once core has seen it", func(t *testing.T) {
 		l.create(t, l.newMetal3Machine("m-0"))
-		l.expectReason(t, "m-0", bootstrapv1.DataSecretAvailableCondition, bootstrapv1.DataSecretAvailableReason)
+		l.expectReason(t, bootstrapv1.DataSecretAvailableCondition, bootstrapv1.DataSecretAvailableReason)
 	})
 	t.Run("BOOT-33 it sees the host and its Agent", func(t *testing.T) {
-		l.expectReason(t, "m-0", bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason)
+		l.expectReason(t, bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason)
 	})
 }
 
@@ -134,7 +134,7 @@ func TestContractLostStatus(t *testing.T) {
 			g.Expect(status.Initialization.DataSecretCreated).To(HaveValue(BeTrue()))
 			g.Expect(status.DataSecretName).To(Equal("m-0"))
 		})
-		l.expectOwned(t, "m-0")
+		l.expectOwned(t)
 		consistently(t, func(g Gomega) {
 			g.Expect(l.secret(ctx, g, "m-0").Data).To(Equal(data))
 			g.Expect(l.infraEnvs(ctx, g)).To(BeEmpty())
@@ -143,7 +143,7 @@ func TestContractLostStatus(t *testing.T) {
 }
 
 func TestContractPause(t *testing.T) {
-	l := newPublishedLab(t, "paused", 0)
+	l := newPublishedLab(t, "paused")
 	pauses := map[string]func(t *testing.T, paused bool){
 		"BOOT-41 with its Cluster": func(t *testing.T, paused bool) { l.pause(t, paused) },
 		"BOOT-41 by its annotation": func(t *testing.T, paused bool) {
@@ -160,7 +160,7 @@ func TestContractPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			pause(t, true)
-			l.expectReason(t, "m-0", clusterv1.PausedCondition, clusterv1.PausedReason)
+			l.expectReason(t, clusterv1.PausedCondition, clusterv1.PausedReason)
 			l.disown(t, "m-0")
 			l.wake(t, "m-0")
 			config := l.config(ctx, NewWithT(t), "m-0")
@@ -169,8 +169,8 @@ func TestContractPause(t *testing.T) {
 				g.Expect(l.config(ctx, g, "m-0").ResourceVersion).To(Equal(config.ResourceVersion))
 			})
 			pause(t, false)
-			l.expectOwned(t, "m-0")
-			l.expectReason(t, "m-0", clusterv1.PausedCondition, clusterv1.NotPausedReason)
+			l.expectOwned(t)
+			l.expectReason(t, clusterv1.PausedCondition, clusterv1.NotPausedReason)
 		})
 	}
 }

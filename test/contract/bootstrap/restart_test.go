@@ -10,7 +10,7 @@ import (
 
 func TestContractRestart(t *testing.T) {
 	t.Run("BOOT-54 a manager that starts anew writes nothing where nothing has changed", func(t *testing.T) {
-		s, l := shared, newPublishedLab(t, "restart", 0)
+		s, l := shared, newPublishedLab(t, "restart")
 		g, ctx := NewWithT(t), t.Context()
 		versions := func(g Gomega) map[string]string {
 			found := map[string]string{}
@@ -24,7 +24,7 @@ func TestContractRestart(t *testing.T) {
 		l.disown(t, "m-0")
 		g.Expect(s.Bootstrap.Start(ctx)).To(Succeed())
 		// When it has repaired this one it looks at all others too, now or within moments.
-		l.expectOwned(t, "m-0")
+		l.expectOwned(t)
 		consistently(t, func(g Gomega) { g.Expect(versions(g)).To(Equal(before)) })
 	})
 }

@@ -64,11 +64,11 @@ func TestContractSecret(t *testing.T) {
 }
 
 func TestContractPublishedData(t *testing.T) {
-	l := newPublishedLab(t, "published", 0)
+	l := newPublishedLab(t, "published")
 	t.Run("BOOT-22 a lost owner and label come back", func(t *testing.T) {
 		l.disown(t, "m-0")
 		l.wake(t, "m-0")
-		l.expectOwned(t, "m-0")
+		l.expectOwned(t)
 	})
 	t.Run("BOOT-20 BOOT-26 BOOT-39 BOOT-55 a later change of the config is noted and changes nothing that was published", func(t *testing.T) {
 		g, ctx := NewWithT(t), t.Context()

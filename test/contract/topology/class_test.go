@@ -102,8 +102,7 @@ func checkVersionsShown(t *testing.T, s story) {
 	g.Expect(conditions.IsTrue(cluster, clusterv1.ClusterTopologyReconciledCondition)).To(BeTrue())
 }
 
-// checkUntouched checks that neither defaulting nor another controller has changed a spec that the topology controller owns: it would set it
-// back for ever.
+// checkUntouched checks that nobody but the topology controller has written the specs that it owns: it would set them back for ever.
 func checkUntouched(t *testing.T, s story) {
 	g := NewWithT(t)
 	g.Expect(s.controlPlane(t).Generation).To(BeEquivalentTo(1))
@@ -114,7 +113,10 @@ func checkUntouched(t *testing.T, s story) {
 
 // checkDryRuns asks for what the topology controller asks: a server-side apply of a changed template, of which nothing is stored.
 func checkDryRuns(t *testing.T, s story) {
-	for _, change := range []struct{ apiVersion, kind, name, value string; path []string }{
+	for _, change := range []struct {
+		apiVersion, kind, name, value string
+		path                          []string
+	}{
 		{
 			apiVersion: bootstrapv1.GroupVersion.String(), kind: "OpenshiftAssistedConfigTemplate", name: sandbox.ClusterClassName + "-worker",
 			path: []string{"spec", "template", "spec", "nodeRegistration", "name"}, value: string(bootstrapv1.NodeNameBareMetalHost),

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -193,10 +192,15 @@ func (s *Simulator) importedReachable(ctx context.Context, cd *hivev1.ClusterDep
 	if err != nil {
 		return false, fmt.Errorf("cannot read Secret %s of an imported cluster: %w", name, err)
 	}
-	if _, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"]); err != nil {
+	if !isKubeconfig(secret.Data["kubeconfig"]) {
 		return false, nil
 	}
 	return true, s.labelReferenced(ctx, secret)
+}
+
+func isKubeconfig(data []byte) bool {
+	_, err := clientcmd.RESTConfigFromKubeConfig(data)
+	return err == nil
 }
 
 func virtualIPs(many []string, one string) []string {
@@ -292,29 +296,10 @@ func platformOf(aci *hiveext.AgentClusterInstall, userManaged bool) hiveext.Plat
 	return hiveext.BareMetalPlatformType
 }
 
-// setClusterCondition is setCondition for the condition type of an AgentClusterInstall.
+// setClusterCondition sets one condition of an AgentClusterInstall.
 func (s *Simulator) setClusterCondition(conditions *[]hivev1.ClusterInstallCondition, c condition) {
-	now := metav1.NewTime(s.backend.opts.Clock.Now().Truncate(time.Second))
-	kind := hivev1.ClusterInstallConditionType(c.kind)
-	for i := range *conditions {
-		old := &(*conditions)[i]
-		if old.Type != kind {
-			continue
-		}
-		if old.Status == c.status && old.Reason == c.reason && old.Message == c.message {
-			if s.probeDue(old.LastProbeTime.Time) {
-				old.LastProbeTime = now
-			}
-			return
-		}
-		if old.Status != c.status {
-			old.LastTransitionTime = now
-		}
-		old.Status, old.Reason, old.Message, old.LastProbeTime = c.status, c.reason, c.message, now
-		return
-	}
-	*conditions = append(*conditions, hivev1.ClusterInstallCondition{
-		Type: kind, Status: c.status, Reason: c.reason, Message: c.message, LastProbeTime: now, LastTransitionTime: now,
+	setCondition(s, conditions, c, func(o *hivev1.ClusterInstallCondition) conditionFields[hivev1.ClusterInstallConditionType] {
+		return conditionFields[hivev1.ClusterInstallConditionType]{&o.Type, &o.Status, &o.Reason, &o.Message, &o.LastProbeTime, &o.LastTransitionTime}
 	})
 }
 

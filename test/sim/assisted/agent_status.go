@@ -29,7 +29,7 @@ func (s *Simulator) fillStatus(agent *aiv1.Agent, view hostView, specErr error) 
 		if view.frozenProgress && c.kind == condInstalled && len(frozen) > 0 {
 			continue
 		}
-		s.setCondition(&status.Conditions, c)
+		s.setAgentCondition(&status.Conditions, c)
 	}
 	if !view.frozenProgress {
 		s.fillProgress(status, view)

@@ -73,11 +73,16 @@ func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 		m = &machine{key: key, hub: b}
 		b.machines[key] = m
 	}
-	powered := host.Status.PoweredOn || host.Spec.Online && !m.sawPower
-	m.sawPower = m.sawPower || host.Status.PoweredOn
 	if known {
 		m.infraEnv = env
 	}
+	b.observePower(m, host)
+}
+
+// observePower starts and stops the machine of a provisioned host.
+func (b *backend) observePower(m *machine, host *bmov1alpha1.BareMetalHost) {
+	powered := host.Status.PoweredOn || host.Spec.Online && !m.sawPower
+	m.sawPower = m.sawPower || host.Status.PoweredOn
 	switch {
 	case !powered:
 		b.cutPower(m)

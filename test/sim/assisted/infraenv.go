@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -119,7 +118,7 @@ func (s *Simulator) syncImage(ctx context.Context, env *aiv1.InfraEnv) (ctrl.Res
 		Initrd: boot + "initrd?arch=x86_64", Kernel: boot + "kernel?arch=x86_64", Rootfs: boot + "rootfs?arch=x86_64",
 		IPXEScript: files + "ipxe-script", DiscoveryIgnitionURL: files + "discovery.ign",
 	}
-	s.setCondition(&env.Status.Conditions, condition{condImageCreated, yes, "InfraEnvAvailable", "InfraEnv is available: Image has been created"})
+	s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, yes, "InfraEnvAvailable", "InfraEnv is available: Image has been created"})
 	return ctrl.Result{}, nil
 }
 
@@ -130,13 +129,13 @@ func (s *Simulator) imageFailed(env *aiv1.InfraEnv, cause error) (ctrl.Result, e
 	switch {
 	case errors.Is(cause, errMissingCluster):
 		ref := env.Spec.ClusterRef
-		s.setCondition(&env.Status.Conditions, condition{condImageCreated, unknown, "MissingClusterDeployment", fmt.Sprintf(
+		s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, unknown, "MissingClusterDeployment", fmt.Sprintf(
 			"ClusterDeployment is missing: failed to get clusterDeployment with name %s in namespace %s: "+
 				"ClusterDeployment.hive.openshift.io %q not found", ref.Name, ref.Namespace, ref.Name)})
 		return ctrl.Result{RequeueAfter: s.backend.opts.Durations.BackendRetry}, nil
 	case errors.As(cause, &request):
 		env.Status.ISODownloadURL, env.Status.CreatedTime = "", nil
-		s.setCondition(&env.Status.Conditions, condition{condImageCreated, no, "ImageCreationError", "Failed to create image: " + cause.Error()})
+		s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, no, "ImageCreationError", "Failed to create image: " + cause.Error()})
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, cause
@@ -261,36 +260,4 @@ func (s *Simulator) dropFinalizer(ctx context.Context, obj client.Object, finali
 		return fmt.Errorf("cannot take finalizer %s off %s: %w", finalizer, client.ObjectKeyFromObject(obj), err)
 	}
 	return nil
-}
-
-// setCondition replaces one condition of an InfraEnv or Agent. Times change only with the status, except for the probe
-// time when rewrites are asked for (see Durations.Churn).
-func (s *Simulator) setCondition(conditions *[]aiv1.Condition, c condition) {
-	now := metav1.NewTime(s.backend.opts.Clock.Now().Truncate(time.Second))
-	for i := range *conditions {
-		old := &(*conditions)[i]
-		if old.Type != c.kind {
-			continue
-		}
-		if old.Status == c.status && old.Reason == c.reason && old.Message == c.message {
-			if s.probeDue(old.LastHeartbeatTime.Time) {
-				old.LastHeartbeatTime = now
-			}
-			return
-		}
-		if old.Status != c.status {
-			old.LastTransitionTime = now
-		}
-		old.Status, old.Reason, old.Message, old.LastHeartbeatTime = c.status, c.reason, c.message, now
-		return
-	}
-	*conditions = append(*conditions, aiv1.Condition{
-		Type: c.kind, Status: c.status, Reason: c.reason, Message: c.message, LastHeartbeatTime: now, LastTransitionTime: now,
-	})
-}
-
-// probeDue says whether a probe time is old enough to be rewritten for nothing (ASSISTED A9).
-func (s *Simulator) probeDue(last time.Time) bool {
-	churn := s.backend.opts.Durations.Churn
-	return churn > 0 && s.backend.opts.Clock.Now().Sub(last) >= churn
 }
