@@ -28,7 +28,7 @@ import (
 
 const (
 	// addresses are those of this package's clusters.
-	addresses = "127.20.1."
+	addresses = "127.30.1."
 
 	// speed makes an installation take some seconds of simulated time.
 	speed = 4
