@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,6 +82,8 @@ func expectControlled(ctx context.Context, o, owner client.Object) {
 var _ = Describe("what somebody else breaks", func() {
 	It("is made good: Agents, owners and Secrets", func(ctx SpecContext) {
 		s := newScene(ctx, "repair", "demo", sandbox.Compact, 0, 71)
+		By("keeping the ClusterImageSet of a control plane of that name that vanished")
+		Expect(world.Client.Create(ctx, sandbox.Leftovers(s.request.Namespace, s.install().Name, nil)[0])).To(Succeed())
 		s.apply(ctx)
 		By("losing the Agent of a host that was recognised")
 		Expect(world.Assisted.Faults().AgentVanishes(ctx, s.claimed(ctx), 0)).To(Succeed())
@@ -99,6 +102,20 @@ var _ = Describe("what somebody else breaks", func() {
 		expectControlled(ctx, data, config)
 		expectControlled(ctx, &corev1.Secret{ObjectMeta: named(secret.Name(s.request.Name, secret.Kubeconfig))}, controlPlane)
 		expectControlled(ctx, machine, controlPlane)
+
+		By("asking for another label on Machines")
+		Expect(world.Client.Get(ctx, client.ObjectKeyFromObject(controlPlane), controlPlane)).To(Succeed())
+		before := controlPlane.DeepCopy()
+		controlPlane.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"example.com/rack": "a"}
+		Expect(world.Client.Patch(ctx, controlPlane, client.MergeFrom(before))).To(Succeed())
+		infraMachine := &metav1.PartialObjectMetadata{ObjectMeta: named(machine.Name)}
+		infraMachine.SetGroupVersionKind(schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "Metal3Machine"})
+		for _, o := range []client.Object{machine, config, infraMachine} {
+			Eventually(func(g Gomega) {
+				g.Expect(world.Client.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+				g.Expect(o.GetLabels()).To(HaveKeyWithValue("example.com/rack", "a"))
+			}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed(), "%T", o)
+		}
 
 		By("deleting the bootstrap data")
 		Expect(world.Client.Delete(ctx, data)).To(Succeed())
