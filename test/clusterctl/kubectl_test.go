@@ -58,7 +58,7 @@ func TestContractKubectl(t *testing.T) {
 		expectWaiting(t, world.ControlPlane)
 
 		g.Expect(world.InstallLateCRDs(t.Context())).To(Succeed())
-		request := sandbox.ClusterRequest{Namespace: "late", Name: "demo", Topology: sandbox.SNO, Address: "127.20.4.9"}
+		request := sandbox.ClusterRequest{Namespace: "late", Name: "demo", Topology: sandbox.SNO, Address: "127.30.4.9"}
 		key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
 		g.Expect(world.CreateInputsFor(t.Context(), request, request.Machines())).To(Succeed())
 		g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())

@@ -83,7 +83,7 @@ func TestContractLifecycle(t *testing.T) {
 	g := NewWithT(t)
 	s := &story{
 		repository: newRepository(t),
-		request:    sandbox.ClusterRequest{Namespace: "demo", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.20.4.5"},
+		request:    sandbox.ClusterRequest{Namespace: "demo", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.30.4.5"},
 	}
 	install := func(ctx context.Context, cp *localcontrolplane.ControlPlane) error {
 		return s.repository.Init(ctx, cp, firstVersion)

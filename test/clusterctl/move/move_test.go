@@ -40,7 +40,7 @@ const (
 	namespace = "demo"
 	name      = "demo"
 	// apiAddress is where the installed cluster's API listens.
-	apiAddress = "127.20.3.5"
+	apiAddress = "127.30.3.5"
 
 	// version is that of the release which both management clusters have.
 	version = "v0.1.0"
