@@ -10,8 +10,8 @@ GO_FLAGS := -trimpath
 TESTSUM := CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
 TEST_FLAGS := -trimpath -race -count=1 -timeout=30m
-# Every end-to-end package runs whole clusters, and waits for most of its time: two at a time keep two cores busy.
-E2E_FLAGS := $(TEST_FLAGS) -p=2
+# Every end-to-end package runs whole clusters, and waits for most of its time: four at a time keep two cores busy.
+E2E_FLAGS := $(TEST_FLAGS) -p=4
 
 # tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
