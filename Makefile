@@ -9,16 +9,17 @@ GO_FLAGS := -trimpath
 # The race detector needs cgo.
 TESTSUM := CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
-TEST_FLAGS := -trimpath -race -count=1 -timeout=30m
-# Every end-to-end package runs whole clusters, and waits for most of its time: four at a time keep two cores busy.
-E2E_FLAGS := $(TEST_FLAGS) -p=4
+# Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy.
+TEST_FLAGS := -trimpath -race -count=1 -timeout=30m -p=4
 
 # tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
-E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/contract/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract -e /test/clusterctl -e /test/operator)
+E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/...
+# What make test leaves out, to stay short: Cluster API's rules, and templates and releases as they are installed.
+CONTRACT_PACKAGES := ./test/contract/... ./test/templates/... ./test/clusterctl/... ./test/operator/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract -e /test/templates -e /test/clusterctl -e /test/operator)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
@@ -92,8 +93,8 @@ format: ## Format the code as lint wants it.
 ##@ Test
 
 .PHONY: test
-test: ## Run every test with the race detector; the last line is "N passed, N failed".
-	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES) $(integration_packages) -- $(E2E_FLAGS) $(E2E_PACKAGES)
+test: ## Run the tests with the race detector; the last line is "N passed, N failed".
+	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES) $(integration_packages) -- $(TEST_FLAGS) $(E2E_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane.
@@ -105,19 +106,23 @@ test-integration: ## Run the tests against a real API server, and the simulators
 
 .PHONY: test-e2e
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
-	$(TESTSUM) $(E2E_FLAGS) $(E2E_PACKAGES)
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES)
+
+.PHONY: test-contract
+test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
+	$(TESTSUM) $(TEST_FLAGS) $(CONTRACT_PACKAGES)
 
 .PHONY: contract-report
 contract-report: ## Run the tests of Cluster API's rules and show, for every rule, what was decided and how its tests ended.
-	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractreport $(filter-out -race,$(E2E_FLAGS))
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractreport $(filter-out -race,$(TEST_FLAGS))
 
 .PHONY: test-clusterctl
 test-clusterctl: ## Install, upgrade, move and remove with the real clusterctl, and kubectl, on local management clusters.
-	$(TESTSUM) $(E2E_FLAGS) ./test/clusterctl/...
+	$(TESTSUM) $(TEST_FLAGS) ./test/clusterctl/...
 
 .PHONY: test-operator
 test-operator: ## Install releases with the Cluster API operator, which is built on first use.
-	$(TESTSUM) $(E2E_FLAGS) ./test/operator/...
+	$(TESTSUM) $(TEST_FLAGS) ./test/operator/...
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.

@@ -96,9 +96,12 @@ func (i *invariants) exists(object client.Object, namespace, name string) bool {
 
 // checkConfig: name and flag come together, after a complete Secret, and never go or change.
 func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
+	if i.forgotten[config.UID] {
+		return
+	}
 	created := ptr.Deref(config.Status.Initialization.DataSecretCreated, false)
 	name := config.Status.DataSecretName
-	if former, ok := i.published[config.UID]; ok && !i.forgotten[config.UID] {
+	if former, ok := i.published[config.UID]; ok {
 		i.expectf(created && name == former, "BOOT-27", "config %s/%s: created %t, name %q, it was %q", config.Namespace, config.Name, created, name, former)
 		return
 	}
