@@ -22,3 +22,14 @@ var Enforced = map[string][]Enforcement{
 		{Permission{"delete", "metal3machinetemplates", "infrastructure.cluster.x-k8s.io"}, "make the Cluster an owner of a template, so that it moves with it"},
 	},
 }
+
+// Occasional are permissions whose requests a run of the end-to-end tests may never make, by the name of the manager.
+var Occasional = map[string][]Enforcement{
+	"bootstrap": {{events, "count an event that was recorded before"}},
+	"controlplane": {
+		{events, "count an event that was recorded before"},
+		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},
+	},
+}
+
+var events = Permission{"patch", "events", "events.k8s.io"}

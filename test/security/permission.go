@@ -74,13 +74,13 @@ func (r Record) Missing() []string {
 	return lines
 }
 
-// Excess lists, sorted, what a manager may do and never did, but for what the API server asks for without a request (Enforced); and rules that
-// are wider than verbs on resources, or there twice.
+// Excess lists, sorted, what a manager may do and never did, but for what the API server asks for without a request (Enforced) and what is done
+// now and then (Occasional); and rules that are wider than verbs on resources, or there twice.
 func (r Record) Excess() []string {
 	var lines []string
 	for manager, u := range r {
 		for permission := range u.granted.Difference(u.used) {
-			if !slices.ContainsFunc(Enforced[manager], func(e Enforcement) bool { return e.Permission == permission }) {
+			if !u.excused(manager, permission) {
 				lines = append(lines, manager+": may "+permission.String()+" and never does")
 			}
 		}
@@ -90,6 +90,15 @@ func (r Record) Excess() []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// excused reports whether a manager needs a permission that it did not use. Who watches has to be able to list: a cache falls back to it when
+// the API server does not stream what is there already.
+func (u *usage) excused(manager string, permission Permission) bool {
+	watch := permission
+	watch.Verb = "watch"
+	return permission.Verb == "list" && u.used.Has(watch) ||
+		slices.ContainsFunc(slices.Concat(Enforced[manager], Occasional[manager]), func(e Enforcement) bool { return e.Permission == permission })
 }
 
 // grant adds what rules allow.
