@@ -53,6 +53,8 @@ func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir stri
 	return r, errors.Join(
 		r.add(Core, "core-components.yaml", Core, "CoreProvider", core),
 		r.add("infrastructure-"+Metal3, "infrastructure-components.yaml", Metal3, "InfrastructureProvider", metal3),
+		// Otherwise one failed try of cert-manager, as while the namespace of the try before is still there, means that it is not installed.
+		r.configure("cert-manager:\n  externallyProvisioned: \"true\"\n"),
 	)
 }
 
@@ -81,15 +83,21 @@ func (r *Repository) add(label, file, name, kind string, release *localcontrolpl
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder of %s: %w", label, err)
 	}
-	config, err := os.OpenFile(r.Config, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("cannot add %s to clusterctl's configuration: %w", label, err)
-	}
-	_, err = fmt.Fprintf(config, "- name: %s\n  type: %s\n  url: file://%s\n", name, kind, filepath.Join(folder, file))
-	return errors.Join(err, config.Close(),
+	return errors.Join(
+		r.configure(fmt.Sprintf("- name: %s\n  type: %s\n  url: file://%s\n", name, kind, filepath.Join(folder, file))),
 		os.WriteFile(filepath.Join(folder, file), release.Components, 0o644),
 		os.WriteFile(filepath.Join(folder, "metadata.yaml"), release.Metadata, 0o644),
 	)
+}
+
+// configure adds lines to clusterctl's configuration, which ends in the list of providers.
+func (r *Repository) configure(lines string) error {
+	config, err := os.OpenFile(r.Config, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("cannot add to clusterctl's configuration: %w", err)
+	}
+	_, err = config.WriteString(lines)
+	return errors.Join(err, config.Close())
 }
 
 // Clusterctl runs clusterctl with the Repository's configuration against a cluster and returns its standard output. environment has
