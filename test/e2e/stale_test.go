@@ -32,14 +32,13 @@ func once(kinds ...string) func(chaos.Write) bool {
 }
 
 var _ = Describe("managers that know less than there is (DESIGN D15)", func() {
-	It("make nothing twice and take nothing for foreign, on an API server that does not stream lists", func(ctx SpecContext) {
+	It("make nothing twice and take nothing for foreign", func(ctx SpecContext) {
 		dir, err := os.MkdirTemp("", "stale-")
 		Expect(err).NotTo(HaveOccurred())
 		var victim *chaos.Victim
 		// At full speed the service rewrites its objects more often than the manager hears of them, and no decision about day 1 is ever up to date.
 		stale, err := sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: 1,
 			Adjust: func(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
-				spec.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
 				if spec.Name != localcontrolplane.ControlPlaneManager().Name {
 					return
 				}

@@ -40,8 +40,6 @@ type ManagerSpec struct {
 	Variables map[string]string
 	// Args are further flags in the form --name=value; they replace the Deployment's flags of the same name.
 	Args []string
-	// Env are further environment variables in the form NAME=value.
-	Env []string
 	// Credentials makes the kubeconfig file by which the process acts as user with groups. Default: a client certificate.
 	Credentials func(user string, groups []string) (path string, err error)
 }
