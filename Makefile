@@ -9,7 +9,7 @@ GO_FLAGS := -trimpath
 # The race detector needs cgo.
 TESTSUM := CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
-# Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy.
+# Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest begin.
 TEST_FLAGS := -trimpath -race -count=1 -timeout=30m -p=4
 
 # tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
@@ -94,7 +94,7 @@ format: ## Format the code as lint wants it.
 
 .PHONY: test
 test: ## Run the tests with the race detector; the last line is "N passed, N failed".
-	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES) $(integration_packages) -- $(TEST_FLAGS) $(E2E_PACKAGES)
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) $(integration_packages) $(UNIT_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane.

@@ -20,6 +20,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,8 +140,13 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 
 func managerOptions(o Options, cfg Config, scheme *runtime.Scheme, tlsOptions []func(*tls.Config), metrics metricsserver.Options) ctrl.Options {
 	return ctrl.Options{
-		Scheme:                     scheme,
-		Controller:                 config.Controller{CacheSyncTimeout: cacheSyncTimeout},
+		Scheme: scheme,
+		Controller: config.Controller{
+			CacheSyncTimeout: cacheSyncTimeout,
+			// The priority queue of controller-runtime up to v0.24 may hang when it is shut down (its issue 3538): the manager would hold its lease
+			// and fail after the grace period.
+			UsePriorityQueue: ptr.To(false),
+		},
 		LeaderElection:             o.LeaderElect,
 		LeaderElectionID:           cfg.LeaderElectionID,
 		LeaderElectionNamespace:    os.Getenv(namespaceVariable),

@@ -18,8 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,7 +97,9 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		t: t, gate: &servedCRDs{}, api: &workload.Fake{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{},
 	}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).
+	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
+	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
 		WithStatusSubresource(&controlplanev1.OpenshiftAssistedControlPlane{}, &clusterv1.Machine{}, &clusterv1.Cluster{}, &hiveext.AgentClusterInstall{}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: w.create}).
 		WithObjects(inputs(replicas, workers)...).Build()
