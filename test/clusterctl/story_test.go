@@ -20,11 +20,11 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/release"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
@@ -138,18 +138,7 @@ func (s *story) versions(t *testing.T) map[string]string {
 func (s *story) hasAllObjects(t *testing.T) {
 	g := NewWithT(t)
 	for label, file := range map[string]string{bootstrapLabel: "bootstrap-components.yaml", controlPlaneLabel: "control-plane-components.yaml"} {
-		components, err := os.ReadFile(filepath.Join(s.repository.Dir, label, firstVersion, file))
-		g.Expect(err).NotTo(HaveOccurred())
-		objects, err := utilyaml.ToUnstructured(components)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(objects).NotTo(BeEmpty())
-		for _, object := range objects {
-			name := object.GetKind() + " " + object.GetName()
-			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(&object), &object)).To(Succeed(), name)
-			g.Expect(object.GetLabels()).To(And(
-				HaveKeyWithValue(clusterctlv1.ClusterctlLabel, ""), HaveKeyWithValue(clusterv1.ProviderNameLabel, label),
-			), name)
-		}
+		g.Expect(release.CheckInstalled(t.Context(), s.client, filepath.Join(s.repository.Dir, label, firstVersion, file), label)).To(Succeed())
 	}
 }
 

@@ -17,10 +17,8 @@ import (
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,9 +48,6 @@ const (
 
 	installTimeout = 4 * time.Minute
 	settleTimeout  = 90 * time.Second
-
-	// kindAddToExistingCluster is the kind of a day-2 host in Agent.status.kind (ASSISTED 1.2).
-	kindAddToExistingCluster = "AddToExistingClusterHost"
 )
 
 // story is a move, told in steps.
@@ -288,24 +283,14 @@ func (s *story) sourceClean(ctx context.Context) {
 }
 
 func (s *story) scaleUp(ctx context.Context) {
-	deployments := &clusterv1.MachineDeploymentList{}
-	s.Expect(s.target.Client.List(ctx, deployments, client.InNamespace(namespace))).To(Succeed())
-	s.Expect(deployments.Items).To(HaveLen(1))
-	deployment := &deployments.Items[0]
-	patch := client.MergeFrom(deployment.DeepCopy())
-	deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1)
-	s.Expect(s.target.Client.Patch(ctx, deployment, patch)).To(Succeed())
+	s.Expect(s.target.AddWorker(ctx, s.key())).To(Succeed())
 	s.request.Workers++
 	s.await(ctx, s.target, installTimeout, "the new worker", s.target.Running(s.key(), s.request.Machines()))
 
-	agents := &unstructured.UnstructuredList{}
-	agents.SetAPIVersion(assisted.GroupVersion.String())
-	agents.SetKind("AgentList")
+	agents := &assisted.AgentList{}
 	s.Expect(s.target.Client.List(ctx, agents, client.InNamespace(namespace))).To(Succeed())
 	s.Expect(agents.Items).To(HaveLen(1), "the hosts that were moved have none")
-	kind, _, err := unstructured.NestedString(agents.Items[0].Object, "status", "kind")
-	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(kind).To(Equal(kindAddToExistingCluster))
+	s.Expect(s.target.VerifyAdded(ctx, s.key(), agents.Items[0].Name)).To(Succeed())
 	nodes := s.nodeUIDs(ctx)
 	s.Expect(nodes).To(HaveLen(len(s.nodes) + 1))
 	for node, uid := range s.nodes {
