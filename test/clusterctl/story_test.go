@@ -56,10 +56,6 @@ type story struct {
 	request    sandbox.ClusterRequest
 }
 
-func (s *story) cluster() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name}
-}
-
 func (s *story) clusterctl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := s.repository.Clusterctl(t.Context(), s.world.Management, nil, args...)
@@ -156,11 +152,9 @@ func (s *story) createCluster(t *testing.T) {
 // expectRunning waits until the cluster is Available with all its Machines.
 func (s *story) expectRunning(t *testing.T) {
 	t.Helper()
-	err := s.world.Watch.Await(t.Context(), installTimeout, s.cluster().String(), s.world.Running(s.cluster(), s.request.Machines()))
-	if err != nil {
-		description, _ := s.world.Describe(t.Context(), s.request.Namespace, s.request.Name)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", description)
-	}
+	key := s.request.Key()
+	check := s.world.Running(key, s.request.Machines())
+	NewWithT(t).Expect(s.world.AwaitCluster(t.Context(), key, installTimeout, key.String(), check)).To(Succeed())
 }
 
 // upgrade upgrades one provider at a time, so that for a while their versions differ, and works with the new ones.
@@ -184,7 +178,7 @@ func (s *story) upgrade(t *testing.T) {
 		s.expectRunning(t)
 	}
 	g.Expect(s.identities(t)).To(Equal(before), "what existed is still there")
-	g.Expect(s.world.AddWorker(t.Context(), s.cluster())).To(Succeed())
+	g.Expect(s.world.AddWorker(t.Context(), s.request.Key())).To(Succeed())
 	s.request.Workers++
 	s.expectRunning(t)
 	for object, identity := range before {
@@ -244,9 +238,6 @@ func (s *story) initAgain(t *testing.T) {
 	s.expectRunning(t)
 	g.Expect(s.identities(t)).To(Equal(before))
 
-	cluster := &clusterv1.Cluster{}
-	cluster.Namespace, cluster.Name = s.request.Namespace, s.request.Name
-	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
-	g.Expect(s.world.Watch.Await(t.Context(), deleteTimeout, "the deletion of the cluster", s.world.Gone(s.cluster()))).To(Succeed())
-	g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster))).To(BeTrue())
+	g.Expect(s.world.DeleteCluster(t.Context(), s.request.Key(), deleteTimeout)).To(Succeed())
+	g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), s.request.Key(), &clusterv1.Cluster{}))).To(BeTrue())
 }

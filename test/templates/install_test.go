@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -64,14 +63,11 @@ func install(t *testing.T, world *sandbox.World, flavor, address string, check f
 	t.Helper()
 	t.Parallel()
 	request := sandbox.ClusterRequest{Namespace: flavor, Name: flavor, Topology: sandbox.HA, Template: flavor, Workers: 1, Address: address}
-	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
+	key := request.Key()
 	g := NewWithT(t)
 	g.Expect(world.CreateInputsFor(t.Context(), request, request.Machines())).To(Succeed())
 	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
-	if err := world.Watch.Await(t.Context(), installTimeout, key.String(), world.Running(key, request.Machines())); err != nil {
-		description, _ := world.Describe(t.Context(), key.Namespace, key.Name)
-		t.Fatalf("%v\n%s", err, description)
-	}
+	g.Expect(world.AwaitCluster(t.Context(), key, installTimeout, key.String(), world.Running(key, request.Machines()))).To(Succeed())
 	_, err := world.VerifyHosts(t.Context(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	check(t, installed{Reader: world.Client, request: request})
@@ -91,8 +87,7 @@ func (c installed) infraEnvs(t *testing.T) []assisted.InfraEnv {
 func (c installed) agentClusterInstall(t *testing.T) *hiveext.AgentClusterInstall {
 	t.Helper()
 	install := &hiveext.AgentClusterInstall{}
-	key := client.ObjectKey{Namespace: c.request.Namespace, Name: c.request.Name + "-control-plane"}
-	NewWithT(t).Expect(c.Get(t.Context(), key, install)).To(Succeed())
+	NewWithT(t).Expect(c.Get(t.Context(), sandbox.InstallKey(c.request.Key()), install)).To(Succeed())
 	return install
 }
 

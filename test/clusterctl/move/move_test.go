@@ -22,7 +22,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -67,13 +66,9 @@ type story struct {
 	unsafe atomic.Int32
 }
 
-func (s *story) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: name}
-}
-
 // installObjects is the key of ClusterDeployment and AgentClusterInstall: they are called as the control plane is in the templates.
 func (s *story) installObjects() types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: name + "-control-plane"}
+	return sandbox.InstallKey(s.request.Key())
 }
 
 func TestContractMove(t *testing.T) {
@@ -142,10 +137,7 @@ func (s *story) stop(t *testing.T, w *sandbox.World) {
 // await waits for a check on a world, and shows the cluster when it waits in vain.
 func (s *story) await(ctx context.Context, w *sandbox.World, timeout time.Duration, what string, check sandbox.Check) {
 	s.t.Helper()
-	if err := w.Watch.Await(ctx, timeout, what, check); err != nil {
-		description, _ := w.Describe(ctx, namespace, name)
-		s.Expect(err).NotTo(HaveOccurred(), "%s", description)
-	}
+	s.Expect(w.AwaitCluster(ctx, s.request.Key(), timeout, what, check)).To(Succeed())
 }
 
 func (s *story) install(ctx context.Context) {
@@ -155,8 +147,8 @@ func (s *story) install(ctx context.Context) {
 	_, err := s.source.Kubectl(ctx, "label", "secret", sandbox.PullSecretName, "-n", namespace, clusterctlv1.ClusterctlMoveLabel+"=")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.source.ApplyCluster(ctx, s.request)).To(Succeed())
-	s.await(ctx, s.source, installTimeout, "the installation", s.source.Running(s.key(), s.request.Machines()))
-	_, err = s.source.VerifyHosts(ctx, s.key())
+	s.await(ctx, s.source, installTimeout, "the installation", s.source.Running(s.request.Key(), s.request.Machines()))
+	_, err = s.source.VerifyHosts(ctx, s.request.Key())
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -227,7 +219,7 @@ func (s *story) arrived(ctx context.Context) {
 }
 
 func (s *story) rebuilt(ctx context.Context) {
-	s.await(ctx, s.target, installTimeout, "the Cluster on the target", s.target.Running(s.key(), s.request.Machines()))
+	s.await(ctx, s.target, installTimeout, "the Cluster on the target", s.target.Running(s.request.Key(), s.request.Machines()))
 	s.Eventually(func(g Gomega) {
 		after, err := statuses(ctx, s.target)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -283,14 +275,14 @@ func (s *story) sourceClean(ctx context.Context) {
 }
 
 func (s *story) scaleUp(ctx context.Context) {
-	s.Expect(s.target.AddWorker(ctx, s.key())).To(Succeed())
+	s.Expect(s.target.AddWorker(ctx, s.request.Key())).To(Succeed())
 	s.request.Workers++
-	s.await(ctx, s.target, installTimeout, "the new worker", s.target.Running(s.key(), s.request.Machines()))
+	s.await(ctx, s.target, installTimeout, "the new worker", s.target.Running(s.request.Key(), s.request.Machines()))
 
 	agents := &assisted.AgentList{}
 	s.Expect(s.target.Client.List(ctx, agents, client.InNamespace(namespace))).To(Succeed())
 	s.Expect(agents.Items).To(HaveLen(1), "the hosts that were moved have none")
-	s.Expect(s.target.VerifyAdded(ctx, s.key(), agents.Items[0].Name)).To(Succeed())
+	s.Expect(s.target.VerifyAdded(ctx, s.request.Key(), agents.Items[0].Name)).To(Succeed())
 	nodes := s.nodeUIDs(ctx)
 	s.Expect(nodes).To(HaveLen(len(s.nodes) + 1))
 	for node, uid := range s.nodes {
@@ -303,10 +295,7 @@ func (s *story) scaleUp(ctx context.Context) {
 }
 
 func (s *story) delete(ctx context.Context) {
-	cluster := &clusterv1.Cluster{}
-	cluster.Namespace, cluster.Name = namespace, name
-	s.Expect(s.target.Client.Delete(ctx, cluster)).To(Succeed())
-	s.await(ctx, s.target, installTimeout, "the deletion", s.target.Gone(s.key()))
+	s.Expect(s.target.DeleteCluster(ctx, s.request.Key(), installTimeout)).To(Succeed())
 	s.await(ctx, s.target, settleTimeout, "the hosts", s.target.HostsAvailable(namespace, s.request.Machines()))
 	s.Eventually(func(g Gomega) {
 		left, err := inventory(ctx, s.target)

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -125,10 +124,6 @@ func newTenant(t *testing.T, w *sandbox.World, namespace string, address int, fi
 	return tenant{world: w, request: request, filter: filter}
 }
 
-func (o tenant) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: o.request.Namespace, Name: o.request.Name}
-}
-
 // create creates the objects of the template, with the filter's label on all of them and on what is made from the control plane.
 func (o tenant) create(t *testing.T) {
 	t.Helper()
@@ -151,8 +146,9 @@ func (o tenant) create(t *testing.T) {
 
 func (o tenant) expectRunning(t *testing.T) {
 	t.Helper()
-	check := o.world.Running(o.key(), o.request.Machines())
-	NewWithT(t).Expect(o.world.Watch.Await(t.Context(), installTimeout, o.key().String(), check)).To(Succeed())
+	key := o.request.Key()
+	check := o.world.Running(key, o.request.Machines())
+	NewWithT(t).Expect(o.world.AwaitCluster(t.Context(), key, installTimeout, key.String(), check)).To(Succeed())
 }
 
 // expectUntouched checks that no manager of ours has seen the cluster.
@@ -195,8 +191,5 @@ func (o tenant) leaveBehind(t *testing.T) []client.Object {
 // delete deletes the cluster and waits until it is gone.
 func (o tenant) delete(t *testing.T) {
 	t.Helper()
-	g := NewWithT(t)
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: o.request.Namespace, Name: o.request.Name}}
-	g.Expect(o.world.Client.Delete(t.Context(), cluster)).To(Succeed())
-	g.Expect(o.world.Watch.Await(t.Context(), deleteTimeout, "the deletion of "+o.key().String(), o.world.Gone(o.key()))).To(Succeed())
+	NewWithT(t).Expect(o.world.DeleteCluster(t.Context(), o.request.Key(), deleteTimeout)).To(Succeed())
 }
