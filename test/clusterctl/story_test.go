@@ -4,6 +4,7 @@ package clusterctl
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -181,8 +184,9 @@ func (s *story) upgrade(t *testing.T) {
 	g.Expect(s.world.AddWorker(t.Context(), s.request.Key())).To(Succeed())
 	s.request.Workers++
 	s.expectRunning(t)
+	after := s.identities(t)
 	for object, identity := range before {
-		g.Expect(s.identities(t)).To(HaveKeyWithValue(object, identity), "a new Machine replaces none")
+		g.Expect(after).To(HaveKeyWithValue(object, identity), "a new Machine replaces none")
 	}
 }
 
@@ -196,9 +200,11 @@ func (s *story) identities(t *testing.T) map[string]types.UID {
 		&controlplanev1.OpenshiftAssistedControlPlaneList{}, &apiextensionsv1.CustomResourceDefinitionList{},
 	} {
 		g.Expect(s.client.List(t.Context(), list)).To(Succeed())
-		for _, object := range objectsOf(g, list) {
-			identities[typeName(object)+" "+object.GetName()] = object.GetUID()
-		}
+		g.Expect(meta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			identities[fmt.Sprintf("%T %s", object, object.GetName())] = object.GetUID()
+			return nil
+		})).To(Succeed())
 	}
 	return identities
 }

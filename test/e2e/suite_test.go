@@ -57,6 +57,13 @@ var _ = AfterSuite(func() {
 	}
 })
 
+// enter makes a spec work in a world of its own until it ends.
+func enter(w *sandbox.World) {
+	shared := world
+	world = w
+	DeferCleanup(func() { world = shared })
+}
+
 // permissions is what the managers of all worlds may do, and what they did.
 var permissions = security.Record{}
 

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -175,13 +174,8 @@ func (o tenant) leaveBehind(t *testing.T) []client.Object {
 	infraEnvs := &assisted.InfraEnvList{}
 	g.Expect(o.world.Client.List(t.Context(), infraEnvs, client.InNamespace(o.request.Namespace))).To(Succeed())
 	g.Expect(infraEnvs.Items).To(HaveLen(1))
-	objects := append(sandbox.Leftovers(o.request.Namespace, "left", map[string]string{clusterv1.WatchLabel: o.filter}), &assisted.Agent{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.request.Namespace, Name: "left",
-			Labels:      map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name},
-			Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"},
-		},
-	})
+	filtered := map[string]string{clusterv1.WatchLabel: o.filter}
+	objects := append(sandbox.Leftovers(o.request.Namespace, "left", filtered), sandbox.LeftAgent(&infraEnvs.Items[0], "left"))
 	for _, object := range objects {
 		g.Expect(o.world.Client.Create(t.Context(), object)).To(Succeed())
 	}
