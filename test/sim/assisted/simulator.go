@@ -143,9 +143,10 @@ func (n *notifier) tracked(fn reconcile.Func) reconcile.Func {
 	}
 }
 
-// controllerOptions let several simulators live in one process and reconcile a few objects at a time.
+// controllerOptions let several simulators live in one process and reconcile a few objects at a time. The priority queue of controller-runtime
+// v0.24, which is the default, may keep a controller with several workers from ending (controller-runtime issue 3538).
 func controllerOptions() controller.Options {
-	return controller.Options{SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 4}
+	return controller.Options{SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 4, UsePriorityQueue: ptr.To(false)}
 }
 
 // paused returns a result that waits out a stopped service. ok is false while the service runs.
