@@ -10,30 +10,21 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/capi-openshift/agent-providers/hack/internal/document"
 )
 
-// output is the document, relative to the repository's root.
-const output = "docs/reference/conditions.md"
+var reference = document.Document{Path: "docs/reference/conditions.md", Render: render}
+
+func main() { reference.Main() }
 
 // sources are the files with the constants, in the order of the document.
 var sources = []struct{ title, file string }{
 	{"OpenshiftAssistedConfig", "api/bootstrap/v1beta1/names.go"},
 	{"OpenshiftAssistedControlPlane", "api/controlplane/v1beta1/names.go"},
-}
-
-func main() {
-	document, err := render(".")
-	if err == nil {
-		err = os.WriteFile(output, document, 0o644)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "conditionsdoc:", err)
-		os.Exit(1)
-	}
 }
 
 // render returns the document that belongs to the sources below root.

@@ -7,14 +7,15 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/capi-openshift/agent-providers/hack/internal/contract"
+	"github.com/capi-openshift/agent-providers/hack/internal/document"
 )
 
-// output is the document, relative to the repository's root.
-const output = "docs/reference/contract.md"
+var reference = document.Document{Path: "docs/reference/contract.md", Render: render}
+
+func main() { reference.Main() }
 
 const introduction = `# Cluster API's rules
 
@@ -34,17 +35,6 @@ var titles = map[string]string{
 	"E2E":  "Scenarios",
 }
 
-func main() {
-	document, err := render(".")
-	if err == nil {
-		err = os.WriteFile(output, document, 0o644)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "contractdoc:", err)
-		os.Exit(1)
-	}
-}
-
 // render returns the document that belongs to the table and the tests below root.
 func render(root string) ([]byte, error) {
 	rules, err := contract.Load(root)
@@ -62,7 +52,7 @@ func render(root string) ([]byte, error) {
 		fmt.Fprintf(out, "\n## %s\n\n| id | mark | rule | verdict | tests, or the reason |\n|---|---|---|---|---|\n", titles[family])
 		for _, rule := range rules {
 			if rule.Family() == family {
-				fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", rule.ID, rule.Mark, cell(rule.Rule), rule.Verdict, evidence(rule, byRule[rule.ID]))
+				fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", rule.ID, rule.Mark, document.Cell(rule.Rule), rule.Verdict, evidence(rule, byRule[rule.ID]))
 			}
 		}
 	}
@@ -96,16 +86,11 @@ func renderCounts(out *bytes.Buffer, rules []contract.Rule) {
 // evidence is what shows a rule, or why it is not met.
 func evidence(rule contract.Rule, tests []contract.Test) string {
 	if rule.Verdict != contract.Met {
-		return cell(rule.Reason)
+		return document.Cell(rule.Reason)
 	}
 	var lines []string
 	for _, test := range tests {
-		lines = append(lines, fmt.Sprintf("`%s` %s: %s", test.Package, test.Function, cell(test.Sentence())))
+		lines = append(lines, fmt.Sprintf("`%s` %s: %s", test.Package, test.Function, document.Cell(test.Sentence())))
 	}
 	return strings.Join(lines, "<br>")
-}
-
-// cell keeps Markdown from taking a text for a part of the table or for HTML.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text)
 }

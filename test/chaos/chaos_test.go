@@ -15,9 +15,7 @@ import (
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -104,18 +102,16 @@ func install(t *testing.T, step int) result {
 	go victims[world.ControlPlane.Name()].Supervise(ctx, world.ControlPlane)
 
 	request := sandbox.ClusterRequest{Namespace: "chaos", Name: "demo", Topology: sandbox.HA, Workers: 1, Address: "127.10.7.5"}
-	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
 	g.Expect(world.CreateInputs(ctx, request.Namespace, request.Machines())).To(Succeed())
 	before, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(world.ApplyCluster(ctx, request)).To(Succeed())
-	g.Expect(world.Watch.Await(ctx, installTimeout, "the cluster", world.Running(key, request.Machines()))).To(Succeed())
-	_, err = world.VerifyHosts(ctx, key)
+	g.Expect(world.AwaitCluster(ctx, request.Key(), installTimeout, "the cluster", world.Running(request.Key(), request.Machines()))).To(Succeed())
+	_, err = world.VerifyHosts(ctx, request.Key())
 	g.Expect(err).NotTo(HaveOccurred())
 	res.objects = objects(ctx, g, world.Client, request.Namespace)
 
-	g.Expect(world.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})).To(Succeed())
-	g.Expect(world.Watch.Await(ctx, deleteTimeout, "the deletion", world.Gone(key))).To(Succeed())
+	g.Expect(world.DeleteCluster(ctx, request.Key(), deleteTimeout)).To(Succeed())
 	g.Eventually(func() error {
 		now, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
 		if err != nil {

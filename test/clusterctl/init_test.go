@@ -71,11 +71,8 @@ func TestContractBootstrapAlone(t *testing.T) {
 	})
 	t.Run("CTL-17 images come from where clusterctl's configuration says", func(t *testing.T) {
 		g := NewWithT(t)
-		config, err := os.OpenFile(repository.Config, os.O_APPEND|os.O_WRONLY, 0)
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = config.WriteString("images:\n  all:\n    repository: mirror.example.com/capi\n  " + controlPlaneLabel + ":\n    tag: v0.1.0-patched\n")
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(config.Close()).To(Succeed())
+		g.Expect(repository.configure(
+			"images:\n  all:\n    repository: mirror.example.com/capi\n  " + controlPlaneLabel + ":\n    tag: v0.1.0-patched\n")).To(Succeed())
 		run(t, "init", "--control-plane", Provider+":"+firstVersion, "--target-namespace", "elsewhere")
 		deployment := deploymentOf(t, cl, controlPlaneLabel)
 		g.Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal("mirror.example.com/capi/controlplane-openshift-assisted:v0.1.0-patched"))
@@ -175,5 +172,5 @@ func expectCertificate(t *testing.T, cl client.Client, label, namespace string) 
 	g.Expect(webhooks.Items[0].GetAnnotations()).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", namespace+"/"+certificates.Items[0].GetName()))
 	called, err := webhooks.Items[0].MarshalJSON()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(called)).To(ContainSubstring(`"namespace":"elsewhere"`))
+	g.Expect(string(called)).To(ContainSubstring(`"namespace":"` + namespace + `"`))
 }

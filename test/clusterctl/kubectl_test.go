@@ -10,9 +10,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/types"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
@@ -59,14 +56,11 @@ func TestContractKubectl(t *testing.T) {
 
 		g.Expect(world.InstallLateCRDs(t.Context())).To(Succeed())
 		request := sandbox.ClusterRequest{Namespace: "late", Name: "demo", Topology: sandbox.SNO, Address: "127.30.4.9"}
-		key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
+		key := request.Key()
 		g.Expect(world.CreateInputsFor(t.Context(), request, request.Machines())).To(Succeed())
 		g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
-		g.Expect(world.Watch.Await(t.Context(), installTimeout, "the cluster", world.Running(key, request.Machines()))).To(Succeed())
-		cluster := &clusterv1.Cluster{}
-		cluster.Namespace, cluster.Name = request.Namespace, request.Name
-		g.Expect(world.Client.Delete(t.Context(), cluster)).To(Succeed())
-		g.Expect(world.Watch.Await(t.Context(), deleteTimeout, "the deletion of the cluster", world.Gone(key))).To(Succeed())
+		g.Expect(world.AwaitCluster(t.Context(), key, installTimeout, "the cluster", world.Running(key, request.Machines()))).To(Succeed())
+		g.Expect(world.DeleteCluster(t.Context(), key, deleteTimeout)).To(Succeed())
 		g.Expect([]int{world.Bootstrap.PID(), world.ControlPlane.PID()}).To(Equal(pids), "no manager was restarted")
 	})
 }

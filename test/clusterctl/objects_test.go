@@ -3,12 +3,10 @@
 package clusterctl
 
 import (
-	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,14 +33,3 @@ func newClient(t *testing.T, cp *localcontrolplane.ControlPlane) client.Client {
 	g.Expect(err).NotTo(HaveOccurred())
 	return cl
 }
-
-func objectsOf(g *WithT, list client.ObjectList) []client.Object {
-	var objects []client.Object
-	g.Expect(meta.EachListItem(list, func(object runtime.Object) error {
-		objects = append(objects, object.(client.Object))
-		return nil
-	})).To(Succeed())
-	return objects
-}
-
-func typeName(object client.Object) string { return fmt.Sprintf("%T", object) }

@@ -90,7 +90,7 @@ func (r *Repository) add(label, file, name, kind string, release *localcontrolpl
 	)
 }
 
-// configure adds lines to clusterctl's configuration, which ends in the list of providers.
+// configure adds lines to clusterctl's configuration: providers, for as long as the list of them is its end, then other settings.
 func (r *Repository) configure(lines string) error {
 	config, err := os.OpenFile(r.Config, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -4,6 +4,7 @@ package clusterctl
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,11 +23,11 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/release"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
@@ -54,10 +57,6 @@ type story struct {
 	world      *sandbox.World
 	client     client.Client
 	request    sandbox.ClusterRequest
-}
-
-func (s *story) cluster() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name}
 }
 
 func (s *story) clusterctl(t *testing.T, args ...string) string {
@@ -138,18 +137,7 @@ func (s *story) versions(t *testing.T) map[string]string {
 func (s *story) hasAllObjects(t *testing.T) {
 	g := NewWithT(t)
 	for label, file := range map[string]string{bootstrapLabel: "bootstrap-components.yaml", controlPlaneLabel: "control-plane-components.yaml"} {
-		components, err := os.ReadFile(filepath.Join(s.repository.Dir, label, firstVersion, file))
-		g.Expect(err).NotTo(HaveOccurred())
-		objects, err := utilyaml.ToUnstructured(components)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(objects).NotTo(BeEmpty())
-		for _, object := range objects {
-			name := object.GetKind() + " " + object.GetName()
-			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(&object), &object)).To(Succeed(), name)
-			g.Expect(object.GetLabels()).To(And(
-				HaveKeyWithValue(clusterctlv1.ClusterctlLabel, ""), HaveKeyWithValue(clusterv1.ProviderNameLabel, label),
-			), name)
-		}
+		g.Expect(release.CheckInstalled(t.Context(), s.client, filepath.Join(s.repository.Dir, label, firstVersion, file), label)).To(Succeed())
 	}
 }
 
@@ -167,11 +155,9 @@ func (s *story) createCluster(t *testing.T) {
 // expectRunning waits until the cluster is Available with all its Machines.
 func (s *story) expectRunning(t *testing.T) {
 	t.Helper()
-	err := s.world.Watch.Await(t.Context(), installTimeout, s.cluster().String(), s.world.Running(s.cluster(), s.request.Machines()))
-	if err != nil {
-		description, _ := s.world.Describe(t.Context(), s.request.Namespace, s.request.Name)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", description)
-	}
+	key := s.request.Key()
+	check := s.world.Running(key, s.request.Machines())
+	NewWithT(t).Expect(s.world.AwaitCluster(t.Context(), key, installTimeout, key.String(), check)).To(Succeed())
 }
 
 // upgrade upgrades one provider at a time, so that for a while their versions differ, and works with the new ones.
@@ -195,11 +181,12 @@ func (s *story) upgrade(t *testing.T) {
 		s.expectRunning(t)
 	}
 	g.Expect(s.identities(t)).To(Equal(before), "what existed is still there")
-	g.Expect(s.world.AddWorker(t.Context(), s.cluster())).To(Succeed())
+	g.Expect(s.world.AddWorker(t.Context(), s.request.Key())).To(Succeed())
 	s.request.Workers++
 	s.expectRunning(t)
+	after := s.identities(t)
 	for object, identity := range before {
-		g.Expect(s.identities(t)).To(HaveKeyWithValue(object, identity), "a new Machine replaces none")
+		g.Expect(after).To(HaveKeyWithValue(object, identity), "a new Machine replaces none")
 	}
 }
 
@@ -213,9 +200,11 @@ func (s *story) identities(t *testing.T) map[string]types.UID {
 		&controlplanev1.OpenshiftAssistedControlPlaneList{}, &apiextensionsv1.CustomResourceDefinitionList{},
 	} {
 		g.Expect(s.client.List(t.Context(), list)).To(Succeed())
-		for _, object := range objectsOf(g, list) {
-			identities[typeName(object)+" "+object.GetName()] = object.GetUID()
-		}
+		g.Expect(meta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			identities[fmt.Sprintf("%T %s", object, object.GetName())] = object.GetUID()
+			return nil
+		})).To(Succeed())
 	}
 	return identities
 }
@@ -255,9 +244,6 @@ func (s *story) initAgain(t *testing.T) {
 	s.expectRunning(t)
 	g.Expect(s.identities(t)).To(Equal(before))
 
-	cluster := &clusterv1.Cluster{}
-	cluster.Namespace, cluster.Name = s.request.Namespace, s.request.Name
-	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
-	g.Expect(s.world.Watch.Await(t.Context(), deleteTimeout, "the deletion of the cluster", s.world.Gone(s.cluster()))).To(Succeed())
-	g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster))).To(BeTrue())
+	g.Expect(s.world.DeleteCluster(t.Context(), s.request.Key(), deleteTimeout)).To(Succeed())
+	g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), s.request.Key(), &clusterv1.Cluster{}))).To(BeTrue())
 }

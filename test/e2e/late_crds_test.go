@@ -30,9 +30,7 @@ var _ = Describe("managers that are older than the CRDs they need (CTL-20)", fun
 			Expect(string(log)).To(And(ContainSubstring("Waiting for CRDs"), ContainSubstring(assisted.CRDAgentClusterInstalls)))
 		}
 		Expect(late.InstallLateCRDs(ctx)).To(Succeed())
-		shared := world
-		world = late
-		DeferCleanup(func() { world = shared })
+		enter(late)
 		s := newScene(ctx, "late", "demo", sandbox.SNO, 0, 51)
 		s.apply(ctx)
 		s.expectRunning(ctx)

@@ -127,10 +127,7 @@ var _ = Describe("what somebody else breaks", func() {
 		infraEnvs := &assisted.InfraEnvList{}
 		Expect(world.Client.List(ctx, infraEnvs, client.InNamespace(s.request.Namespace))).To(Succeed())
 		Expect(infraEnvs.Items).NotTo(BeEmpty())
-		agent := &assisted.Agent{ObjectMeta: named("left")}
-		agent.Labels = map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name}
-		agent.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"}
-		left := append(sandbox.Leftovers(s.request.Namespace, "left", nil), agent)
+		left := append(sandbox.Leftovers(s.request.Namespace, "left", nil), sandbox.LeftAgent(&infraEnvs.Items[0], "left"))
 		for _, o := range left {
 			Expect(world.Client.Create(ctx, o)).To(Succeed())
 		}

@@ -57,9 +57,7 @@ var _ = Describe("managers that know less than there is (DESIGN D15)", func() {
 			stop()
 			Expect(victim.Close()).To(Succeed())
 		})
-		shared := world
-		world = stale
-		DeferCleanup(func() { world = shared })
+		enter(stale)
 
 		s := newScene(ctx, "stale", "demo", sandbox.SNO, 0, 61)
 		s.apply(ctx)

@@ -57,6 +57,13 @@ var _ = AfterSuite(func() {
 	}
 })
 
+// enter makes a spec work in a world of its own until it ends.
+func enter(w *sandbox.World) {
+	shared := world
+	world = w
+	DeferCleanup(func() { world = shared })
+}
+
 // permissions is what the managers of all worlds may do, and what they did.
 var permissions = security.Record{}
 
@@ -85,14 +92,10 @@ type scene struct {
 }
 
 // key is the Cluster's.
-func (s scene) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name}
-}
+func (s scene) key() types.NamespacedName { return s.request.Key() }
 
 // install names the ClusterDeployment and AgentClusterInstall of the cluster: they are called as its control plane is in the templates.
-func (s scene) install() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name + "-control-plane"}
-}
+func (s scene) install() types.NamespacedName { return sandbox.InstallKey(s.key()) }
 
 // newScene makes the inputs of a cluster: its namespace, pull secret and hosts. address is the third byte of its API's loopback address.
 func newScene(ctx context.Context, namespace, name string, topology sandbox.Topology, workers, address int) scene {
@@ -114,12 +117,9 @@ func (s scene) apply(ctx context.Context) {
 // expectRunning waits until the cluster is Available with all its Machines, and verifies which host is which.
 func (s scene) expectRunning(ctx context.Context) {
 	GinkgoHelper()
-	err := world.Watch.Await(ctx, installTimeout, s.key().String(), world.Running(s.key(), s.request.Machines()))
-	if err != nil {
-		description, _ := world.Describe(ctx, s.request.Namespace, s.request.Name)
-		Expect(err).NotTo(HaveOccurred(), "%s", description)
-	}
-	_, err = world.VerifyHosts(ctx, s.key())
+	check := world.Running(s.key(), s.request.Machines())
+	Expect(world.AwaitCluster(ctx, s.key(), installTimeout, s.key().String(), check)).To(Succeed())
+	_, err := world.VerifyHosts(ctx, s.key())
 	Expect(err).NotTo(HaveOccurred())
 }
 

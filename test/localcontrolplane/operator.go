@@ -21,28 +21,24 @@ func (cp *ControlPlane) StartOperator(ctx context.Context) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := goCommand(ctx, filepath.Join(cp.tools.root, toolModules, "operator"), "list", "-m", "-f", "{{.Dir}}", operatorModule)
+	dir, err := moduleSource(ctx, filepath.Join(cp.tools.root, toolModules, "operator"), operatorModule)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := cp.render(ctx, filepath.Join(dir, "config", "default"), nil)
+	spec := ManagerSpec{Name: operatorName, Binary: program, Kustomize: filepath.Join(dir, "config", "default")}
+	crds, err := cp.shippedCRDs(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	crds, err := toCRDs(objects)
-	if err != nil {
-		return nil, err
-	}
-	endpoint, err := cp.webhookEndpoint(operatorName)
-	if err != nil {
-		return nil, err
-	}
-	endpoint.rewireCRDs(crds, everyService)
 	if err := InstallCRDs(ctx, cp.Admin(), crds); err != nil {
 		return nil, err
 	}
+	objects, err := cp.render(ctx, spec.Kustomize, nil)
+	if err != nil {
+		return nil, err
+	}
 	return cp.installAndRun(ctx, managerRun{
-		spec:      ManagerSpec{Name: operatorName, Binary: program},
+		spec:      spec,
 		namespace: operatorNamespace, serviceAccount: "capi-operator-manager", groups: []string{adminGroup},
 		env: []string{"HOME=" + cp.dir, "XDG_CONFIG_HOME=" + cp.dir},
 	}, objects)

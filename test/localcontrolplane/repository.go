@@ -36,11 +36,16 @@ func RepositoryRoot() (string, error) {
 
 // ModuleDir returns the folder of a required module's source in the module cache, such as that of sigs.k8s.io/cluster-api.
 func (t *Tools) ModuleDir(ctx context.Context, module string) (string, error) {
-	// Without the download, Dir is empty on a machine that never built this module.
-	if _, err := goCommand(ctx, t.root, "mod", "download", module); err != nil {
+	return moduleSource(ctx, t.root, module)
+}
+
+// moduleSource does the same for a module that the go.mod in folder requires.
+func moduleSource(ctx context.Context, folder, module string) (string, error) {
+	// Without the download, Dir is empty on a machine that has no source of this module, as when what was built of it is in the cache.
+	if _, err := goCommand(ctx, folder, "mod", "download", module); err != nil {
 		return "", err
 	}
-	return goCommand(ctx, t.root, "list", "-m", "-f", "{{.Dir}}", module)
+	return goCommand(ctx, folder, "list", "-m", "-f", "{{.Dir}}", module)
 }
 
 // goCommand runs the go command in dir and returns its trimmed standard output. Its standard error is part of the error.

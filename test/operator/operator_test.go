@@ -20,8 +20,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
@@ -139,14 +137,10 @@ func TestContractOperator(t *testing.T) {
 	}
 }
 
-// apply applies manifests in a namespace, as a user does.
-func (s *story) apply(t *testing.T, namespace string, files ...string) {
+// apply applies a file of manifests in a namespace, as a user does.
+func (s *story) apply(t *testing.T, namespace, file string) {
 	t.Helper()
-	args := []string{"apply", "--server-side", "--namespace=" + namespace}
-	for _, file := range files {
-		args = append(args, "--filename="+file)
-	}
-	_, err := s.cp.Run(t.Context(), "kubectl", nil, args...)
+	_, err := s.cp.Run(t.Context(), "kubectl", nil, "apply", "--server-side", "--namespace="+namespace, "--filename="+file)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
@@ -249,20 +243,8 @@ func (s *story) install(t *testing.T) {
 	for _, p := range providers {
 		s.apply(t, p.namespace, filepath.Join(files, p.configMap))
 		s.expect(t, p, "ProviderInstalled", "True/")
-		components, err := os.ReadFile(filepath.Join(files, p.components))
-		g.Expect(err).NotTo(HaveOccurred())
-		objects, err := utilyaml.ToUnstructured(components)
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, object := range objects {
-			name := object.GetKind() + " " + object.GetName()
-			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(&object), &object)).To(Succeed(), name)
-			if object.GetKind() == "Namespace" {
-				continue // The user's own: the operator leaves out the release's.
-			}
-			g.Expect(object.GetLabels()).To(And(
-				HaveKeyWithValue(clusterctlv1.ClusterctlLabel, ""), HaveKeyWithValue(clusterv1.ProviderNameLabel, p.label),
-			), name)
-		}
+		// The Namespace is the user's own: the operator leaves out the release's.
+		g.Expect(release.CheckInstalled(t.Context(), s.client, filepath.Join(files, p.components), p.label, "Namespace")).To(Succeed())
 		s.expectInstalled(t, p, firstVersion)
 	}
 }

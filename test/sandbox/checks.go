@@ -4,9 +4,11 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,6 +86,29 @@ func (w *World) Gone(key types.NamespacedName) Check {
 		}
 		return conditionText(cluster, clusterv1.ClusterDeletingCondition), nil
 	}
+}
+
+// AwaitCluster is Watch.Await for a check on a Cluster; when it is in vain, the error has what clusterctl shows of it.
+func (w *World) AwaitCluster(ctx context.Context, cluster types.NamespacedName, timeout time.Duration, what string, check Check) error {
+	err := w.Watch.Await(ctx, timeout, what, check)
+	if err == nil {
+		return nil
+	}
+	description, describeErr := w.Describe(ctx, cluster.Namespace, cluster.Name)
+	if describeErr != nil {
+		return errors.Join(err, describeErr)
+	}
+	return fmt.Errorf("%w\n%s", err, description)
+}
+
+// DeleteCluster deletes a Cluster and waits until it is gone.
+func (w *World) DeleteCluster(ctx context.Context, key types.NamespacedName, timeout time.Duration) error {
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = key.Namespace, key.Name
+	if err := w.Client.Delete(ctx, cluster); err != nil {
+		return fmt.Errorf("cannot delete Cluster %s: %w", key, err)
+	}
+	return w.AwaitCluster(ctx, key, timeout, "the deletion of "+key.String(), w.Gone(key))
 }
 
 // All is a check that everything is there that the given checks look for.

@@ -24,6 +24,9 @@ const (
 	ClusterClassName = "openshift-assisted"
 	clusterClassFile = "templates/clusterclass-openshift-assisted.yaml"
 
+	// ConfigOutdated is what control-plane Machines say when a variable that every config has was changed; see ControlPlaneKept.
+	ConfigOutdated = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec"
+
 	classTimeout = 30 * time.Second
 )
 

@@ -77,12 +77,7 @@ type FaultScene struct {
 }
 
 // Install is the name of the cluster's ClusterDeployment and AgentClusterInstall, which is that of its control plane.
-func (s *FaultScene) Install() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name + controlPlaneSuffix}
-}
-
-// controlPlaneSuffix is how the templates call a cluster's control plane.
-const controlPlaneSuffix = "-control-plane"
+func (s *FaultScene) Install() types.NamespacedName { return InstallKey(s.Cluster) }
 
 // Later does something in the background; its error fails the run.
 func (s *FaultScene) Later(do func(ctx context.Context) error) {

@@ -14,7 +14,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // Leftovers returns what a control plane of this name of a Cluster of the same name would leave behind if both vanished without their finalizers,
@@ -44,4 +46,13 @@ func Leftovers(namespace, name string, labels map[string]string) []client.Object
 			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{Group: hiveext.GroupVersion.Group, Version: hiveext.GroupVersion.Version, Kind: "AgentClusterInstall", Name: name},
 		}},
 	}
+}
+
+// LeftAgent returns an Agent of an InfraEnv that is claimed for a Machine that does not exist.
+func LeftAgent(infraEnv *assisted.InfraEnv, name string) client.Object {
+	return &assisted.Agent{ObjectMeta: metav1.ObjectMeta{
+		Namespace: infraEnv.Namespace, Name: name,
+		Labels:      map[string]string{assisted.InfraEnvLabel: infraEnv.Name},
+		Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"},
+	}}
 }

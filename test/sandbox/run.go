@@ -31,10 +31,8 @@ const (
 	settleTimeout  = time.Minute
 	deleteTimeout  = 2 * time.Minute
 	reportTimeout  = 2 * time.Minute
-	// changedNTPSource is the value that a run gives a variable of the ClusterClass, and configOutdated what control-plane
-	// Machines say of it.
+	// changedNTPSource is the value that a run gives a variable of the ClusterClass.
 	changedNTPSource = "ntp.sandbox.example.com"
-	configOutdated   = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec"
 	// describeTimeout bounds the last look at a cluster, after a step has failed or was interrupted.
 	describeTimeout = 20 * time.Second
 )
@@ -326,7 +324,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 	}
 	count := r.request.Machines()
 	replaced := All(
-		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, configOutdated),
+		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, ConfigOutdated),
 		r.world.Running(r.cluster, count), r.world.configsSettled(r.cluster, count), r.world.workersUse(r.cluster, changedNTPSource),
 	)
 	if err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the workers to be replaced", replaced); err != nil {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Topology is the shape of a cluster.
@@ -57,6 +59,19 @@ type ClusterRequest struct {
 	// Variables are further variables of the template.
 	Variables map[string]string
 }
+
+// Key is the Cluster's.
+func (r ClusterRequest) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// InstallKey is that of a Cluster's control plane, ClusterDeployment and AgentClusterInstall, which have one name in all templates.
+func InstallKey(cluster types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + controlPlaneSuffix}
+}
+
+// controlPlaneSuffix is how the templates call a cluster's control plane.
+const controlPlaneSuffix = "-control-plane"
 
 // ControlPlaneReplicas is the number of control-plane Machines.
 func (r ClusterRequest) ControlPlaneReplicas() int { return shapes[r.Topology].controlPlane }

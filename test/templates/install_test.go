@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -44,14 +43,13 @@ func TestContractInstallation(t *testing.T) {
 	})
 }
 
-// requireIPv6 skips a test on a machine where an API could not listen on IPv6.
+// requireIPv6 fails a test at once on a machine where an API cannot listen on IPv6: the installation would only run out of time.
 func requireIPv6(t *testing.T) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "[::1]:0")
-	if err != nil {
-		t.Skipf("this machine has no IPv6 loopback address: %v", err)
-	}
-	NewWithT(t).Expect(listener.Close()).To(Succeed())
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred(), "clusters without IPv4 need the loopback address ::1: turn IPv6 on for the interface lo")
+	g.Expect(listener.Close()).To(Succeed())
 }
 
 // installed is a cluster that a template has become.
@@ -65,14 +63,11 @@ func install(t *testing.T, world *sandbox.World, flavor, address string, check f
 	t.Helper()
 	t.Parallel()
 	request := sandbox.ClusterRequest{Namespace: flavor, Name: flavor, Topology: sandbox.HA, Template: flavor, Workers: 1, Address: address}
-	key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
+	key := request.Key()
 	g := NewWithT(t)
 	g.Expect(world.CreateInputsFor(t.Context(), request, request.Machines())).To(Succeed())
 	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
-	if err := world.Watch.Await(t.Context(), installTimeout, key.String(), world.Running(key, request.Machines())); err != nil {
-		description, _ := world.Describe(t.Context(), key.Namespace, key.Name)
-		t.Fatalf("%v\n%s", err, description)
-	}
+	g.Expect(world.AwaitCluster(t.Context(), key, installTimeout, key.String(), world.Running(key, request.Machines()))).To(Succeed())
 	_, err := world.VerifyHosts(t.Context(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	check(t, installed{Reader: world.Client, request: request})
@@ -92,8 +87,7 @@ func (c installed) infraEnvs(t *testing.T) []assisted.InfraEnv {
 func (c installed) agentClusterInstall(t *testing.T) *hiveext.AgentClusterInstall {
 	t.Helper()
 	install := &hiveext.AgentClusterInstall{}
-	key := client.ObjectKey{Namespace: c.request.Namespace, Name: c.request.Name + "-control-plane"}
-	NewWithT(t).Expect(c.Get(t.Context(), key, install)).To(Succeed())
+	NewWithT(t).Expect(c.Get(t.Context(), sandbox.InstallKey(c.request.Key()), install)).To(Succeed())
 	return install
 }
 

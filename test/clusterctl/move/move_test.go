@@ -17,14 +17,11 @@ import (
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -50,9 +47,6 @@ const (
 
 	installTimeout = 4 * time.Minute
 	settleTimeout  = 90 * time.Second
-
-	// kindAddToExistingCluster is the kind of a day-2 host in Agent.status.kind (ASSISTED 1.2).
-	kindAddToExistingCluster = "AddToExistingClusterHost"
 )
 
 // story is a move, told in steps.
@@ -72,13 +66,9 @@ type story struct {
 	unsafe atomic.Int32
 }
 
-func (s *story) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: name}
-}
-
 // installObjects is the key of ClusterDeployment and AgentClusterInstall: they are called as the control plane is in the templates.
 func (s *story) installObjects() types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: name + "-control-plane"}
+	return sandbox.InstallKey(s.request.Key())
 }
 
 func TestContractMove(t *testing.T) {
@@ -147,10 +137,7 @@ func (s *story) stop(t *testing.T, w *sandbox.World) {
 // await waits for a check on a world, and shows the cluster when it waits in vain.
 func (s *story) await(ctx context.Context, w *sandbox.World, timeout time.Duration, what string, check sandbox.Check) {
 	s.t.Helper()
-	if err := w.Watch.Await(ctx, timeout, what, check); err != nil {
-		description, _ := w.Describe(ctx, namespace, name)
-		s.Expect(err).NotTo(HaveOccurred(), "%s", description)
-	}
+	s.Expect(w.AwaitCluster(ctx, s.request.Key(), timeout, what, check)).To(Succeed())
 }
 
 func (s *story) install(ctx context.Context) {
@@ -160,8 +147,8 @@ func (s *story) install(ctx context.Context) {
 	_, err := s.source.Kubectl(ctx, "label", "secret", sandbox.PullSecretName, "-n", namespace, clusterctlv1.ClusterctlMoveLabel+"=")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.source.ApplyCluster(ctx, s.request)).To(Succeed())
-	s.await(ctx, s.source, installTimeout, "the installation", s.source.Running(s.key(), s.request.Machines()))
-	_, err = s.source.VerifyHosts(ctx, s.key())
+	s.await(ctx, s.source, installTimeout, "the installation", s.source.Running(s.request.Key(), s.request.Machines()))
+	_, err = s.source.VerifyHosts(ctx, s.request.Key())
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -232,7 +219,7 @@ func (s *story) arrived(ctx context.Context) {
 }
 
 func (s *story) rebuilt(ctx context.Context) {
-	s.await(ctx, s.target, installTimeout, "the Cluster on the target", s.target.Running(s.key(), s.request.Machines()))
+	s.await(ctx, s.target, installTimeout, "the Cluster on the target", s.target.Running(s.request.Key(), s.request.Machines()))
 	s.Eventually(func(g Gomega) {
 		after, err := statuses(ctx, s.target)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -288,24 +275,14 @@ func (s *story) sourceClean(ctx context.Context) {
 }
 
 func (s *story) scaleUp(ctx context.Context) {
-	deployments := &clusterv1.MachineDeploymentList{}
-	s.Expect(s.target.Client.List(ctx, deployments, client.InNamespace(namespace))).To(Succeed())
-	s.Expect(deployments.Items).To(HaveLen(1))
-	deployment := &deployments.Items[0]
-	patch := client.MergeFrom(deployment.DeepCopy())
-	deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1)
-	s.Expect(s.target.Client.Patch(ctx, deployment, patch)).To(Succeed())
+	s.Expect(s.target.AddWorker(ctx, s.request.Key())).To(Succeed())
 	s.request.Workers++
-	s.await(ctx, s.target, installTimeout, "the new worker", s.target.Running(s.key(), s.request.Machines()))
+	s.await(ctx, s.target, installTimeout, "the new worker", s.target.Running(s.request.Key(), s.request.Machines()))
 
-	agents := &unstructured.UnstructuredList{}
-	agents.SetAPIVersion(assisted.GroupVersion.String())
-	agents.SetKind("AgentList")
+	agents := &assisted.AgentList{}
 	s.Expect(s.target.Client.List(ctx, agents, client.InNamespace(namespace))).To(Succeed())
 	s.Expect(agents.Items).To(HaveLen(1), "the hosts that were moved have none")
-	kind, _, err := unstructured.NestedString(agents.Items[0].Object, "status", "kind")
-	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(kind).To(Equal(kindAddToExistingCluster))
+	s.Expect(s.target.VerifyAdded(ctx, s.request.Key(), agents.Items[0].Name)).To(Succeed())
 	nodes := s.nodeUIDs(ctx)
 	s.Expect(nodes).To(HaveLen(len(s.nodes) + 1))
 	for node, uid := range s.nodes {
@@ -318,10 +295,7 @@ func (s *story) scaleUp(ctx context.Context) {
 }
 
 func (s *story) delete(ctx context.Context) {
-	cluster := &clusterv1.Cluster{}
-	cluster.Namespace, cluster.Name = namespace, name
-	s.Expect(s.target.Client.Delete(ctx, cluster)).To(Succeed())
-	s.await(ctx, s.target, installTimeout, "the deletion", s.target.Gone(s.key()))
+	s.Expect(s.target.DeleteCluster(ctx, s.request.Key(), installTimeout)).To(Succeed())
 	s.await(ctx, s.target, settleTimeout, "the hosts", s.target.HostsAvailable(namespace, s.request.Machines()))
 	s.Eventually(func(g Gomega) {
 		left, err := inventory(ctx, s.target)

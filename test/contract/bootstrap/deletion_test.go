@@ -9,13 +9,13 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
 // deleteTimeout is for the deletion of a whole cluster.
@@ -111,11 +111,8 @@ func TestContractDeletion(t *testing.T) {
 		t.Parallel()
 		s := shared
 		g, ctx := NewWithT(t), t.Context()
-		g.Expect(s.Workload.Down(types.NamespacedName{Namespace: s.doomed.Namespace, Name: s.doomed.Name + "-control-plane"}, 0)).To(Succeed())
-		cluster := &clusterv1.Cluster{}
-		s.get(ctx, g, cluster, s.doomed.Namespace, s.doomed.Name)
-		g.Expect(s.Client.Delete(ctx, cluster)).To(Succeed())
-		g.Expect(s.Watch.Await(ctx, deleteTimeout, "the deletion of "+s.doomed.String(), s.Gone(s.doomed))).To(Succeed())
+		g.Expect(s.Workload.Down(sandbox.InstallKey(s.doomed), 0)).To(Succeed())
+		g.Expect(s.DeleteCluster(ctx, s.doomed, deleteTimeout)).To(Succeed())
 		l := &lab{scene: s, namespace: s.doomed.Namespace}
 		l.expectNothingLeft(t)
 	})

@@ -153,34 +153,30 @@ func (l *lab) newClusterDeployment() *hivev1.ClusterDeployment {
 	}
 }
 
+// read returns the lab's object of a kind that has the name, past every cache.
+func read[T client.Object](ctx context.Context, g Gomega, l *lab, name string, object T) T {
+	l.get(ctx, g, object, l.namespace, name)
+	return object
+}
+
 func (l *lab) cluster(ctx context.Context, g Gomega) *clusterv1.Cluster {
-	cluster := &clusterv1.Cluster{}
-	l.get(ctx, g, cluster, l.namespace, labCluster)
-	return cluster
+	return read(ctx, g, l, labCluster, &clusterv1.Cluster{})
 }
 
 func (l *lab) config(ctx context.Context, g Gomega, name string) *bootstrapv1.OpenshiftAssistedConfig {
-	config := &bootstrapv1.OpenshiftAssistedConfig{}
-	l.get(ctx, g, config, l.namespace, name)
-	return config
+	return read(ctx, g, l, name, &bootstrapv1.OpenshiftAssistedConfig{})
 }
 
 func (l *lab) machine(ctx context.Context, g Gomega, name string) *clusterv1.Machine {
-	machine := &clusterv1.Machine{}
-	l.get(ctx, g, machine, l.namespace, name)
-	return machine
+	return read(ctx, g, l, name, &clusterv1.Machine{})
 }
 
 func (l *lab) secret(ctx context.Context, g Gomega, name string) *corev1.Secret {
-	secret := &corev1.Secret{}
-	l.get(ctx, g, secret, l.namespace, name)
-	return secret
+	return read(ctx, g, l, name, &corev1.Secret{})
 }
 
 func (l *lab) metal3Machine(ctx context.Context, g Gomega, name string) *unstructured.Unstructured {
-	machine := l.newMetal3Machine(name)
-	l.get(ctx, g, machine, l.namespace, name)
-	return machine
+	return read(ctx, g, l, name, l.newMetal3Machine(name))
 }
 
 func (l *lab) infraEnvs(ctx context.Context, g Gomega) []assisted.InfraEnv {

@@ -110,8 +110,8 @@ func (s *scene) install(ctx context.Context) error {
 		}
 	}
 	for _, request := range requests {
-		key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name}
-		if err := s.Watch.Await(ctx, installTimeout, key.String(), s.Running(key, request.Machines())); err != nil {
+		key := request.Key()
+		if err := s.AwaitCluster(ctx, key, installTimeout, key.String(), s.Running(key, request.Machines())); err != nil {
 			return err
 		}
 	}

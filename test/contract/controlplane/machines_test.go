@@ -10,7 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -20,7 +22,7 @@ import (
 
 func (s *story) finalizerFirst(t *testing.T) {
 	g := NewWithT(t)
-	writes := s.writes(g, func(e *auditv1.Event) bool { return e.User.Username == s.world.ControlPlane.User })
+	writes := s.managerWrites(g)
 	g.Expect(by("", "patch", "openshiftassistedcontrolplanes")(writes[0])).To(BeTrue(), "%s %s", writes[0].Verb, writes[0].RequestURI)
 	_, versions := s.history()
 	for _, version := range versions {
@@ -127,7 +129,7 @@ func (s *story) nodes(t *testing.T) {
 	for i := range machines {
 		m := &machines[i]
 		infraMachine := s.companions(g, m)[0]
-		g.Expect(m.Spec.ProviderID).To(Equal(fmt.Sprintf("metal3://%s/%s/%s", namespace, hostOf(g, infraMachine.GetAnnotations()), infraMachine.GetName())))
+		g.Expect(m.Spec.ProviderID).To(Equal(fmt.Sprintf("metal3://%s/%s/%s", namespace, hostOf(g, infraMachine), infraMachine.GetName())))
 		g.Expect(m.Status.Addresses).NotTo(BeEmpty())
 		node := &corev1.Node{}
 		g.Expect(s.workload(g).Get(t.Context(), named(m.Status.NodeRef.Name), node)).To(Succeed())
@@ -137,10 +139,8 @@ func (s *story) nodes(t *testing.T) {
 }
 
 // hostOf is the name of the BareMetalHost that an infrastructure machine has.
-func hostOf(g Gomega, annotations map[string]string) string {
-	infraMachine := newMetal3(metal3.MachineKind)
-	infraMachine.SetAnnotations(annotations)
-	key, ok := metal3.HostKey(infraMachine)
+func hostOf(g Gomega, infraMachine client.Object) string {
+	key, ok := metal3.HostKey(infraMachine.(*unstructured.Unstructured))
 	g.Expect(ok).To(BeTrue())
 	return key.Name
 }

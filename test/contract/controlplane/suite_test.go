@@ -122,10 +122,7 @@ func newStory(t *testing.T) *story {
 	g.Expect(world.CreateInputs(t.Context(), namespace, replicas+workers)).To(Succeed())
 	request := sandbox.ClusterRequest{Namespace: namespace, Name: clusterName, Topology: sandbox.HA, Workers: workers, Address: apiAddress}
 	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
-	if err := world.Watch.Await(t.Context(), installTimeout, "the cluster", world.Running(s.key(), replicas+workers)); err != nil {
-		description, _ := world.Describe(t.Context(), namespace, clusterName)
-		t.Fatalf("%v\n%s", err, description)
-	}
+	g.Expect(world.AwaitCluster(t.Context(), s.key(), installTimeout, "the cluster", world.Running(s.key(), replicas+workers))).To(Succeed())
 	return s
 }
 
@@ -163,7 +160,7 @@ func (s *story) history() ([]*clusterv1.Machine, []*controlplanev1.OpenshiftAssi
 func (s *story) key() types.NamespacedName { return named(clusterName) }
 
 // install names the control plane, and so its ClusterDeployment and AgentClusterInstall.
-func (s *story) install() types.NamespacedName { return named(clusterName + "-control-plane") }
+func (s *story) install() types.NamespacedName { return sandbox.InstallKey(s.key()) }
 
 func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}

@@ -11,9 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -125,10 +123,6 @@ func newTenant(t *testing.T, w *sandbox.World, namespace string, address int, fi
 	return tenant{world: w, request: request, filter: filter}
 }
 
-func (o tenant) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: o.request.Namespace, Name: o.request.Name}
-}
-
 // create creates the objects of the template, with the filter's label on all of them and on what is made from the control plane.
 func (o tenant) create(t *testing.T) {
 	t.Helper()
@@ -151,8 +145,9 @@ func (o tenant) create(t *testing.T) {
 
 func (o tenant) expectRunning(t *testing.T) {
 	t.Helper()
-	check := o.world.Running(o.key(), o.request.Machines())
-	NewWithT(t).Expect(o.world.Watch.Await(t.Context(), installTimeout, o.key().String(), check)).To(Succeed())
+	key := o.request.Key()
+	check := o.world.Running(key, o.request.Machines())
+	NewWithT(t).Expect(o.world.AwaitCluster(t.Context(), key, installTimeout, key.String(), check)).To(Succeed())
 }
 
 // expectUntouched checks that no manager of ours has seen the cluster.
@@ -179,13 +174,8 @@ func (o tenant) leaveBehind(t *testing.T) []client.Object {
 	infraEnvs := &assisted.InfraEnvList{}
 	g.Expect(o.world.Client.List(t.Context(), infraEnvs, client.InNamespace(o.request.Namespace))).To(Succeed())
 	g.Expect(infraEnvs.Items).To(HaveLen(1))
-	objects := append(sandbox.Leftovers(o.request.Namespace, "left", map[string]string{clusterv1.WatchLabel: o.filter}), &assisted.Agent{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.request.Namespace, Name: "left",
-			Labels:      map[string]string{assisted.InfraEnvLabel: infraEnvs.Items[0].Name},
-			Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "vanished/uid"},
-		},
-	})
+	filtered := map[string]string{clusterv1.WatchLabel: o.filter}
+	objects := append(sandbox.Leftovers(o.request.Namespace, "left", filtered), sandbox.LeftAgent(&infraEnvs.Items[0], "left"))
 	for _, object := range objects {
 		g.Expect(o.world.Client.Create(t.Context(), object)).To(Succeed())
 	}
@@ -195,8 +185,5 @@ func (o tenant) leaveBehind(t *testing.T) []client.Object {
 // delete deletes the cluster and waits until it is gone.
 func (o tenant) delete(t *testing.T) {
 	t.Helper()
-	g := NewWithT(t)
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: o.request.Namespace, Name: o.request.Name}}
-	g.Expect(o.world.Client.Delete(t.Context(), cluster)).To(Succeed())
-	g.Expect(o.world.Watch.Await(t.Context(), deleteTimeout, "the deletion of "+o.key().String(), o.world.Gone(o.key()))).To(Succeed())
+	NewWithT(t).Expect(o.world.DeleteCluster(t.Context(), o.request.Key(), deleteTimeout)).To(Succeed())
 }

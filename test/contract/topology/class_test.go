@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,10 +22,7 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-const (
-	ntpSource = "ntp.example.com"
-	outdated  = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec"
-)
+const ntpSource = "ntp.example.com"
 
 // TestContractClusterClass installs a cluster from the shipped ClusterClass, changes it and deletes it.
 func TestContractClusterClass(t *testing.T) {
@@ -189,7 +187,7 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g.Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
 	g.Expect(world.SetVariable(t.Context(), s.key, "additionalNTPSources", []string{ntpSource})).To(Succeed())
 	s.await(t, installTimeout, "the workers to be replaced", sandbox.All(
-		world.WorkersReplaced(s.key, before), world.ControlPlaneKept(s.key, before, outdated), world.Running(s.key, request.Machines()),
+		world.WorkersReplaced(s.key, before), world.ControlPlaneKept(s.key, before, sandbox.ConfigOutdated), world.Running(s.key, request.Machines()),
 	))
 
 	_, workers := s.machines(t)
@@ -205,18 +203,14 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 func checkDeletion(t *testing.T, s story) {
 	s.delete(t)
 	g := NewWithT(t)
-	for kind, names := range map[string][]string{
-		"OpenshiftAssistedConfigTemplate":       {sandbox.ClusterClassName + "-worker"},
-		"OpenshiftAssistedControlPlaneTemplate": {sandbox.ClusterClassName},
-		"OpenshiftAssistedControlPlane":         nil,
-		"OpenshiftAssistedConfig":               nil,
+	for kind, names := range map[schema.GroupVersionKind][]string{
+		bootstrapv1.GroupVersion.WithKind("OpenshiftAssistedConfigTemplateList"):          {sandbox.ClusterClassName + "-worker"},
+		controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlaneTemplateList"): {sandbox.ClusterClassName},
+		controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlaneList"):         nil,
+		bootstrapv1.GroupVersion.WithKind("OpenshiftAssistedConfigList"):                  nil,
 	} {
-		group := bootstrapv1.GroupVersion
-		if kind != "OpenshiftAssistedConfigTemplate" && kind != "OpenshiftAssistedConfig" {
-			group = controlplanev1.GroupVersion
-		}
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(group.WithKind(kind + "List"))
+		list.SetGroupVersionKind(kind)
 		// The garbage collector may still be at it.
 		g.Eventually(func() ([]string, error) {
 			var left []string
@@ -225,7 +219,7 @@ func checkDeletion(t *testing.T, s story) {
 				left = append(left, list.Items[i].GetName())
 			}
 			return left, err
-		}).WithTimeout(settleTimeout).Should(Equal(names), kind)
+		}).WithTimeout(settleTimeout).Should(Equal(names), kind.Kind)
 	}
 	g.Expect(world.DeleteClass(t.Context(), s.key.Namespace)).To(Succeed())
 }

@@ -78,10 +78,7 @@ func newStory(t *testing.T, name string, hosts int) story {
 // await waits until check finds nothing missing, and shows the cluster when it does not.
 func (s story) await(t *testing.T, timeout time.Duration, what string, check sandbox.Check) {
 	t.Helper()
-	if err := world.Watch.Await(t.Context(), timeout, what, check); err != nil {
-		description, _ := world.Describe(t.Context(), s.key.Namespace, s.key.Name)
-		t.Fatalf("%v\n%s", err, description)
-	}
+	NewWithT(t).Expect(world.AwaitCluster(t.Context(), s.key, timeout, what, check)).To(Succeed())
 }
 
 // get reads the Cluster's object of a kind that has the given name, past every cache.
@@ -130,8 +127,7 @@ func (s story) machines(t *testing.T) (controlPlane, workers []*clusterv1.Machin
 func (s story) versionsMatch(reason, message string) sandbox.Check {
 	return func(ctx context.Context) (string, error) {
 		controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
-		key := client.ObjectKey{Namespace: s.key.Namespace, Name: s.key.Name + "-control-plane"}
-		if err := world.Watch.Get(ctx, key, controlPlane); err != nil {
+		if err := world.Watch.Get(ctx, sandbox.InstallKey(s.key), controlPlane); err != nil {
 			return "", err
 		}
 		condition := conditions.Get(controlPlane, controlplanev1.VersionsMatchCondition)
@@ -145,7 +141,6 @@ func (s story) versionsMatch(reason, message string) sandbox.Check {
 // delete deletes the Cluster and waits until it is gone and every host is available.
 func (s story) delete(t *testing.T) {
 	t.Helper()
-	NewWithT(t).Expect(world.Client.Delete(t.Context(), s.cluster(t))).To(Succeed())
-	s.await(t, installTimeout, "the deletion of the cluster", world.Gone(s.key))
+	NewWithT(t).Expect(world.DeleteCluster(t.Context(), s.key, installTimeout)).To(Succeed())
 	s.await(t, settleTimeout, "the hosts", world.HostsAvailable(s.key.Namespace, s.hosts))
 }

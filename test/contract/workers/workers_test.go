@@ -54,7 +54,7 @@ func TestContractWorkers(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(world.Stop()).To(Succeed()) }()
 	s := &story{World: world, request: sandbox.ClusterRequest{Namespace: "workers", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.30.1.25"}}
-	s.key = types.NamespacedName{Namespace: s.request.Namespace, Name: s.request.Name}
+	s.key = s.request.Key()
 	g.Expect(world.CreateInputs(t.Context(), s.key.Namespace, s.request.Machines()+1)).To(Succeed())
 	g.Expect(world.ApplyCluster(t.Context(), s.request)).To(Succeed())
 	s.expectWorkers(t, installTimeout, 1)
@@ -96,7 +96,7 @@ func (s *story) expectWorkers(t *testing.T, timeout time.Duration, workers int) 
 	t.Helper()
 	g := NewWithT(t)
 	machines := s.request.ControlPlaneReplicas() + workers
-	g.Expect(s.Watch.Await(t.Context(), timeout, fmt.Sprintf("%d workers", workers), s.Running(s.key, machines))).To(Succeed())
+	g.Expect(s.AwaitCluster(t.Context(), s.key, timeout, fmt.Sprintf("%d workers", workers), s.Running(s.key, machines))).To(Succeed())
 	agents, err := s.VerifyHosts(t.Context(), s.key)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(agents).To(HaveLen(machines))
@@ -147,7 +147,7 @@ func (s *story) rollOut(t *testing.T) {
 	s.change(t, deployment, func() { deployment.Spec.Template.Spec.Bootstrap.ConfigRef.Name = template.Name })
 	s.expectReplaced(t, old)
 
-	config, err := s.Workload.Config(types.NamespacedName{Namespace: s.key.Namespace, Name: s.key.Name + "-control-plane"})
+	config, err := s.Workload.Config(sandbox.InstallKey(s.key))
 	g.Expect(err).NotTo(HaveOccurred())
 	installed, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
