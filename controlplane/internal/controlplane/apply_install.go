@@ -44,6 +44,14 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 	return err
 }
 
+// restoreImageSet makes the ClusterImageSet anew that somebody deleted: without it assisted-service can neither install nor add hosts.
+func (r *Reconciler) restoreImageSet(ctx context.Context, s *scope, d decision) error {
+	if !d.restoreImageSet {
+		return nil
+	}
+	return r.ensureImageSet(ctx, s, plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImageSet())
+}
+
 // importCluster makes an installed cluster known to assisted-service, so that hosts can be added to it (DESIGN D22).
 func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) error {
 	if !d.importCluster {

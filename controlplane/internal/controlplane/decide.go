@@ -51,6 +51,8 @@ type decision struct {
 	record string
 	// createInstall: the objects of the installation are missing.
 	createInstall bool
+	// restoreImageSet: the ClusterImageSet that the objects of the installation refer to is missing.
+	restoreImageSet bool
 	// importCluster: the installed cluster is not known to assisted-service, and is made known.
 	importCluster bool
 	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
@@ -105,6 +107,7 @@ func decide(s *scope) decision {
 	}
 	d.record = recordToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
+	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil && s.controlPlane.Spec.Release.ImageSetRef.Name == ""
 	d.importCluster = importable(s)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
