@@ -42,8 +42,9 @@ type decision struct {
 	conflict string
 	// adopt are the Machines to take over before anything else is decided.
 	adopt []*clusterv1.Machine
-	// startRetry: the user asked for the next attempt, and the current one has failed.
+	// startRetry: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that lost names.
 	startRetry bool
+	lost       string
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
 	retrying      bool
 	staleMachines []*clusterv1.Machine
@@ -61,6 +62,8 @@ type decision struct {
 	blockers    []string
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
+	// start is what the control plane's annotation has to tell of an installation that was begun, or "" for no annotation; nil when it does.
+	start *string
 	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
 	kubeconfig        []byte
 	kubeconfigProblem string
@@ -99,7 +102,8 @@ func decide(s *scope) decision {
 	if d.adopt = s.orphans; len(d.adopt) > 0 {
 		return d
 	}
-	if d.startRetry = retryAsked(s); d.startRetry {
+	if d.lost = lost(s); d.lost != "" || retryAsked(s) {
+		d.startRetry = true
 		return d
 	}
 	if d.retrying, d.staleMachines = stale(s); d.retrying {
@@ -112,6 +116,7 @@ func decide(s *scope) decision {
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
 	d.dayOne = dayOne(s)
+	decideStart(s, &d)
 	decideKubeconfig(s, &d)
 	return d
 }

@@ -72,6 +72,8 @@ func installed(s *scope, d decision) (reason, message string) {
 		return reason, message
 	}
 	switch {
+	case d.lost != "":
+		return controlplanev1.RetryingReason, fmt.Sprintf("%s vanished during attempt %s of the installation: the next attempt begins", d.lost, plan.Attempt(s.controlPlane))
 	case d.startRetry || d.retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", plan.Attempt(s.controlPlane))
 	case s.install == nil:
