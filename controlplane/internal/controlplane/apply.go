@@ -32,9 +32,9 @@ const kindMachine = "Machine"
 // with one does not hide the facts of the others.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 	steps := []func(context.Context, *scope, decision) error{
-		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.importCluster,
-		r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart, r.applyDayOne, r.publishKubeconfig,
-		r.shareKubeconfig,
+		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.markInstalled,
+		r.importCluster, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart, r.applyDayOne,
+		r.publishKubeconfig, r.shareKubeconfig,
 	}
 	errs := make([]error, 0, len(steps)+1)
 	errs = append(errs, s.apiProblem)

@@ -54,8 +54,9 @@ type decision struct {
 	createInstall bool
 	// restoreImageSet: the ClusterImageSet that the objects of the installation refer to is missing.
 	restoreImageSet bool
-	// importCluster: the installed cluster is not known to assisted-service, and is made known.
-	importCluster bool
+	// importCluster: the installed cluster is not known to assisted-service, and is made known. markInstalled: its ClusterDeployment has to say
+	// first that it is installed.
+	importCluster, markInstalled bool
 	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
 	newMachines []string
 	surplus     []*clusterv1.Machine
@@ -112,7 +113,7 @@ func decide(s *scope) decision {
 	d.record = recordToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
 	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil && s.controlPlane.Spec.Release.ImageSetRef.Name == ""
-	d.importCluster = importable(s)
+	decideImport(s, &d)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
 	d.dayOne = dayOne(s)
@@ -137,12 +138,17 @@ func recordToWrite(s *scope) string {
 	return record.String()
 }
 
-// importable reports whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is missing
-// and its API has said which cluster it is. A ClusterDeployment that says that the service is still to install its cluster is none of ours to
-// complete: with a new AgentClusterInstall the service would do so.
-func importable(s *scope) bool {
-	return s.verified() && s.imported() && s.install == nil &&
-		(s.clusterDeployment == nil || s.clusterDeployment.DeletionTimestamp.IsZero())
+// decideImport decides whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is missing
+// and its API has said which cluster it is. One that vanished between the end of the installation and the first answer of the API is no new
+// attempt (compare lost): the cluster is recorded, its kubeconfig is published, and hosts run it. Made anew as it was, the
+// AgentClusterInstall would start an installation of hosts that are Nodes already, which can never end. A ClusterDeployment of that
+// installation is first changed to one of an installed cluster, and the AgentClusterInstall follows once the cache shows that.
+func decideImport(s *scope, d *decision) {
+	if !s.verified() || s.install != nil || s.clusterDeployment != nil && !s.clusterDeployment.DeletionTimestamp.IsZero() {
+		return
+	}
+	d.importCluster = s.imported()
+	d.markInstalled = !d.importCluster
 }
 
 // mismatch reports whether <cluster>-kubeconfig leads to another cluster than the one that was installed.

@@ -29,7 +29,7 @@ func retryAsked(s *scope) bool {
 // lost names the objects of an installation that are gone after it had begun; empty when none is. Made anew, they would wait for hosts that are
 // half installed and never register again: the next attempt replaces them. So it is as well with an installation that was complete and not
 // recorded yet: nothing tells it from one that broke off, and its cluster was handed to nobody, since the control plane is not initialized
-// (DESIGN D11). Once it is recorded, the cluster is kept and imported: see importable.
+// (DESIGN D11). Once it is recorded, the cluster is kept and imported: see decideImport.
 func lost(s *scope) string {
 	if s.installed() || s.started.Attempt != plan.Attempt(s.controlPlane) {
 		return ""

@@ -314,11 +314,8 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 
 // observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a move.
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	name := plan.ImportedKubeconfigName(s.controlPlane)
-	switch {
-	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
-		name = s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
-	case !s.installed():
+	name := sourceName(s)
+	if name == "" {
 		return nil
 	}
 	namespace := s.controlPlane.Namespace

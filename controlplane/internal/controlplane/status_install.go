@@ -65,7 +65,7 @@ func installed(s *scope, d decision) (reason, message string) {
 	if s.initialized() {
 		return controlplanev1.InstalledReason, ""
 	}
-	if s.recorded && s.imported() {
+	if s.recorded && (s.imported() || s.install == nil) {
 		return importing(s)
 	}
 	if reason, message := obstacle(s, d); reason != "" {
