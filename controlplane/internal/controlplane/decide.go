@@ -216,14 +216,9 @@ func leftovers(s *scope) plan.Leftovers {
 	return l
 }
 
-// claimOf is the value of the claim annotation of a Machine's Agent.
-func claimOf(m *clusterv1.Machine) string {
-	return fmt.Sprintf("%s/%s", m.Name, m.UID)
-}
-
 // machineOf is the name of the Machine that an Agent is claimed for, for messages.
 func machineOf(a *assisted.Agent) string {
-	machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
+	machine, _, _ := a.ClaimedFor()
 	return cmp.Or(machine, "unknown")
 }
 
@@ -310,7 +305,7 @@ func boundHosts(s *scope) []plan.Host {
 	living := sets.New[string]()
 	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
 		if m.DeletionTimestamp.IsZero() {
-			living.Insert(claimOf(m))
+			living.Insert(assisted.Claim(m))
 		}
 	}
 	bound := boundAgents(s)

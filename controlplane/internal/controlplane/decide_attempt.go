@@ -60,7 +60,7 @@ func decideStart(s *scope, d *decision) {
 	case starting, begun && !recorded:
 		var claims []string
 		for _, w := range dayOneWorkers(s) {
-			claims = append(claims, claimOf(w))
+			claims = append(claims, assisted.Claim(w))
 		}
 		value := plan.StartedNow(s.controlPlane, claims).String()
 		if value == s.controlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
@@ -113,7 +113,7 @@ func startedWorkers(s *scope) []*clusterv1.Machine {
 	if s.started.Attempt == plan.Attempt(s.controlPlane) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.workers), func(m *clusterv1.Machine) bool { return !slices.Contains(s.started.Workers, claimOf(m)) })
+	return slices.DeleteFunc(slices.Clone(s.workers), func(m *clusterv1.Machine) bool { return !slices.Contains(s.started.Workers, assisted.Claim(m)) })
 }
 
 // dayOneWorkers are the worker Machines whose Agents are in the set of the first installation.
@@ -127,7 +127,7 @@ func dayOneWorkers(s *scope) []*clusterv1.Machine {
 	}
 	var machines []*clusterv1.Machine
 	for _, w := range s.workers {
-		if claims.Has(claimOf(w)) {
+		if claims.Has(assisted.Claim(w)) {
 			machines = append(machines, w)
 		}
 	}
