@@ -3,7 +3,7 @@
 package assisted
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -92,13 +92,10 @@ func (a *Agent) MACAddresses() []string {
 	return slices.Compact(macs)
 }
 
-// ProgressText says how far the installation of the host is, for example "Writing image to disk (37%)".
+// ProgressText says how far the installation of the host is, for example "Writing image to disk". It has no percentage, which changes every few
+// seconds: whoever shows the text would write as often.
 func (a *Agent) ProgressText() string {
-	p := a.Status.Progress
-	if p.CurrentStage == "" {
-		return a.Status.DebugInfo.StateInfo
-	}
-	return fmt.Sprintf("%s (%d%%)", p.CurrentStage, p.InstallationPercentage)
+	return cmp.Or(a.Status.Progress.CurrentStage, a.Status.DebugInfo.StateInfo)
 }
 
 // FailingChecks returns the texts of the checks that fail, sorted, as "<id>: <message>". The maps come from an Agent's or an

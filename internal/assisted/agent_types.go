@@ -57,8 +57,6 @@ type Inventory struct {
 type Progress struct {
 	// CurrentStage is the stage, for example "Writing image to disk".
 	CurrentStage string `json:"currentStage,omitempty"`
-	// InstallationPercentage is 0 to 100.
-	InstallationPercentage int64 `json:"installationPercentage,omitempty"`
 }
 
 // DebugInfo is the state of the host in assisted-service's own terms.

@@ -100,6 +100,9 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	if err != nil {
 		return err
 	}
+	if err := checkCRDs(ctx, mgr.GetAPIReader()); err != nil {
+		return fmt.Errorf("start %s: %w", cfg.Name, err)
+	}
 	if err := setup(ctx, mgr, o); err != nil {
 		return fmt.Errorf("set up %s: %w", cfg.Name, err)
 	}

@@ -29,6 +29,7 @@ var Occasional = map[string][]Enforcement{
 	"controlplane": {
 		{events, "count an event that was recorded before"},
 		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},
+		{Permission{"patch", "clusterdeployments", "hive.openshift.io"}, "mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)"},
 	},
 }
 

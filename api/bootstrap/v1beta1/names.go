@@ -182,7 +182,7 @@ const (
 	// AgentReadyReason: the host is ready and waits for the installation to begin.
 	AgentReadyReason = "ReadyToInstall"
 
-	// AgentInstallingReason: the installation runs; the message has the stage and the percentage.
+	// AgentInstallingReason: the installation runs; the message has the stage.
 	AgentInstallingReason = "Installing"
 
 	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host.

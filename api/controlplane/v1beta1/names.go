@@ -15,6 +15,11 @@ const (
 	// Machines, the ClusterDeployment and the AgentClusterInstall it is the attempt that they were made for.
 	InstallAttemptAnnotation = "controlplane.cluster.x-k8s.io/install-attempt"
 
+	// InstallationStartedAnnotation records on a control plane, as JSON, for which attempt the hold of the installation was cleared, for which
+	// control plane, and which worker Machines take part. A ClusterDeployment or AgentClusterInstall that vanishes from then on, and before the
+	// cluster is installed, is not made anew: its hosts are in any state, and the next attempt begins (DESIGN D18).
+	InstallationStartedAnnotation = "controlplane.cluster.x-k8s.io/installation-started"
+
 	// InstalledClusterAnnotation records on a control plane, as JSON, which cluster was installed for it: the attempt, the ID of the OpenShift
 	// cluster and the ID under which assisted-service installed it. It outlives a move to another management cluster, where nothing is
 	// installed for a control plane that has it: its cluster is imported (DESIGN D22).
@@ -104,7 +109,8 @@ const (
 	// InstallationFailedReason: the installation failed; the message names the first host and its reason, and how to retry.
 	InstallationFailedReason = "InstallationFailed"
 
-	// RetryingReason: a failed installation is being cleaned up before the next attempt.
+	// RetryingReason: an installation that failed, or whose ClusterDeployment or AgentClusterInstall vanished, is being cleaned up before the next
+	// attempt.
 	RetryingReason = "Retrying"
 
 	// ImportingReason: the cluster was installed before the control plane was moved or restored; it becomes Installed when its API answers
@@ -351,6 +357,10 @@ const (
 
 	// EventRetryStarted: the next attempt of the installation was asked for.
 	EventRetryStarted = "InstallationRetryStarted"
+
+	// EventInstallObjectsLost: the ClusterDeployment or the AgentClusterInstall vanished after the installation had begun, and the next attempt was
+	// asked for.
+	EventInstallObjectsLost = "InstallObjectsLost"
 
 	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
 	EventKubeconfigPublished = "KubeconfigPublished"

@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || (cluster != nil && annotations.IsPaused(cluster, agent)) {
 		return ctrl.Result{}, err // Paused: while it is moved away its Machines vanish, and the hosts live on (CONTRACT CTL-43).
 	}
-	if name, uid, claimed := identity.ParseClaim(agent); claimed {
+	if name, uid, claimed := agent.ClaimedFor(); claimed {
 		return ctrl.Result{}, r.deleteOrphan(ctx, agent, name, uid)
 	}
 	if clusterName == "" {
@@ -195,7 +195,7 @@ func (r *Reconciler) note(ctx context.Context, agent *assisted.Agent, text strin
 
 // claimedFor is every Agent that is claimed for a Machine.
 func (r *Reconciler) claimedFor(ctx context.Context, o client.Object) []reconcile.Request {
-	claim := identity.Claim(o.GetName(), string(o.GetUID()))
+	claim := assisted.Claim(o)
 	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == claim })
 }
 

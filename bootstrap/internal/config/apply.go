@@ -71,9 +71,6 @@ func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope) error {
 	switch s.decision.infraEnv {
 	case infraEnvCreate:
 		infraEnv := newInfraEnv(s.cluster.Name, s.infraEnvName, s.config, s.pullSecret)
-		if s.pullSecret == "" {
-			return nil // The recorded InfraEnv is gone and so is what named its pull secret: see DiscoveryImageReady.
-		}
 		err := r.Client.Create(ctx, infraEnv)
 		if apierrors.IsAlreadyExists(err) {
 			return nil // Another config of the same content was first; its event brings the next pass, which joins.

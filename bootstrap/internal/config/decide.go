@@ -81,7 +81,7 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:
 		return fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
-	case s.infraEnvName == "":
+	case s.infraEnvName == "", s.infraEnv == nil && s.pullSecret == "": // The latter: what was recorded is gone, and so is what named its pull secret.
 		return fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else")
 	}
 	if s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {

@@ -62,6 +62,9 @@ func TestContractDecide(t *testing.T) {
 			image: bootstrapv1.WaitingForCRDsReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no pull secret", change: func(s *scope) { s.infraEnvName, s.infraEnv = "", nil },
 			image: bootstrapv1.WaitingForPullSecretReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
+		{name: "the recorded InfraEnv is gone and nothing names its pull secret", change: func(s *scope) { s.infraEnv, s.pullSecret = nil, "" },
+			image: bootstrapv1.WaitingForPullSecretReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvKeep)) }},
 		{name: "first pass records and creates", change: func(s *scope) { s.config.Annotations, s.infraEnv = nil, nil },
 			image: bootstrapv1.InfraEnvPendingReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {

@@ -20,7 +20,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -173,7 +172,7 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
 		return fmt.Errorf("list Agents: %w", err)
 	}
 	for _, agent := range agents.Items {
-		_, uid, claimed := identity.ParseClaim(&agent)
+		_, uid, claimed := agent.ClaimedFor()
 		if ref := mapping.MachineRef(s.config); claimed && ref != nil && string(ref.UID) == uid {
 			s.claimed = append(s.claimed, agent)
 		}

@@ -157,7 +157,7 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 	case 1:
 		agent := &s.agents[0]
 		if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(s.livingClaims, claim) {
-			other, _, _ := identity.ParseClaim(agent)
+			other, _, _ := agent.ClaimedFor()
 			return identity.Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
 				"Agent %s registered through the Machine's own InfraEnv and is claimed for Machine %s: its host booted the wrong image", agent.Name, other)}
 		}

@@ -209,6 +209,16 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestProgressChangesWithTheStageOnly: a percentage in the condition would be written every few seconds.
+func TestProgressChangesWithTheStageOnly(t *testing.T) {
+	s := discovered()
+	bound(&s.agents[0], "installing-in-progress", assisted.Condition{
+		Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress,
+	})
+	s.agents[0].Status.Progress.CurrentStage = "Writing image to disk"
+	NewWithT(t).Expect(decide(s).installed).To(Equal(fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent a-0: Writing image to disk")))
+}
+
 func TestHostFact(t *testing.T) {
 	g := NewWithT(t)
 	s := discovered()

@@ -18,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -53,7 +52,7 @@ type scope struct {
 }
 
 // claim is the Machine's claim on an Agent.
-func (s *scope) claim() string { return identity.Claim(s.machine.Name, string(s.machine.UID)) }
+func (s *scope) claim() string { return assisted.Claim(s.machine) }
 
 // concerns reports whether an Agent is of the config's InfraEnv or claimed for the Machine.
 func (s *scope) concerns(agent *assisted.Agent) bool {
@@ -123,7 +122,7 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
 	}
 	for i := range machines.Items {
 		if machines.Items[i].UID != s.machine.UID {
-			s.livingClaims = append(s.livingClaims, identity.Claim(machines.Items[i].Name, string(machines.Items[i].UID)))
+			s.livingClaims = append(s.livingClaims, assisted.Claim(&machines.Items[i]))
 		}
 	}
 	return nil

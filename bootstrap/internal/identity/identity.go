@@ -29,15 +29,6 @@ type Verdict struct {
 	Message string
 }
 
-// Claim is the value of bootstrapv1.ClaimAnnotation for a Machine.
-func Claim(machineName string, machineUID string) string { return machineName + "/" + machineUID }
-
-// ParseClaim returns the name and UID of the Machine that the Agent is claimed for; ok is false when it is claimed for none.
-func ParseClaim(agent *assisted.Agent) (name, uid string, ok bool) {
-	name, uid, ok = strings.Cut(agent.Annotations[bootstrapv1.ClaimAnnotation], "/")
-	return name, uid, ok
-}
-
 // Matches reports whether the Agent's inventory is that of the host, among all hosts of the namespace: by the boot MAC, or by another
 // inspected MAC that no other host has; and the serial numbers must agree where both sides know a real one.
 func Matches(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost, hosts []bmov1alpha1.BareMetalHost) bool {
@@ -84,7 +75,7 @@ type Request struct {
 	Hosts []bmov1alpha1.BareMetalHost
 	// Agents are the Agents of the Machine's InfraEnv.
 	Agents []assisted.Agent
-	// Claim is the Machine's claim; see Claim.
+	// Claim is the Machine's claim; see assisted.Claim.
 	Claim string
 	// LivingClaims are the claims of Machines that exist, but for the Machine's own.
 	LivingClaims []string
@@ -136,7 +127,7 @@ func single(r Request, agent *assisted.Agent) Verdict {
 			agent.Name, describe(agent), strings.Join(names, ", "))}
 	}
 	if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; claim != r.Claim && slices.Contains(r.LivingClaims, claim) {
-		other, _, _ := ParseClaim(agent)
+		other, _, _ := agent.ClaimedFor()
 		return Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
 			"Agent %s (%s) matches BareMetalHost %s and is claimed for Machine %s: two hosts register with one identity; correct the serial number or system UUID in the firmware of one of them",
 			agent.Name, describe(agent), r.Host.Name, other)}

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -140,7 +139,7 @@ func (m Mapper) FromClaimedAgent(ctx context.Context, o client.Object) []reconci
 	if !ok {
 		return nil
 	}
-	name, uid, claimed := identity.ParseClaim(agent)
+	name, uid, claimed := agent.ClaimedFor()
 	if !claimed {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,8 +32,9 @@ const kindMachine = "Machine"
 // with one does not hide the facts of the others.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 	steps := []func(context.Context, *scope, decision) error{
-		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.importCluster, r.ensureTemplateOwner,
-		r.createMachines, r.deleteSurplus, r.syncMachines, r.applyDayOne, r.publishKubeconfig, r.shareKubeconfig,
+		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.markInstalled,
+		r.importCluster, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart, r.applyDayOne,
+		r.publishKubeconfig, r.shareKubeconfig,
 	}
 	errs := make([]error, 0, len(steps)+1)
 	errs = append(errs, s.apiProblem)
@@ -70,40 +70,6 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.Ope
 		return fmt.Errorf("remove the finalizer of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	return nil
-}
-
-// startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
-func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error {
-	if !d.startRetry {
-		return nil
-	}
-	attempt, err := strconv.Atoi(plan.Attempt(s.controlPlane))
-	if err != nil {
-		return fmt.Errorf("annotation %s of OpenshiftAssistedControlPlane %s is not a number: %w",
-			controlplanev1.InstallAttemptAnnotation, klog.KObj(s.controlPlane), err)
-	}
-	next := strconv.Itoa(attempt + 1)
-	// A copy: the pass goes on with what it has observed, and the patch is an event.
-	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
-		controlplanev1.InstallAttemptAnnotation:    next,
-		controlplanev1.RetryInstallationAnnotation: nil,
-	}}, nil)
-	if written {
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
-	}
-	return err
-}
-
-// cleanUpAttempt removes the objects of an earlier attempt. Machines come first: once the AgentClusterInstall is gone, nobody knows which
-// workers were part of the installation.
-func (r *Reconciler) cleanUpAttempt(ctx context.Context, s *scope, d decision) error {
-	if !d.retrying {
-		return nil
-	}
-	if err := r.deleteMachines(ctx, s, d.staleMachines, "its installation failed and is retried"); err != nil {
-		return err
-	}
-	return r.deleteInstall(ctx, s)
 }
 
 // deleteInstall deletes ClusterDeployment and AgentClusterInstall, also when only one of them exists.

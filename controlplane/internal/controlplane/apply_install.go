@@ -44,6 +44,29 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 	return err
 }
 
+// restoreImageSet makes the ClusterImageSet anew that somebody deleted: without it assisted-service can neither install nor add hosts.
+func (r *Reconciler) restoreImageSet(ctx context.Context, s *scope, d decision) error {
+	if !d.restoreImageSet {
+		return nil
+	}
+	return r.ensureImageSet(ctx, s, plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImageSet())
+}
+
+// markInstalled tells assisted-service by the ClusterDeployment of an installation that its cluster is installed.
+func (r *Reconciler) markInstalled(ctx context.Context, s *scope, d decision) error {
+	if !d.markInstalled {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Marking the ClusterDeployment as installed", "reason", "its AgentClusterInstall does not exist any more")
+	wanted := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImportedClusterDeployment(s.record)
+	_, err := r.lockedPatch(ctx, s.clusterDeployment.DeepCopy(), nil, map[string]any{"spec": map[string]any{
+		"installed":        wanted.Spec.Installed,
+		"preserveOnDelete": wanted.Spec.PreserveOnDelete,
+		"clusterMetadata":  wanted.Spec.ClusterMetadata,
+	}})
+	return err
+}
+
 // importCluster makes an installed cluster known to assisted-service, so that hosts can be added to it (DESIGN D22).
 func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) error {
 	if !d.importCluster {

@@ -5,13 +5,11 @@ package controlplane
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,8 +42,9 @@ type decision struct {
 	conflict string
 	// adopt are the Machines to take over before anything else is decided.
 	adopt []*clusterv1.Machine
-	// startRetry: the user asked for the next attempt, and the current one has failed.
+	// startRetry: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that lost names.
 	startRetry bool
+	lost       string
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
 	retrying      bool
 	staleMachines []*clusterv1.Machine
@@ -53,14 +52,19 @@ type decision struct {
 	record string
 	// createInstall: the objects of the installation are missing.
 	createInstall bool
-	// importCluster: the installed cluster is not known to assisted-service, and is made known.
-	importCluster bool
+	// restoreImageSet: the ClusterImageSet that the objects of the installation refer to is missing.
+	restoreImageSet bool
+	// importCluster: the installed cluster is not known to assisted-service, and is made known. markInstalled: its ClusterDeployment has to say
+	// first that it is installed.
+	importCluster, markInstalled bool
 	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
 	newMachines []string
 	surplus     []*clusterv1.Machine
 	blockers    []string
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
+	// start is what the control plane's annotation has to tell of an installation that was begun, or "" for no annotation; nil when it does.
+	start *string
 	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
 	kubeconfig        []byte
 	kubeconfigProblem string
@@ -99,7 +103,8 @@ func decide(s *scope) decision {
 	if d.adopt = s.orphans; len(d.adopt) > 0 {
 		return d
 	}
-	if d.startRetry = retryAsked(s); d.startRetry {
+	if d.lost = lost(s); d.lost != "" || retryAsked(s) {
+		d.startRetry = true
 		return d
 	}
 	if d.retrying, d.staleMachines = stale(s); d.retrying {
@@ -107,10 +112,12 @@ func decide(s *scope) decision {
 	}
 	d.record = recordToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
-	d.importCluster = importable(s)
+	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil && s.controlPlane.Spec.Release.ImageSetRef.Name == ""
+	decideImport(s, &d)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
 	d.dayOne = dayOne(s)
+	decideStart(s, &d)
 	decideKubeconfig(s, &d)
 	return d
 }
@@ -131,12 +138,17 @@ func recordToWrite(s *scope) string {
 	return record.String()
 }
 
-// importable reports whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is missing
-// and its API has said which cluster it is. A ClusterDeployment that says that the service is still to install its cluster is none of ours to
-// complete: with a new AgentClusterInstall the service would do so.
-func importable(s *scope) bool {
-	return s.verified() && s.imported() && s.install == nil &&
-		(s.clusterDeployment == nil || s.clusterDeployment.DeletionTimestamp.IsZero())
+// decideImport decides whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is missing
+// and its API has said which cluster it is. One that vanished between the end of the installation and the first answer of the API is no new
+// attempt (compare lost): the cluster is recorded, its kubeconfig is published, and hosts run it. Made anew as it was, the
+// AgentClusterInstall would start an installation of hosts that are Nodes already, which can never end. A ClusterDeployment of that
+// installation is first changed to one of an installed cluster, and the AgentClusterInstall follows once the cache shows that.
+func decideImport(s *scope, d *decision) {
+	if !s.verified() || s.install != nil || s.clusterDeployment != nil && !s.clusterDeployment.DeletionTimestamp.IsZero() {
+		return
+	}
+	d.importCluster = s.imported()
+	d.markInstalled = !d.importCluster
 }
 
 // mismatch reports whether <cluster>-kubeconfig leads to another cluster than the one that was installed.
@@ -204,71 +216,9 @@ func leftovers(s *scope) plan.Leftovers {
 	return l
 }
 
-// retryAsked reports whether the next attempt begins: only once the current one has failed, so that an annotation that was set too early
-// waits (DESIGN D18).
-func retryAsked(s *scope) bool {
-	_, asked := s.controlPlane.Annotations[controlplanev1.RetryInstallationAnnotation]
-	return asked && s.install != nil && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] == plan.Attempt(s.controlPlane) &&
-		assisted.PhaseOf(s.install) == assisted.PhaseFailed
-}
-
-// stale reports whether objects of an earlier attempt exist, and which Machines are to be deleted: those of the control plane, and the
-// workers whose hosts were part of the failed installation and have to be power-cycled. An installed cluster has no earlier attempt: without
-// this line, a changed or lost annotation would take it down.
-func stale(s *scope) (bool, []*clusterv1.Machine) {
-	if s.installed() {
-		return false, nil
-	}
-	attempt := plan.Attempt(s.controlPlane)
-	old := func(o metav1.Object) bool {
-		return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation] != attempt
-	}
-	exists := false
-	var machines []*clusterv1.Machine
-	for _, m := range s.machines.SortedByCreationTimestamp() {
-		if old(m) {
-			exists = true
-			machines = append(machines, m)
-		}
-	}
-	if s.clusterDeployment != nil && old(s.clusterDeployment) {
-		exists = true
-	}
-	if s.install != nil && old(s.install) {
-		exists = true
-		machines = append(machines, dayOneWorkers(s)...)
-	}
-	machines = slices.DeleteFunc(machines, func(m *clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() })
-	sort.Slice(machines, func(i, j int) bool { return machines[i].Name < machines[j].Name })
-	return exists, machines
-}
-
-// dayOneWorkers are the worker Machines whose Agents are in the set of the first installation.
-func dayOneWorkers(s *scope) []*clusterv1.Machine {
-	names, _ := assisted.DayOneAgents(s.install)
-	claims := sets.New[string]()
-	for i := range s.agents {
-		if slices.Contains(names, s.agents[i].Name) {
-			claims.Insert(s.agents[i].Annotations[bootstrapv1.ClaimAnnotation])
-		}
-	}
-	var machines []*clusterv1.Machine
-	for _, w := range s.workers {
-		if claims.Has(claimOf(w)) {
-			machines = append(machines, w)
-		}
-	}
-	return machines
-}
-
-// claimOf is the value of the claim annotation of a Machine's Agent.
-func claimOf(m *clusterv1.Machine) string {
-	return fmt.Sprintf("%s/%s", m.Name, m.UID)
-}
-
 // machineOf is the name of the Machine that an Agent is claimed for, for messages.
 func machineOf(a *assisted.Agent) string {
-	machine, _, _ := strings.Cut(a.Annotations[bootstrapv1.ClaimAnnotation], "/")
+	machine, _, _ := a.ClaimedFor()
 	return cmp.Or(machine, "unknown")
 }
 
@@ -355,7 +305,7 @@ func boundHosts(s *scope) []plan.Host {
 	living := sets.New[string]()
 	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
 		if m.DeletionTimestamp.IsZero() {
-			living.Insert(claimOf(m))
+			living.Insert(assisted.Claim(m))
 		}
 	}
 	bound := boundAgents(s)

@@ -48,16 +48,29 @@ func decideKubeconfig(s *scope, d *decision) {
 
 // sourceProblem says why there is no kubeconfig of the installer to publish yet; it is empty when there is one.
 func sourceProblem(s *scope) string {
-	if s.clusterDeployment == nil || s.install == nil || s.install.Spec.ClusterMetadata == nil {
+	name := sourceName(s)
+	if s.clusterDeployment == nil || name == "" {
 		return "Waiting for the Assisted Installer to publish the credentials of the cluster"
 	}
-	name := s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
 	switch {
 	case s.installerKubeconfig == nil:
-		return fmt.Sprintf("Waiting for Secret %s, which the AgentClusterInstall names", name)
+		return fmt.Sprintf("Waiting for Secret %s, in which the Assisted Installer publishes the credentials of the cluster", name)
 	case !ownedBy(s.installerKubeconfig, s.clusterDeployment):
 		// A Secret of the attempt before: its cluster is gone, and a new one replaces it.
 		return fmt.Sprintf("Secret %s does not belong to ClusterDeployment %s", name, s.controlPlane.Name)
+	default:
+		return ""
+	}
+}
+
+// sourceName is the name of the Secret with the installer's kubeconfig. The service names it in the AgentClusterInstall; that of an installed
+// cluster has the name that the service would choose, also when the AgentClusterInstall is gone. It is empty before.
+func sourceName(s *scope) string {
+	switch {
+	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
+		return s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
+	case s.installed():
+		return plan.ImportedKubeconfigName(s.controlPlane)
 	default:
 		return ""
 	}

@@ -61,6 +61,8 @@ type scope struct {
 	// record is what the control plane's annotation tells of its installed cluster; recorded is whether there is such a cluster.
 	record   plan.Installed
 	recorded bool
+	// started is what the control plane's annotation tells of an installation that was begun for it; empty when none was.
+	started plan.Started
 	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
 	lastAnswer time.Time
 	// operators are the operators of an initialized cluster's control plane; nil while there is no connection or they cannot be read.
@@ -142,6 +144,7 @@ func (s *scope) clusterKey() types.NamespacedName {
 func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
 	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(neededBy(cp)...)}
 	s.record, s.recorded = plan.InstalledOf(cp)
+	s.started = plan.StartedOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
 		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
@@ -311,11 +314,8 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 
 // observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a move.
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	name := plan.ImportedKubeconfigName(s.controlPlane)
-	switch {
-	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
-		name = s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
-	case !s.installed():
+	name := sourceName(s)
+	if name == "" {
 		return nil
 	}
 	namespace := s.controlPlane.Namespace

@@ -65,13 +65,15 @@ func installed(s *scope, d decision) (reason, message string) {
 	if s.initialized() {
 		return controlplanev1.InstalledReason, ""
 	}
-	if s.recorded && s.imported() {
+	if s.recorded && (s.imported() || s.install == nil) {
 		return importing(s)
 	}
 	if reason, message := obstacle(s, d); reason != "" {
 		return reason, message
 	}
 	switch {
+	case d.lost != "":
+		return controlplanev1.RetryingReason, fmt.Sprintf("%s vanished during attempt %s of the installation: the next attempt begins", d.lost, plan.Attempt(s.controlPlane))
 	case d.startRetry || d.retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", plan.Attempt(s.controlPlane))
 	case s.install == nil:

@@ -249,7 +249,7 @@ func (w *world) bootstrap() {
 		case err != nil:
 			w.must(client.IgnoreNotFound(err))
 			agent = &assisted.Agent{ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "agent-" + m.Name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: claimOf(&m)},
+				Namespace: namespace, Name: "agent-" + m.Name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: assisted.Claim(&m)},
 			}}
 			agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
 			w.must(w.client.Create(context.Background(), agent))

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+)
+
+// recordStart remembers on the control plane that an installation begins, or that it has not begun after all.
+func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) error {
+	if d.start == nil {
+		return nil
+	}
+	var value any // A merge patch removes what is null.
+	if *d.start != "" {
+		value = *d.start
+	}
+	ctrl.LoggerFrom(ctx).Info("Recording the start of the installation", "record", *d.start)
+	// A copy: the pass goes on with what it has observed, and the patch is an event. Locked, so that an old pass does not undo a newer one.
+	_, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{
+		"annotations": map[string]any{controlplanev1.InstallationStartedAnnotation: value},
+	}, nil)
+	return err
+}
+
+// confirmLost reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the Cluster
+// first. What the cache does not show yet is an event. The control plane itself needs no such look: it is only written as it was read.
+func (r *Reconciler) confirmLost(ctx context.Context, s *scope) (bool, error) {
+	cluster := &clusterv1.Cluster{}
+	exists, err := found(cluster, s.clusterKey(), r.APIReader.Get(ctx, s.clusterKey(), cluster))
+	if err != nil || !exists || cluster.UID != s.cluster.UID || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, s.controlPlane) {
+		return false, err
+	}
+	var missed []client.Object
+	if s.clusterDeployment == nil {
+		missed = append(missed, &hivev1.ClusterDeployment{})
+	}
+	if s.install == nil {
+		missed = append(missed, &hiveext.AgentClusterInstall{})
+	}
+	key := client.ObjectKeyFromObject(s.controlPlane)
+	for _, o := range missed {
+		if exists, err := found(o, key, r.APIReader.Get(ctx, key, o)); err != nil || exists {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
+func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error {
+	if !d.startRetry {
+		return nil
+	}
+	if d.lost != "" {
+		if confirmed, err := r.confirmLost(ctx, s); err != nil || !confirmed {
+			return err
+		}
+	}
+	attempt, err := strconv.Atoi(plan.Attempt(s.controlPlane))
+	if err != nil {
+		return fmt.Errorf("annotation %s of OpenshiftAssistedControlPlane %s is not a number: %w",
+			controlplanev1.InstallAttemptAnnotation, klog.KObj(s.controlPlane), err)
+	}
+	next := strconv.Itoa(attempt + 1)
+	// A copy: the pass goes on with what it has observed, and the patch is an event.
+	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
+		controlplanev1.InstallAttemptAnnotation:    next,
+		controlplanev1.RetryInstallationAnnotation: nil,
+	}}, nil)
+	if written && d.lost != "" {
+		r.event(s, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",
+			"%s vanished during attempt %d of the installation, which is given up", d.lost, attempt)
+	}
+	if written {
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
+	}
+	return err
+}
+
+// cleanUpAttempt removes the objects of an earlier attempt. Machines come first: once the AgentClusterInstall is gone, nobody knows which
+// workers were part of the installation.
+func (r *Reconciler) cleanUpAttempt(ctx context.Context, s *scope, d decision) error {
+	if !d.retrying {
+		return nil
+	}
+	if err := r.deleteMachines(ctx, s, d.staleMachines, "its installation failed or was given up, and the next one begins"); err != nil {
+		return err
+	}
+	return r.deleteInstall(ctx, s)
+}
