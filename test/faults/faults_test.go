@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,33 +22,59 @@ import (
 // speed makes an installation take some seconds of simulated time.
 const speed = 3
 
-// TestFaults runs the sandbox with every fault, each in a world of its own, as `make sandbox FAULT=<name>` does: a cluster recovers, or it
-// says which host is wrong and which check fails, as docs/troubleshooting.md has it.
+// TestFaults runs the sandbox with every fault, as `make sandbox FAULT=<name>` does: a cluster recovers, or it says which host is wrong and
+// which check fails, as docs/troubleshooting.md has it. Clusters share a World, in namespaces of their own, unless a fault happens to all of it.
 func TestFaults(t *testing.T) {
+	var shared []sandbox.Options
 	for i, fault := range sandbox.Faults() {
+		options := sandbox.Options{Fault: fault.Name, Namespace: fault.Name, Speed: speed, Address: fmt.Sprintf("127.10.%d.5", 100+i)}
+		if !fault.WholeWorld {
+			shared = append(shared, options)
+			continue
+		}
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
-			g := NewWithT(t)
-			output := &bytes.Buffer{}
-			options := sandbox.Options{
-				Topology: sandbox.SNO, Fault: fault.Name, Speed: speed, Out: t.TempDir(), Output: output, Address: fmt.Sprintf("127.10.%d.5", 100+i),
-				Retry: fault.Name == "install-fails",
-			}
-			switch {
-			case fault.NeedsWorker:
-				options.Topology, options.Workers = sandbox.HA, ptr.To(1)
-			case fault.NeedsPeers:
-				options.Topology = sandbox.Compact
-			}
-			err := sandbox.Run(t.Context(), options)
-			if fault.Report == nil || options.Retry {
-				g.Expect(err).NotTo(HaveOccurred(), "%s", output.String())
-				return
-			}
-			g.Expect(err).To(MatchError(sandbox.ErrReported), "%s", output.String())
-			t.Log(output.String())
+			expectFault(t, options)
 		})
 	}
+	t.Run("in one world", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Speed: speed})
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { g.Expect(world.Stop()).To(Succeed()) })
+		for _, options := range shared {
+			options.World = world
+			t.Run(options.Fault, func(t *testing.T) {
+				t.Parallel()
+				expectFault(t, options)
+			})
+		}
+	})
+}
+
+// expectFault runs the sandbox and expects a cluster that recovers, or a report.
+func expectFault(t *testing.T, options sandbox.Options) {
+	t.Helper()
+	g := NewWithT(t)
+	all := sandbox.Faults()
+	fault := all[slices.IndexFunc(all, func(f sandbox.Fault) bool { return f.Name == options.Fault })]
+	output := &bytes.Buffer{}
+	options.Topology, options.Out, options.Output = sandbox.SNO, t.TempDir(), output
+	options.Retry = fault.Name == "install-fails"
+	switch {
+	case fault.NeedsWorker:
+		options.Topology, options.Workers = sandbox.HA, ptr.To(1)
+	case fault.NeedsPeers:
+		options.Topology = sandbox.Compact
+	}
+	err := sandbox.Run(t.Context(), options)
+	if fault.Report == nil || options.Retry {
+		g.Expect(err).NotTo(HaveOccurred(), "%s", output.String())
+		return
+	}
+	g.Expect(err).To(MatchError(sandbox.ErrReported), "%s", output.String())
+	t.Log(output.String())
 }
 
 // TestFaultsAreDocumented: somebody who meets a fault finds it in the guide, under its name.

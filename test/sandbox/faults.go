@@ -30,6 +30,8 @@ type Fault struct {
 	Summary string
 	// NeedsWorker is set when it happens to a worker, NeedsPeers when it takes more than one control-plane host.
 	NeedsWorker, NeedsPeers bool
+	// WholeWorld is set when it happens to all clusters of a World.
+	WholeWorld bool
 	// Variables of the template that the fault needs.
 	Variables map[string]string
 	// Inspect changes what the inspection of a host finds, before there is any cluster.
@@ -108,7 +110,7 @@ func (s *FaultScene) Victim() types.NamespacedName {
 // isOf says whether a host is consumed by a control-plane Machine, or by a worker.
 func (s *FaultScene) isOf(host *bmov1alpha1.BareMetalHost, controlPlane bool) bool {
 	ref := host.Spec.ConsumerRef
-	return ref != nil && strings.HasPrefix(ref.Name, s.Cluster.Name+"-") &&
+	return ref != nil && host.Namespace == s.Cluster.Namespace && strings.HasPrefix(ref.Name, s.Cluster.Name+"-") &&
 		strings.HasPrefix(ref.Name, s.Cluster.Name+controlPlaneSuffix) == controlPlane
 }
 

@@ -33,7 +33,7 @@ func recoveringFaults() []Fault {
 	return []Fault{
 		{Name: "iso-rotates", Summary: "the discovery image's URL changes before the hosts boot", Inject: rotateISO},
 		{Name: "cluster-validation", Summary: "a check of the cluster fails, then clears", Inject: failClusterValidation},
-		{Name: "kubeconfig-late", Summary: "the installer's kubeconfig comes late", Inject: func(s *FaultScene) {
+		{Name: "kubeconfig-late", WholeWorld: true, Summary: "the installer's kubeconfig comes late", Inject: func(s *FaultScene) {
 			s.World.Assisted.Faults().KubeconfigLate(s.scaled(outage))
 		}},
 		{Name: "workload-api-down", Summary: "the installed cluster's API is down for a while", Inject: stopWorkloadAPI},
@@ -46,7 +46,7 @@ func recoveringFaults() []Fault {
 			Name: "stray-agent", Summary: "hosts that nobody asked for register before and during the installation",
 			Inject: bootStrays, Verify: verifyStrays,
 		},
-		{Name: "assisted-restarts", Summary: "assisted-service is away twice", Inject: restartService},
+		{Name: "assisted-restarts", WholeWorld: true, Summary: "assisted-service is away twice", Inject: restartService},
 	}
 }
 

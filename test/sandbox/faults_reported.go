@@ -31,7 +31,7 @@ func reportedFaults() []Fault {
 			Inject: injectDuplicateIdentity, Report: aboutVictim("so none of them is approved"),
 		},
 		{
-			Name: "duplicate-serial", NeedsPeers: true, Summary: "two hosts have one serial number, and register as one Agent",
+			Name: "duplicate-serial", NeedsPeers: true, WholeWorld: true, Summary: "two hosts have one serial number, and register as one Agent",
 			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = duplicateSerial
 			},
@@ -81,7 +81,7 @@ func aboutVictim(texts ...string) func(*FaultScene) []string {
 
 // injectWrongMAC changes what the first control-plane host that boots reports.
 func injectWrongMAC(s *FaultScene) {
-	s.World.simulators.setHardware(func(host *bmov1alpha1.BareMetalHost, hardware simassisted.HostHardware) simassisted.HostHardware {
+	s.World.simulators.changeHardware(func(host *bmov1alpha1.BareMetalHost, hardware simassisted.HostHardware) simassisted.HostHardware {
 		if !s.isOf(host, true) {
 			return hardware
 		}

@@ -22,13 +22,16 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// narrator tells what happens to the clusters, a line for every transition that a user cares about, and keeps the time.
+// narrator tells what happens to the clusters of a namespace, a line for every transition that a user cares about, and keeps the time.
 type narrator struct {
-	out      io.Writer
-	timeline *Timeline
-	start    time.Time
+	out       io.Writer
+	timeline  *Timeline
+	namespace string
+	start     time.Time
 
 	mu sync.Mutex
+	// ended: a World that is shared goes on when the story is over.
+	ended bool
 	// said is the last headline about each object.
 	said map[types.UID]string
 	// byInfra finds a Machine by the name of its infrastructure machine, byName by its own.
@@ -40,9 +43,9 @@ type machineID struct {
 	name string
 }
 
-func newNarrator(out io.Writer, timeline *Timeline) *narrator {
+func newNarrator(out io.Writer, timeline *Timeline, namespace string) *narrator {
 	return &narrator{
-		out: out, timeline: timeline, start: time.Now(), said: map[types.UID]string{},
+		out: out, timeline: timeline, namespace: namespace, start: time.Now(), said: map[types.UID]string{},
 		byInfra: map[types.NamespacedName]machineID{}, byName: map[types.NamespacedName]machineID{},
 	}
 }
@@ -54,12 +57,25 @@ func (n *narrator) printf(format string, args ...any) {
 	n.line(fmt.Sprintf(format, args...))
 }
 
+// end is the end of the story: nothing is written from now on.
+func (n *narrator) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ended = true
+}
+
 func (n *narrator) line(text string) {
+	if n.ended {
+		return
+	}
 	fmt.Fprintf(n.out, "%6.1fs  %s\n", time.Since(n.start).Seconds(), text)
 }
 
 // observe is told of every change of a watched object.
 func (n *narrator) observe(object client.Object) {
+	if object.GetNamespace() != n.namespace {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	headline := ""

@@ -38,7 +38,7 @@ func (w lineWriter) Write(data []byte) (int, error) {
 // report shows the cluster, where the time went, what the managers wrote, and how to look further.
 func (r *run) report(ctx context.Context) error {
 	r.timeline.enterPhase("")
-	description, err := r.world.Describe(ctx, runNamespace, runCluster)
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (r *run) report(ctx context.Context) error {
 		section(out, "API writes of the managers", func(out io.Writer) error { return r.world.writeAudit(out, r.request.Machines()) }),
 		section(out, "While it runs", func(out io.Writer) error {
 			_, err := fmt.Fprintf(out, "kubectl --kubeconfig %s -n %s get clusters,machines,oacp,oac,bmh,agents\nkubectl --kubeconfig %s get nodes\n",
-				management, runNamespace, r.outFile("kubeconfig-"+runCluster))
+				management, r.cluster.Namespace, r.outFile("kubeconfig-"+runCluster))
 			return err
 		}),
 		r.writeFile("timeline.txt", r.timeline.WriteText), r.writeFile("timeline.svg", r.timeline.WriteSVG),
@@ -95,7 +95,7 @@ func (r *run) explain(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), describeTimeout)
 	defer cancel()
-	description, err := r.world.Describe(ctx, runNamespace, runCluster)
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
 	if err != nil {
 		description = err.Error() + "\n"
 	}

@@ -55,6 +55,11 @@ type Options struct {
 	// Address is the loopback address of the cluster's API. Default: 127.10.1.5, and ::1 for template ipv6. Runs at the same
 	// time need different ones.
 	Address string
+	// World is one that runs already and that several runs share, each in another Namespace. It has to outlive the run. Default: a World of the
+	// run's own.
+	World *World
+	// Namespace of the cluster. Default: demo.
+	Namespace string
 	// Out is the folder that gets the timeline and the kubeconfigs. It is made when missing.
 	Out string
 	// Output gets the progress and the report.
@@ -85,8 +90,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err := os.MkdirAll(opts.Out, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder for the results: %w", err)
 	}
+	defer r.narrator.end()
 	defer func() {
-		if r.world != nil {
+		if r.world != nil && opts.World == nil {
 			err = errors.Join(err, r.world.Stop())
 		}
 	}()
@@ -108,10 +114,13 @@ func newRun(opts Options) (*run, error) {
 		opts.Speed = 1
 	}
 	opts.Output = &lockedWriter{out: opts.Output}
-	r := &run{opts: opts, cluster: types.NamespacedName{Namespace: runNamespace, Name: runCluster}, timeline: newTimeline()}
-	r.narrator = newNarrator(opts.Output, r.timeline)
+	r := &run{
+		opts: opts, cluster: types.NamespacedName{Namespace: cmp.Or(opts.Namespace, runNamespace), Name: runCluster},
+		timeline: newTimeline(), world: opts.World,
+	}
+	r.narrator = newNarrator(opts.Output, r.timeline, r.cluster.Namespace)
 	r.request = ClusterRequest{
-		Namespace: runNamespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
+		Namespace: r.cluster.Namespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
 		Workers: ptr.Deref(opts.Workers, cmp.Or(flavor.workers, shapes[opts.Topology].workers)),
 		Address: cmp.Or(opts.Address, flavor.address, runAddress),
 	}
@@ -126,6 +135,9 @@ func newRun(opts Options) (*run, error) {
 		r.fault, r.request.Variables = fault, fault.Variables
 		if fault.NeedsPeers && opts.Topology == SNO {
 			return nil, fmt.Errorf("fault %s needs several control-plane hosts: choose topology %s or %s", fault.Name, Compact, HA)
+		}
+		if fault.WholeWorld && opts.World != nil {
+			return nil, fmt.Errorf("fault %s happens to all clusters of a World: it needs one of its own", fault.Name)
 		}
 		if fault.NeedsWorker && r.request.Workers == 0 {
 			return nil, fmt.Errorf("fault %s needs a worker: choose another topology or more workers", fault.Name)
@@ -193,10 +205,11 @@ func (r *run) worldOptions() WorldOptions {
 }
 
 func (r *run) startWorld(ctx context.Context) error {
-	var err error
-	r.world, err = NewWorld(ctx, r.worldOptions())
-	if err != nil {
-		return err
+	if r.world == nil {
+		var err error
+		if r.world, err = NewWorld(ctx, r.worldOptions()); err != nil {
+			return err
+		}
 	}
 	r.world.Watch.OnChange(r.narrator.observe)
 	return r.world.CreateInputsFor(ctx, r.request, r.hosts)
@@ -204,8 +217,17 @@ func (r *run) startWorld(ctx context.Context) error {
 
 func (r *run) takeSnapshot(ctx context.Context) error {
 	var err error
-	r.before, err = TakeSnapshot(ctx, r.world.Management.Admin())
+	r.before, err = r.snapshot(ctx)
 	return err
+}
+
+// snapshot is of the whole management cluster, or of what belongs to the run in a World that it shares.
+func (r *run) snapshot(ctx context.Context) (*Snapshot, error) {
+	snapshot, err := TakeSnapshot(ctx, r.world.Management.Admin())
+	if err != nil || r.opts.World == nil {
+		return snapshot, err
+	}
+	return snapshot.of(r.cluster.Namespace), nil
 }
 
 func (r *run) apply(ctx context.Context) error {
@@ -214,7 +236,7 @@ func (r *run) apply(ctx context.Context) error {
 		r.fault.Inject(r.scene)
 	}
 	if r.request.Managed() {
-		if err := r.world.ApplyClass(ctx, runNamespace); err != nil {
+		if err := r.world.ApplyClass(ctx, r.cluster.Namespace); err != nil {
 			return err
 		}
 	}
@@ -344,20 +366,20 @@ func (r *run) delete(ctx context.Context) error {
 	if err := r.world.Client.Delete(ctx, cluster); err != nil {
 		return fmt.Errorf("cannot delete Cluster %s: %w", r.cluster, err)
 	}
-	gone := All(r.world.Gone(r.cluster), r.world.HostsAvailable(runNamespace, r.hosts))
+	gone := All(r.world.Gone(r.cluster), r.world.HostsAvailable(r.cluster.Namespace, r.hosts))
 	if err := r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone); err != nil {
 		return err
 	}
 	if !r.request.Managed() {
 		return nil
 	}
-	return r.world.DeleteClass(ctx, runNamespace)
+	return r.world.DeleteClass(ctx, r.cluster.Namespace)
 }
 
 // compare waits until the garbage collector has caught up, and fails with what is left.
 func (r *run) compare(ctx context.Context) error {
 	return r.world.Watch.Await(ctx, settleTimeout, "nothing to be left", func(ctx context.Context) (string, error) {
-		after, err := TakeSnapshot(ctx, r.world.Management.Admin())
+		after, err := r.snapshot(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -368,7 +390,7 @@ func (r *run) compare(ctx context.Context) error {
 // reportFault waits until clusterctl shows what the fault's texts say.
 func (r *run) reportFault(ctx context.Context) error {
 	return r.world.Watch.Await(ctx, r.slower(reportTimeout), "the fault to be reported", func(ctx context.Context) (string, error) {
-		description, err := r.world.Describe(ctx, runNamespace, runCluster)
+		description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
 		if err != nil {
 			return "", err
 		}
@@ -390,7 +412,7 @@ func unwrap(description string) string {
 
 // retry asks for another attempt of the installation.
 func (r *run) retry(ctx context.Context) error {
-	_, err := r.world.Kubectl(ctx, "annotate", "openshiftassistedcontrolplane", r.scene.Install().Name, "-n", runNamespace,
+	_, err := r.world.Kubectl(ctx, "annotate", "openshiftassistedcontrolplane", r.scene.Install().Name, "-n", r.cluster.Namespace,
 		controlplanev1.RetryInstallationAnnotation+"=")
 	return err
 }

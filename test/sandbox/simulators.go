@@ -54,7 +54,7 @@ type simulators struct {
 	done chan error
 
 	mu       sync.Mutex
-	hardware func(*bmov1alpha1.BareMetalHost, assisted.HostHardware) assisted.HostHardware
+	hardware []func(*bmov1alpha1.BareMetalHost, assisted.HostHardware) assisted.HostHardware
 }
 
 // startSimulators starts the simulators; they end with stopAll.
@@ -166,20 +166,19 @@ func scaled(d time.Duration, speed float64) time.Duration {
 // hardwareOf is what a host's agent reports: what was inspected, unless a fault says otherwise.
 func (s *simulators) hardwareOf(host *bmov1alpha1.BareMetalHost) assisted.HostHardware {
 	s.mu.Lock()
-	change := s.hardware
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	hardware := assisted.HardwareOf(host)
-	if change != nil {
-		return change(host, hardware)
+	for _, change := range s.hardware {
+		hardware = change(host, hardware)
 	}
 	return hardware
 }
 
-// setHardware makes change the last word on what the hosts that boot from now on report.
-func (s *simulators) setHardware(change func(*bmov1alpha1.BareMetalHost, assisted.HostHardware) assisted.HostHardware) {
+// changeHardware changes what the hosts that boot from now on report.
+func (s *simulators) changeHardware(change func(*bmov1alpha1.BareMetalHost, assisted.HostHardware) assisted.HostHardware) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hardware = change
+	s.hardware = append(s.hardware, change)
 }
 
 func (s *simulators) stopAll() error {

@@ -74,6 +74,15 @@ func TakeSnapshot(ctx context.Context, config *rest.Config) (*Snapshot, error) {
 	return snapshot, nil
 }
 
+// of returns what a namespace holds, with the namespace itself and the cluster-scoped objects that are named after it (DESIGN D13).
+func (s *Snapshot) of(namespace string) *Snapshot {
+	objects := maps.Clone(s.objects)
+	maps.DeleteFunc(objects, func(key objectKey, _ *unstructured.Unstructured) bool {
+		return key.namespace != namespace && (key.namespace != "" || key.name != namespace && !strings.HasPrefix(key.name, namespace+"."))
+	})
+	return &Snapshot{objects: objects}
+}
+
 // listable returns the resources that can be listed, each in its preferred version, without those that churn.
 func listable(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
