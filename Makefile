@@ -17,9 +17,9 @@ tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
 E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/...
-# What make test leaves out, to stay short: Cluster API's rules, and templates and releases as they are installed.
-CONTRACT_PACKAGES := ./test/contract/... ./test/templates/... ./test/clusterctl/... ./test/operator/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract -e /test/templates -e /test/clusterctl -e /test/operator)
+# What make test leaves out, to stay short: Cluster API's rules, templates and releases as they are installed, and the pages of capabilities.
+CONTRACT_PACKAGES := ./test/contract/... ./test/templates/... ./test/clusterctl/... ./test/operator/... ./test/capabilities/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/contract -e /test/templates -e /test/clusterctl -e /test/operator -e /test/capabilities)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
@@ -106,7 +106,7 @@ test-integration: ## Run the tests against a real API server, and the simulators
 
 .PHONY: test-e2e
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
-	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES)
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) ./test/capabilities/...
 
 .PHONY: test-contract
 test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.

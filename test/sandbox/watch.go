@@ -158,13 +158,36 @@ func (w *Watch) next() <-chan struct{} {
 // Check looks at the world and says what is still missing: nothing when it returns "". An error ends the wait.
 type Check func(ctx context.Context) (missing string, err error)
 
-// Await returns when check finds nothing missing. It looks again at every change of a watched object, and once more when
-// the time is over; then the error says what was missing. what names the goal in that error.
+// awaitChange returns when something has changed and the time to rest is over, or as soon as the time to wait has expired.
+func awaitChange(ctx context.Context, expiry <-chan time.Time, changed <-chan struct{}, duration time.Duration) (expired bool, err error) {
+	rested := time.NewTimer(duration)
+	defer rested.Stop()
+	for over := false; changed != nil || !over; {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-expiry:
+			return true, nil
+		case <-changed:
+			changed = nil
+		case <-rested.C:
+			over = true
+		}
+	}
+	return false, nil
+}
+
+// shortestRest is between two looks of Await at least.
+const shortestRest = 200 * time.Millisecond
+
+// Await returns when check finds nothing missing. It looks again when a watched object has changed, after a rest as long as the last look took,
+// because some list everything there is and run clusterctl, and the world changes all the time; and once more when the time is over: then the
+// error says what was missing. what names the goal in that error.
 func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, check Check) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for expired := false; ; {
-		changed := w.next()
+		changed, start := w.next(), time.Now()
 		missing, err := check(ctx)
 		switch {
 		case err != nil:
@@ -174,12 +197,8 @@ func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, c
 		case expired:
 			return fmt.Errorf("waited %s for %s, in vain: %s", timeout, what, missing)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("interrupted while waiting for %s: %s: %w", what, missing, context.Cause(ctx))
-		case <-timer.C:
-			expired = true
-		case <-changed:
+		if expired, err = awaitChange(ctx, timer.C, changed, max(shortestRest, time.Since(start))); err != nil {
+			return fmt.Errorf("interrupted while waiting for %s: %s: %w", what, missing, err)
 		}
 	}
 }
