@@ -132,8 +132,8 @@ test-compat: ## Check every foreign field that the managers use against the CRDs
 
 sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
 	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
-	$(if $(RETRY),-retry=$(RETRY))
+	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno TEMPLATE=flavor|file WORKERS=n HOLD=true FAULT=name RETRY=true SPEED=n.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno TEMPLATE=flavor|file WORKERS=n BOOT=userdata HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/config"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/host"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/webhook"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -36,7 +37,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	recorder := mgr.GetEventRecorder(name)
-	configs := &config.Reconciler{Client: mgr.GetClient(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
+	ignitions := &discovery.Client{CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout}
+	configs := &config.Reconciler{Client: mgr.GetClient(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
 	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err
 	}

@@ -27,6 +27,12 @@ type AgentSpec struct {
 	Approved bool `json:"approved"`
 	// NodeLabels are put on the Node.
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
+	// MachineConfigPool is the pool whose ignition a day-2 worker gets.
+	MachineConfigPool string `json:"machineConfigPool,omitempty"`
+	// InstallerArgs are arguments of coreos-installer, as a list in JSON.
+	InstallerArgs string `json:"installerArgs,omitempty"`
+	// IgnitionConfigOverrides are merged into the ignition of the installed system.
+	IgnitionConfigOverrides string `json:"ignitionConfigOverrides,omitempty"`
 }
 
 // Interface is a network interface of a host's inventory.

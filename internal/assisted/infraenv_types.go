@@ -17,6 +17,22 @@ type Proxy struct {
 	NoProxy string `json:"noProxy,omitempty"`
 }
 
+// KernelArgument is a change of the discovery kernel's command line.
+type KernelArgument struct {
+	// Operation is KernelArgumentAppend; the service refuses all others.
+	Operation string `json:"operation,omitempty"`
+	// Value is parameter or parameter=value.
+	Value string `json:"value,omitempty"`
+}
+
+// ConfigMapReference names a ConfigMap.
+type ConfigMapReference struct {
+	// Name is the ConfigMap's name.
+	Name string `json:"name"`
+	// Namespace is the ConfigMap's namespace.
+	Namespace string `json:"namespace"`
+}
+
 // InfraEnvSpec holds the fields of an InfraEnv's spec that the bootstrap provider sets (ASSISTED 1.1). There is no clusterRef on purpose:
 // hosts are bound late (DESIGN D5).
 type InfraEnvSpec struct {
@@ -34,12 +50,34 @@ type InfraEnvSpec struct {
 	CPUArchitecture string `json:"cpuArchitecture,omitempty"`
 	// NMStateConfigLabelSelector selects static network configurations.
 	NMStateConfigLabelSelector *metav1.LabelSelector `json:"nmStateConfigLabelSelector,omitempty"`
+	// NTPSources take the place of the network's NTP servers. Older releases of the service have no such field.
+	NTPSources []string `json:"ntpSources,omitempty"`
+	// MirrorRegistryRef names the ConfigMap of mirrors during discovery and installation.
+	MirrorRegistryRef *ConfigMapReference `json:"mirrorRegistryRef,omitempty"`
+	// NetworkDiscoveryDelaySeconds is how long a minimal ISO waits for network interfaces. Older releases of the service have no such field.
+	NetworkDiscoveryDelaySeconds int64 `json:"networkDiscoveryDelaySeconds,omitempty"`
+	// ImageType is ImageTypeMinimal, ImageTypeFull or empty.
+	ImageType string `json:"imageType,omitempty"`
+	// OSImageVersion is the version of the image's operating system.
+	OSImageVersion string `json:"osImageVersion,omitempty"`
+	// KernelArguments are appended to the image's.
+	KernelArguments []KernelArgument `json:"kernelArguments,omitempty"`
+	// IgnitionConfigOverride is merged into the image's ignition.
+	IgnitionConfigOverride string `json:"ignitionConfigOverride,omitempty"`
+}
+
+// BootArtifacts are the parts of the discovery image, for boots without the ISO.
+type BootArtifacts struct {
+	// DiscoveryIgnitionURL is where the discovery ignition is served. It holds a token: who reads it can register hosts.
+	DiscoveryIgnitionURL string `json:"discoveryIgnitionURL,omitempty"`
 }
 
 // InfraEnvStatus holds the fields of an InfraEnv's status that the bootstrap provider reads.
 type InfraEnvStatus struct {
 	// ISODownloadURL is where the live ISO is; empty while there is none.
 	ISODownloadURL string `json:"isoDownloadURL,omitempty"`
+	// BootArtifacts are the parts of the discovery image. They may be stale while ConditionImageCreated is not True (ASSISTED 8.7).
+	BootArtifacts BootArtifacts `json:"bootArtifacts,omitempty,omitzero"`
 	// Conditions are assisted-service's; see ConditionImageCreated.
 	Conditions []Condition `json:"conditions,omitempty"`
 }

@@ -57,6 +57,16 @@ const (
 	RoleWorker = "worker"
 )
 
+// Values of fields of an InfraEnv.
+const (
+	// ImageTypeMinimal and ImageTypeFull are types of live ISOs.
+	ImageTypeMinimal = "minimal-iso"
+	// ImageTypeFull: see ImageTypeMinimal.
+	ImageTypeFull = "full-iso"
+	// KernelArgumentAppend is the only operation that the service allows (ASSISTED 1.1).
+	KernelArgumentAppend = "append"
+)
+
 // Types and reasons of assisted-service's conditions that decisions depend on (ASSISTED 1.1, 1.2).
 const (
 	// ConditionImageCreated, on an InfraEnv: it has an image.

@@ -32,6 +32,7 @@ const (
 	flagAgentConcurrency            = "agent-concurrency"
 	flagControlPlaneConcurrency     = "openshiftassistedcontrolplane-concurrency"
 	flagClusterCacheConcurrency     = "clustercache-concurrency"
+	flagDiscoveryIgnitionTimeout    = "discovery-ignition-timeout"
 	flagRemoteConditionsGracePeriod = "remote-conditions-grace-period"
 )
 
@@ -73,6 +74,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *Options) AddBootstrapFlags(fs *pflag.FlagSet) {
 	addConcurrencyFlag(fs, &o.ConfigConcurrency, flagConfigConcurrency, "OpenshiftAssistedConfigs")
 	addConcurrencyFlag(fs, &o.AgentConcurrency, flagAgentConcurrency, "Agents")
+	fs.StringVar(&o.AssistedCAFile, "assisted-ca-file", "",
+		"File of PEM certificates by which the manager trusts the server of discovery ignitions (spec.boot.mode UserData), besides the system's. It is read anew before each download.")
+	fs.DurationVar(&o.DiscoveryIgnitionTimeout, flagDiscoveryIgnitionTimeout, 30*time.Second,
+		"Time after which an attempt to download a discovery ignition is given up and repeated later.")
 }
 
 // AddControlPlaneFlags adds what the control plane manager has besides.

@@ -47,6 +47,11 @@ type Options struct {
 	// ConfigConcurrency, AgentConcurrency and ControlPlaneConcurrency are those numbers; 0 is Concurrency.
 	ConfigConcurrency, AgentConcurrency, ControlPlaneConcurrency int
 
+	// AssistedCAFile is a file of PEM certificates by which the servers of discovery ignitions are trusted besides the system's; may be empty.
+	AssistedCAFile string
+	// DiscoveryIgnitionTimeout bounds one attempt to fetch a discovery ignition.
+	DiscoveryIgnitionTimeout time.Duration
+
 	// ClusterCacheConcurrency is the number of workload clusters that are connected at a time.
 	ClusterCacheConcurrency int
 	// ClusterCacheRetryInterval is the time between attempts to connect to a workload cluster.
@@ -76,6 +81,9 @@ type Options struct {
 func (o *Options) Validate() error {
 	if o.RemoteConditionsGracePeriod != 0 && o.RemoteConditionsGracePeriod < minRemoteConditionsGracePeriod {
 		return fmt.Errorf("--%s is %s: it must be at least %s", flagRemoteConditionsGracePeriod, o.RemoteConditionsGracePeriod, minRemoteConditionsGracePeriod)
+	}
+	if o.DiscoveryIgnitionTimeout < 0 {
+		return fmt.Errorf("--%s is %s: it must be positive", flagDiscoveryIgnitionTimeout, o.DiscoveryIgnitionTimeout)
 	}
 	for _, limit := range []struct {
 		flag       string

@@ -53,8 +53,13 @@ func ImageURL(machine *unstructured.Unstructured) string {
 
 // HasLiveISO reports whether the Metal3Machine's image is this live ISO.
 func HasLiveISO(machine *unstructured.Unstructured, url string) bool {
+	return ImageURL(machine) == url && IsLiveISO(machine)
+}
+
+// IsLiveISO reports whether the Metal3Machine's image is a live ISO, which no user data reaches (METAL3 M3-5).
+func IsLiveISO(machine *unstructured.Unstructured) bool {
 	format, _, _ := unstructured.NestedString(machine.Object, "spec", "image", formatField(machine))
-	return ImageURL(machine) == url && format == liveISO
+	return format == liveISO
 }
 
 // SetLiveISO makes the live ISO the Metal3Machine's image. What the template's image said besides (a checksum) belongs to another image

@@ -20,14 +20,25 @@ import (
 // localhost is what a host is called that has no name (ASSISTED §4).
 const localhost = "localhost"
 
-// Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates that parse and a label selector that compiles.
+// Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates and ignition that parse, and a label selector that compiles.
 func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
 	errs := trustBundle(spec.AdditionalTrustBundle, path.Child("additionalTrustBundle"))
+	errs = append(errs, ignitionConfig(spec.Discovery.Ignition, path.Child("discovery", "ignition"))...)
+	errs = append(errs, ignitionConfig(spec.Installation.Ignition, path.Child("installation", "ignition"))...)
 	if spec.NMStateConfigSelector == nil {
 		return errs
 	}
 	if _, err := metav1.LabelSelectorAsSelector(spec.NMStateConfigSelector); err != nil {
 		errs = append(errs, field.Invalid(path.Child("nmStateConfigSelector"), field.OmitValueType{}, err.Error()))
+	}
+	return errs
+}
+
+// ControlPlaneConfig checks of the OpenshiftAssistedConfigSpec of a control plane also what only workers may have.
+func ControlPlaneConfig(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
+	errs := Config(spec, path)
+	if spec.NodeRegistration.MachineConfigPool != "" {
+		errs = append(errs, field.Forbidden(path.Child("nodeRegistration", "machineConfigPool"), "is for workers: control-plane Nodes are in pool master"))
 	}
 	return errs
 }
@@ -54,21 +65,42 @@ func HostnameProblems(name string) []string {
 	return problems
 }
 
-// trustBundle checks that every block of a bundle is a certificate that parses, and that nothing else is in it.
+// maxTrustBundle is the size of the largest trust bundle, by value or in a ConfigMap.
+const maxTrustBundle = 256 << 10
+
+// TrustBundleProblem says what is wrong with a trust bundle that has to be one; nothing when it is right.
+func TrustBundleProblem(bundle string) string {
+	switch {
+	case strings.TrimSpace(bundle) == "":
+		return "must hold PEM blocks of type CERTIFICATE"
+	case len(bundle) > maxTrustBundle:
+		return fmt.Sprintf("must be no more than %d bytes", maxTrustBundle)
+	}
+	return bundleProblem(bundle)
+}
+
 func trustBundle(bundle string, path *field.Path) field.ErrorList {
+	if problem := bundleProblem(bundle); problem != "" {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, problem)}
+	}
+	return nil
+}
+
+// bundleProblem checks that every block of a bundle is a certificate that parses, and that nothing else is in it.
+func bundleProblem(bundle string) string {
 	rest := []byte(bundle)
 	for n := 1; strings.TrimSpace(string(rest)) != ""; n++ {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil {
-			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d cannot be decoded: remove what is no certificate", n))}
+			return fmt.Sprintf("PEM block %d cannot be decoded: remove what is no certificate", n)
 		}
 		if block.Type != "CERTIFICATE" {
-			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("PEM block %d is a %s, must be a CERTIFICATE", n, block.Type))}
+			return fmt.Sprintf("PEM block %d is a %s, must be a CERTIFICATE", n, block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("certificate %d cannot be parsed: %v", n, err))}
+			return fmt.Sprintf("certificate %d cannot be parsed: %v", n, err)
 		}
 	}
-	return nil
+	return ""
 }

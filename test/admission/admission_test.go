@@ -41,6 +41,25 @@ func testAccepted(t *testing.T, cl client.Client) {
 		{name: "two certificates", base: config, path: "spec.additionalTrustBundle", value: string(quoted)},
 		{name: "proxy without scheme https", base: config, path: "spec.proxy.httpsProxy", value: "http://proxy.example.com"},
 		{name: "IPv6 NTP source", base: config, path: "spec.additionalNTPSources", value: `["2001:db8::1"]`},
+		{name: "MachineConfigPool", base: config, path: "spec.nodeRegistration.machineConfigPool", value: "infra"},
+		{name: "disk image", base: config, path: "spec.boot", value: "{mode: UserData}"},
+		{name: "media", base: config, path: "spec.boot", value: `{mode: LiveISO, imageType: Minimal, osImageVersion: "4.20"}`},
+		{name: "mirrors", base: config, path: "spec", value: `
+ntpSources: [ntp.example.com]
+additionalTrustBundleRef: {name: ca}
+mirrorRegistryRef: {name: mirrors}
+boot: {imageType: Minimal}
+networkDiscoveryDelaySeconds: 30
+`},
+		{name: "discovery", base: config, path: "spec.discovery", value: `
+kernelArguments: [console=ttyS0, 'name="a b"', "isolcpus=1,2,10-20,100-2000:2/25"]
+ignition: '{"ignition":{"version":"3.1.0"}}'
+`},
+		{name: "installation", base: config, path: "spec.installation", value: `
+kernelArguments: ["console=tty0", "console=ttyS0,115200n8", "isolcpus=1,2,10-20", "rd.luks.options=[a]"]
+deletedKernelArguments: [quiet]
+ignition: '{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,demo"}}]}}'
+`},
 		{name: "all defaults", base: configTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "left to a ClusterClass's patches", base: controlPlaneTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "image by digest", base: controlPlane, path: "spec.release.image", value: "quay.io/ocp/release@sha256:" + strings.Repeat("a", 64)},

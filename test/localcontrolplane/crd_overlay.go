@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 )
 
 // newField is a field that a service's releases have and the newest Go module of its API has not (DESIGN D17). Without it
@@ -18,6 +19,13 @@ type newField struct {
 }
 
 var newFields = []newField{
+	// NTP servers that replace those of the network, and the wait of minimal ISOs for their interfaces (ASSISTED 1.1).
+	{crd: "infraenvs.agent-install.openshift.io", parent: "spec", name: "ntpSources", schema: apiextensionsv1.JSONSchemaProps{
+		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
+	}},
+	{crd: "infraenvs.agent-install.openshift.io", parent: "spec", name: "networkDiscoveryDelaySeconds", schema: apiextensionsv1.JSONSchemaProps{
+		Type: "integer", Format: "int64", Minimum: ptr.To(0.0),
+	}},
 	// Host or AddToExistingClusterHost (ASSISTED 1.2).
 	{crd: "agents.agent-install.openshift.io", parent: "status", name: "kind", schema: apiextensionsv1.JSONSchemaProps{Type: "string"}},
 }

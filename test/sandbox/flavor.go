@@ -22,6 +22,10 @@ const (
 	templatePrefix = "cluster-template"
 	templateSuffix = ".yaml"
 
+	// diskImage is what hosts boot in template userdata; nobody downloads it.
+	diskImage         = "http://images.sandbox.example.com/coreos-openstack.qcow2"
+	diskImageChecksum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 	// networkConfigLabel and networkConfig select the NMStateConfigs in template static-ip.
 	networkConfigLabel = "network-config"
 	networkConfig      = "static"
@@ -53,6 +57,7 @@ var flavors = map[string]flavor{
 	"topology":     {topology: HA, workers: 1, managed: true},
 	"static-ip":    {topology: HA, workers: 1, prepare: createNetworkConfigs},
 	"ipv6":         {topology: HA, workers: 1, address: "::1"},
+	"userdata":     {topology: HA, workers: 1, variables: diskImageVariables},
 	"disconnected": {topology: HA, workers: 1, variables: registryVariables},
 }
 
@@ -108,6 +113,14 @@ func (w *World) variables(r ClusterRequest) ([]string, error) {
 		variables = append(variables, name+"="+values[name])
 	}
 	return variables, nil
+}
+
+// BootModes returns what Options.Boot may be: flavors that differ from the default template in how their hosts boot.
+func BootModes() []string { return []string{"userdata"} }
+
+// diskImageVariables name an image that hosts boot with user data.
+func diskImageVariables(*World) map[string]string {
+	return map[string]string{"OPENSHIFT_COREOS_IMAGE_URL": diskImage, "OPENSHIFT_COREOS_IMAGE_CHECKSUM": diskImageChecksum}
 }
 
 // registryVariables are those of a registry of one's own. The management cluster's authority stands for the registry's.

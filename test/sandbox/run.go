@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,8 @@ type Options struct {
 	Speed float64
 	// Template is another template than the topology's: one of Flavors, or a path.
 	Template string
+	// Boot is how the hosts boot, one of BootModes; empty is the template's own way.
+	Boot string
 	// Address is the loopback address of the cluster's API. Default: 127.10.1.5, and ::1 for template ipv6. Runs at the same
 	// time need different ones.
 	Address string
@@ -108,6 +111,12 @@ func Run(ctx context.Context, opts Options) (err error) {
 }
 
 func newRun(opts Options) (*run, error) {
+	if opts.Boot != "" {
+		if !slices.Contains(BootModes(), opts.Boot) || (opts.Template != "" && opts.Template != opts.Boot) {
+			return nil, fmt.Errorf("hosts cannot boot as %q with template %q: choose one of %v and no template", opts.Boot, opts.Template, BootModes())
+		}
+		opts.Template = opts.Boot
+	}
 	flavor := flavors[opts.Template]
 	opts.Topology = cmp.Or(opts.Topology, TopologyOf(opts.Template))
 	if opts.Speed <= 0 {

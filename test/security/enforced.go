@@ -25,7 +25,10 @@ var Enforced = map[string][]Enforcement{
 
 // Occasional are permissions whose requests a run of the end-to-end tests may never make, by the name of the manager.
 var Occasional = map[string][]Enforcement{
-	"bootstrap": {{events, "count an event that was recorded before"}},
+	"bootstrap": {
+		{events, "count an event that was recorded before"},
+		{Permission{"get", "configmaps", ""}, "read the certificates of spec.additionalTrustBundleRef, which no template sets"},
+	},
 	"controlplane": {
 		{events, "count an event that was recorded before"},
 		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -37,6 +39,9 @@ func TestContractInstallation(t *testing.T) {
 	t.Run("CTL-33 hosts without IPv4 are installed", func(t *testing.T) {
 		requireIPv6(t)
 		install(t, world, "ipv6", "::1", checkIPv6)
+	})
+	t.Run("CTL-33 BOOT-26 hosts that boot a disk image with user data are installed", func(t *testing.T) {
+		install(t, world, "userdata", "127.30.5.60", checkUserData)
 	})
 	t.Run("CTL-33 a cluster is installed from a registry of its owner", func(t *testing.T) {
 		install(t, world, "disconnected", "127.30.5.50", checkRegistry)
@@ -112,6 +117,25 @@ func checkIPv6(t *testing.T, c installed) {
 				g.Expect(address.Address).To(ContainSubstring(":"))
 			}
 		}
+	}
+}
+
+// checkUserData checks that every host booted the disk image of its template, and got as user data what assisted-service serves.
+func checkUserData(t *testing.T, c installed) {
+	g := NewWithT(t)
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	g.Expect(c.List(t.Context(), hosts, client.InNamespace(c.request.Namespace))).To(Succeed())
+	for i := range hosts.Items {
+		g.Expect(hosts.Items[i].Status.Provisioning.Image.URL).To(HaveSuffix("coreos-openstack.qcow2"))
+	}
+	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
+	g.Expect(c.List(t.Context(), configs, client.InNamespace(c.request.Namespace))).To(Succeed())
+	g.Expect(configs.Items).To(HaveLen(c.request.Machines()))
+	for i := range configs.Items {
+		secret := &corev1.Secret{}
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: c.request.Namespace, Name: configs.Items[i].Status.DataSecretName}, secret)).To(Succeed())
+		g.Expect(string(secret.Data["format"])).To(Equal("ignition"))
+		g.Expect(string(secret.Data["value"])).To(ContainSubstring("agent.service"))
 	}
 }
 

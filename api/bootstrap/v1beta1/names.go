@@ -53,8 +53,20 @@ const (
 	// WaitingForDeletionHookReason: the Machine does not carry the pre-terminate hook yet (DESIGN D19).
 	WaitingForDeletionHookReason = "WaitingForDeletionHook"
 
-	// InfraMachineNotSupportedReason: the infrastructure machine has no spec.image to hand the live ISO to.
+	// InfraMachineNotSupportedReason: the infrastructure machine is of a kind that no discovery media can be handed to.
 	InfraMachineNotSupportedReason = "InfrastructureMachineNotSupported"
+
+	// BootModeMismatchReason: spec.boot.mode is UserData and the image of the infrastructure machine is a live ISO, which no user data reaches.
+	BootModeMismatchReason = "BootModeMismatch"
+
+	// WaitingForDiscoveryIgnitionReason: with spec.boot.mode UserData, everything is ready but the discovery ignition, which is being fetched.
+	WaitingForDiscoveryIgnitionReason = "WaitingForDiscoveryIgnition"
+
+	// DiscoveryIgnitionUnreachableReason: the server of the discovery ignition did not answer, or with an error; it is asked again.
+	DiscoveryIgnitionUnreachableReason = "DiscoveryIgnitionUnreachable"
+
+	// DiscoveryIgnitionInvalidReason: what was served as discovery ignition is none, or does not fit into a Secret; it is asked for again.
+	DiscoveryIgnitionInvalidReason = "DiscoveryIgnitionInvalid"
 
 	// ImageURLTooLongReason: no served version of the infrastructure machine takes an image URL of this length (DESIGN D4).
 	ImageURLTooLongReason = "ImageURLTooLong"
@@ -84,6 +96,15 @@ const (
 
 	// WaitingForPullSecretReason: neither the config nor the cluster's ClusterDeployment names a pull secret.
 	WaitingForPullSecretReason = "WaitingForPullSecret"
+
+	// WaitingForTrustBundleReason: the ConfigMap that spec.additionalTrustBundleRef names does not exist.
+	WaitingForTrustBundleReason = "WaitingForTrustBundle"
+
+	// TrustBundleInvalidReason: that ConfigMap has no key ca-bundle.crt, or what is in it is no bundle of certificates.
+	TrustBundleInvalidReason = "TrustBundleInvalid"
+
+	// InfraEnvNotSupportedReason: the installed assisted-service is older than fields that the config sets; the message names them.
+	InfraEnvNotSupportedReason = "InfraEnvNotSupported"
 
 	// InfraEnvPendingReason: assisted-service has not made the image yet.
 	InfraEnvPendingReason = "InfraEnvPending"
@@ -167,6 +188,9 @@ const (
 	// HostnameInvalidReason: the BareMetalHost's name, which spec.nodeRegistration.name chooses for the Node, is no hostname (DESIGN D7).
 	HostnameInvalidReason = "HostnameInvalid"
 
+	// InstallationInvalidReason: spec.installation, which was not checked at admission, is not valid; the message says what.
+	InstallationInvalidReason = "InstallationInvalid"
+
 	// WaitingForClusterReason: the cluster does not take hosts now: the host joins when it does (DESIGN D8).
 	WaitingForClusterReason = "WaitingForCluster"
 
@@ -217,7 +241,7 @@ const (
 	// EventInfraEnvCreated: an InfraEnv was made for the config.
 	EventInfraEnvCreated = "InfraEnvCreated"
 
-	// EventBootMediaPublished: the live ISO's URL was written to the infrastructure machine.
+	// EventBootMediaPublished: the live ISO's URL was written to the infrastructure machine, in place of the image that its template names.
 	EventBootMediaPublished = "BootMediaPublished"
 
 	// EventDataSecretCreated: the bootstrap data Secret was created.

@@ -9,11 +9,29 @@ import (
 )
 
 // BootMode is the way in which the discovery image reaches a host.
-// +kubebuilder:validation:Enum=LiveISO
+// +kubebuilder:validation:Enum=LiveISO;UserData
 type BootMode string
 
-// BootModeLiveISO boots the host from the InfraEnv's live ISO through the BMC's virtual media (DESIGN D3).
-const BootModeLiveISO BootMode = "LiveISO"
+const (
+	// BootModeLiveISO boots the host from the InfraEnv's live ISO through the BMC's virtual media (DESIGN D3).
+	BootModeLiveISO BootMode = "LiveISO"
+
+	// BootModeUserData boots the host from the disk image of the infrastructure machine, with the InfraEnv's discovery ignition as user
+	// data (DESIGN D3).
+	BootModeUserData BootMode = "UserData"
+)
+
+// ImageType is how much of the operating system is in a live ISO.
+// +kubebuilder:validation:Enum=Minimal;Full
+type ImageType string
+
+const (
+	// ImageTypeMinimal is a live ISO that downloads its root file system when it boots.
+	ImageTypeMinimal ImageType = "Minimal"
+
+	// ImageTypeFull is a live ISO that holds its root file system.
+	ImageTypeFull ImageType = "Full"
+)
 
 // HostIdentity is the rule by which an Agent is recognised as the host of a Machine.
 // +kubebuilder:validation:Enum=BareMetalHost;InfraEnv
@@ -47,11 +65,21 @@ type CPUArchitecture string
 const CPUArchitectureX86 CPUArchitecture = "x86_64"
 
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
-// The discovery-relevant part (all but nodeRegistration) decides which InfraEnv the host uses (DESIGN D5).
+// The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
+// The last sentence of a field says when the field of an OpenshiftAssistedConfig may change. Templates, and a control plane's
+// openshiftAssistedConfigSpec, may change at any time: the change is for configs that are made later.
+// +kubebuilder:validation:XValidation:rule="!has(self.boot) || !has(self.boot.mode) || self.boot.mode != 'UserData' || !has(self.discovery) || !has(self.discovery.kernelArguments)",fieldPath=".discovery.kernelArguments",message="must not be set with boot.mode UserData: a disk image brings its own kernel arguments"
+// +kubebuilder:validation:XValidation:rule="!has(self.ntpSources) || !has(self.additionalNTPSources)",fieldPath=".ntpSources",message="must not be set together with additionalNTPSources: name all servers here"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalTrustBundleRef) || !has(self.additionalTrustBundle)",fieldPath=".additionalTrustBundleRef",message="must not be set together with additionalTrustBundle: put all certificates into the ConfigMap"
+// +kubebuilder:validation:XValidation:rule="!has(self.networkDiscoveryDelaySeconds) || !has(self.boot) || ((!has(self.boot.mode) || self.boot.mode != 'UserData') && (!has(self.boot.imageType) || self.boot.imageType != 'Full'))",fieldPath=".networkDiscoveryDelaySeconds",message="must be set for minimal live ISOs only: not with boot.mode UserData or boot.imageType Full"
 type OpenshiftAssistedConfigSpec struct {
 	// boot says how the host boots the discovery image.
 	// +optional
 	Boot BootSpec `json:"boot,omitempty,omitzero"`
+
+	// discovery is what is added to the system that the host runs during discovery.
+	// +optional
+	Discovery DiscoverySpec `json:"discovery,omitempty,omitzero"`
 
 	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret used during discovery.
 	// When it is not set, the pull secret of the cluster's ClusterDeployment is used.
@@ -79,12 +107,45 @@ type OpenshiftAssistedConfigSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9:])?$')",message="must be a host name or an IP address"
 	AdditionalNTPSources []string `json:"additionalNTPSources,omitempty"`
 
+	// ntpSources are the only NTP servers (host names or IP addresses) of the host: those of its network are not used. Needs an assisted-service
+	// of August 2026 or later.
+	// Never changeable.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9:])?$')",message="must be a host name or an IP address"
+	NTPSources []string `json:"ntpSources,omitempty"`
+
 	// additionalTrustBundle is a bundle of PEM certificates that the host trusts during discovery and the installed cluster trusts afterwards.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
 	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN CERTIFICATE-----') && self.contains('-----END CERTIFICATE-----')",message="must hold PEM blocks of type CERTIFICATE"
 	AdditionalTrustBundle string `json:"additionalTrustBundle,omitempty"`
+
+	// additionalTrustBundleRef names a ConfigMap in this namespace whose key ca-bundle.crt holds what additionalTrustBundle would, up to 256 KiB.
+	// It is read once, when the InfraEnv is made.
+	// Never changeable.
+	// +optional
+	AdditionalTrustBundleRef LocalConfigMapReference `json:"additionalTrustBundleRef,omitempty,omitzero"`
+
+	// mirrorRegistryRef names a ConfigMap in this namespace whose key registries.conf says where the host pulls images from during discovery and
+	// installation, in the format of containers-registries.conf(5), and whose optional key ca-bundle.crt holds the mirrors' certificates.
+	// assisted-service reads it. The installed cluster has mirrors of its own.
+	// Never changeable.
+	// +optional
+	MirrorRegistryRef LocalConfigMapReference `json:"mirrorRegistryRef,omitempty,omitzero"`
+
+	// networkDiscoveryDelaySeconds is how long a minimal live ISO waits for network interfaces to appear before it applies static network
+	// configuration to them. Defaults to no wait. Needs a recent assisted-service.
+	// Never changeable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	NetworkDiscoveryDelaySeconds int32 `json:"networkDiscoveryDelaySeconds,omitempty"`
 
 	// cpuArchitecture is the architecture of the host. Defaults to x86_64.
 	// +optional
@@ -98,6 +159,11 @@ type OpenshiftAssistedConfigSpec struct {
 	// +optional
 	NodeRegistration NodeRegistrationSpec `json:"nodeRegistration,omitempty,omitzero"`
 
+	// installation says how the system is installed on the host.
+	// Changeable before the installation.
+	// +optional
+	Installation InstallationSpec `json:"installation,omitempty,omitzero"`
+
 	// hostIdentity is the rule by which the host is recognised. Defaults to BareMetalHost.
 	// +optional
 	HostIdentity HostIdentity `json:"hostIdentity,omitempty"`
@@ -105,10 +171,30 @@ type OpenshiftAssistedConfigSpec struct {
 
 // BootSpec says how the host boots the discovery image.
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'UserData' || !has(self.imageType)",fieldPath=".imageType",message="must not be set with mode UserData: it is the type of a live ISO"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'UserData' || !has(self.osImageVersion)",fieldPath=".osImageVersion",message="must not be set with mode UserData: the version is that of your disk image"
 type BootSpec struct {
-	// mode is the way in which the discovery image reaches the host. Defaults to LiveISO.
+	// mode is the way in which the discovery image reaches the host. Defaults to LiveISO: the InfraEnv's live ISO takes the place of the
+	// image of the Metal3Machine. With UserData the image of the Metal3Machine stays, a CoreOS disk image of yours, and the bootstrap data
+	// is the discovery ignition. A config's spec is taken once, when its boot media are made: change the template and replace the Machine.
+	// Never changeable.
 	// +optional
 	Mode BootMode `json:"mode,omitempty"`
+
+	// imageType is how much of the operating system is in the live ISO. Minimal hosts download the rest when they boot; Full ISOs are some
+	// 1 GiB large. Defaults to what assisted-service makes by default.
+	// Never changeable.
+	// +optional
+	ImageType ImageType `json:"imageType,omitempty"`
+
+	// osImageVersion is the version of the operating system in the live ISO: an openshiftVersion among spec.osImages of the
+	// AgentServiceConfig, for example 4.20. Defaults to the newest one for the architecture.
+	// Never changeable.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?(-[0-9A-Za-z.-]+)?$')",message="must be a version of the AgentServiceConfig's osImages, for example 4.20"
+	OSImageVersion string `json:"osImageVersion,omitempty"`
 }
 
 // LocalSecretReference names a Secret in the namespace of the object that refers to it.
@@ -118,6 +204,16 @@ type LocalSecretReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a Secret: lower-case letters, digits, '-' and '.'"
+	Name string `json:"name,omitempty"`
+}
+
+// LocalConfigMapReference names a ConfigMap in the namespace of the object that refers to it.
+type LocalConfigMapReference struct {
+	// name is the name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a ConfigMap: lower-case letters, digits, '-' and '.'"
 	Name string `json:"name,omitempty"`
 }
 
@@ -163,6 +259,17 @@ type NodeRegistrationSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Labels []NodeLabel `json:"labels,omitempty"`
+
+	// machineConfigPool is the MachineConfigPool of the installed cluster that the Node joins with. Defaults to worker. A host of a custom pool is
+	// not part of the first installation, which knows no custom pools: it joins when the cluster is installed. Workers only. A config's can be
+	// changed until its host is recognised.
+	// Changeable before the installation.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a MachineConfigPool: lower-case letters, digits and '-'"
+	// +kubebuilder:validation:XValidation:rule="self != 'master' && self != 'worker' && self != 'arbiter'",message="must be the name of a custom pool: leave it out for a Machine's own one"
+	MachineConfigPool string `json:"machineConfigPool,omitempty"`
 }
 
 // NodeLabel is one label of a Node.

@@ -48,7 +48,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 		s.config.Status.DataSecretName = ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, s.config.Name)
 		s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
 	}
-	return nil
+	// The workqueue tries again, later each time: nothing that is watched changes when a server answers again.
+	return s.userDataErr
 }
 
 // recordInfraEnv writes the chosen InfraEnv to the config before anything is made for it, so that a later change of the spec cannot make a
@@ -70,7 +71,7 @@ func (r *Reconciler) recordInfraEnv(ctx context.Context, s *scope) error {
 func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope) error {
 	switch s.decision.infraEnv {
 	case infraEnvCreate:
-		infraEnv := newInfraEnv(s.cluster.Name, s.infraEnvName, s.config, s.pullSecret)
+		infraEnv := newInfraEnv(s.cluster.Name, s.infraEnvName, s.config, s.inputs)
 		err := r.Client.Create(ctx, infraEnv)
 		if apierrors.IsAlreadyExists(err) {
 			return nil // Another config of the same content was first; its event brings the next pass, which joins.
@@ -124,7 +125,12 @@ func (r *Reconciler) handOverMedia(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("write the live ISO to %s %s: %w", machine.GetKind(), machine.GetName(), err)
 	}
-	r.event(s.config, bootstrapv1.EventBootMediaPublished, "Wrote the live ISO of InfraEnv %s to %s %s", s.infraEnvName, machine.GetKind(), machine.GetName())
+	note := ""
+	if !metal3.IsLiveISO(s.infraMachine) {
+		// Somebody who meant boot mode UserData sees it here.
+		note = fmt.Sprintf(", in place of the disk image that its template names: spec.boot.mode is %s", bootstrapv1.BootModeLiveISO)
+	}
+	r.event(s.config, bootstrapv1.EventBootMediaPublished, "Wrote the live ISO of InfraEnv %s to %s %s%s", s.infraEnvName, machine.GetKind(), machine.GetName(), note)
 	return nil
 }
 
@@ -152,10 +158,6 @@ func (r *Reconciler) writableAs(machine *unstructured.Unstructured, url string) 
 // ensureSecret creates the bootstrap data Secret, or takes back one that lost its owner. It is named as the config, because Metal3 guesses
 // that name in half of all cases (METAL3 M3-4), and its data never changes once it exists (CONTRACT BOOT-26).
 func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
-	data, err := ignition.LiveISO()
-	if err != nil {
-		return err
-	}
 	if s.secret != nil {
 		before := s.secret.DeepCopy()
 		if err := controllerutil.SetControllerReference(s.config, s.secret, r.Client.Scheme()); err != nil {
@@ -166,6 +168,10 @@ func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
 			return fmt.Errorf("repair bootstrap data Secret %s: %w", s.secret.Name, err)
 		}
 		return nil
+	}
+	data, err := bootstrapData(s)
+	if err != nil {
+		return err
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -185,6 +191,14 @@ func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
 	}
 	r.event(s.config, bootstrapv1.EventDataSecretCreated, "Created bootstrap data Secret %s", secret.Name)
 	return nil
+}
+
+// bootstrapData is what the Secret holds.
+func bootstrapData(s *scope) ([]byte, error) {
+	if boots(s) == bootstrapv1.BootModeUserData {
+		return s.userData, nil
+	}
+	return ignition.LiveISO()
 }
 
 // applyDeletion gives the InfraEnv up and lets the config go.

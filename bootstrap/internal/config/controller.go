@@ -51,12 +51,22 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // Deleting Secrets is allowed because owners are set on existing ones, which the API server refuses to who cannot delete the object.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// IgnitionSource fetches discovery ignitions. Its errors name neither the URL, which holds a token, nor the content.
+type IgnitionSource interface {
+	// Fetch returns what the URL serves, byte for byte, after a check that it is ignition. A *discovery.Error says what is wrong in words
+	// that do not change from one attempt to the next.
+	Fetch(ctx context.Context, url string) ([]byte, error)
+}
 
 // Reconciler reconciles OpenshiftAssistedConfigs.
 type Reconciler struct {
 	// Client is the manager's cached client; Secrets are read from the API server.
 	Client client.Client
+	// Ignitions fetches discovery ignitions for hosts that boot a disk image.
+	Ignitions IgnitionSource
 	// Gate knows which CRDs are served.
 	Gate *manager.Gate
 	// Recorder records events.
@@ -135,7 +145,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
 	}()
 
-	return ctrl.Result{}, r.pass(ctx, s)
+	err = r.pass(ctx, s)
+	return ctrl.Result{RequeueAfter: s.decision.retryAfter}, err
 }
 
 // pass observes, decides and applies.

@@ -3,7 +3,10 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -11,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -35,14 +39,22 @@ type decision struct {
 	infraEnv infraEnvStep
 	// mediaURL is the live ISO to hand to the infrastructure machine; empty when there is nothing to write.
 	mediaURL string
+	// fetch is true when the discovery ignition is all that is missing: observe fetches it and the pass decides anew.
+	fetch bool
 	// secret is true when the bootstrap data Secret has to be created or repaired.
 	secret bool
 	// publish is true when the Secret's name has to be published.
 	publish bool
 
+	// retryAfter is when to look again for what is not watched: a ConfigMap of the user's. A watch would cache those of all namespaces.
+	retryAfter time.Duration
+
 	image      fact.Fact
 	dataSecret fact.Fact
 }
+
+// trustBundleRetry is how long a ConfigMap that exists now may go unnoticed.
+const trustBundleRetry = 30 * time.Second
 
 // decide says what the pass does. The order of its steps is what keeps a Machine from escaping: an InfraEnv that counts the config among
 // its users, its live ISO on the infrastructure machine, the deletion hook on the Machine, and only then the Secret's name (DESIGN D4, D19).
@@ -81,6 +93,9 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:
 		return fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
+	case s.trustBundleProblem.Reason != "":
+		d.retryAfter = trustBundleRetry
+		return s.trustBundleProblem
 	case s.infraEnvName == "", s.infraEnv == nil && s.pullSecret == "": // The latter: what was recorded is gone, and so is what named its pull secret.
 		return fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else")
 	}
@@ -100,15 +115,32 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	if !isUser(s.infraEnv, s.config) {
 		d.infraEnv = infraEnvJoin
 	}
-	return imageFact(s.infraEnv)
+	if dropped := droppedFields(s.config, s.infraEnv); len(dropped) > 0 {
+		return fact.Waiting(bootstrapv1.InfraEnvNotSupportedReason, "the installed assisted-service has no InfraEnv.spec.%s: update it, or do without in the template, and delete Machine %s",
+			strings.Join(dropped, " and spec."), s.machine.Name)
+	}
+	return imageFact(s.infraEnv, artifactURL(s))
+}
+
+// boots tells the config's boot mode.
+func boots(s *scope) bootstrapv1.BootMode {
+	return cmp.Or(s.config.Spec.Boot.Mode, bootstrapv1.BootModeLiveISO)
+}
+
+// artifactURL is where what the config's boot mode needs of the InfraEnv is served.
+func artifactURL(s *scope) string {
+	if boots(s) == bootstrapv1.BootModeUserData {
+		return s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL
+	}
+	return s.infraEnv.Status.ISODownloadURL
 }
 
 // imageFact says whether the InfraEnv has an image. The URL counts only together with the condition: after an input error it may be stale
 // (ASSISTED 8.8 rule 9).
-func imageFact(infraEnv *assisted.InfraEnv) fact.Fact {
+func imageFact(infraEnv *assisted.InfraEnv, url string) fact.Fact {
 	created := assisted.FindCondition(infraEnv.Status.Conditions, assisted.ConditionImageCreated)
 	switch {
-	case created.Is("True") && infraEnv.Status.ISODownloadURL != "":
+	case created.Is("True") && url != "":
 		return fact.Done(bootstrapv1.DiscoveryImageReadyReason)
 	case created.Is("False", assisted.ReasonImageCreationError):
 		return fact.Waiting(bootstrapv1.InfraEnvFailedReason, "InfraEnv %s: %s", infraEnv.Name, created.Message)
@@ -117,10 +149,10 @@ func imageFact(infraEnv *assisted.InfraEnv) fact.Fact {
 	}
 }
 
-// mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". Until a host is chosen a new URL is taken over;
+// mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". The disk image of boot mode UserData is the user's. Until a host is chosen a new URL is taken over;
 // afterwards the image is never touched again (METAL3 M3-23).
 func mediaToHandOver(s *scope) string {
-	if s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) || metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
+	if boots(s) != bootstrapv1.BootModeLiveISO || s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) || metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
 		return ""
 	}
 	return s.infraEnv.Status.ISODownloadURL
@@ -133,7 +165,35 @@ func belongsToOther(s *scope) bool {
 		(len(s.secret.OwnerReferences) > 0 || s.secret.Type != clusterv1.ClusterSecretType)
 }
 
-// decideData decides about the live ISO and the Secret.
+// missingUserData says what keeps the bootstrap data of a host that boots a disk image from being made; ok is true when nothing does.
+func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
+	if boots(s) != bootstrapv1.BootModeUserData || s.secret != nil {
+		return fact.Fact{}, true
+	}
+	if metal3.IsLiveISO(s.infraMachine) {
+		return fact.Waiting(bootstrapv1.BootModeMismatchReason, "spec.boot.mode is %s and the image of %s %s is a live ISO: name a CoreOS disk image in its Metal3MachineTemplate, or use boot mode %s",
+			bootstrapv1.BootModeUserData, s.infraMachine.GetKind(), s.infraMachine.GetName(), bootstrapv1.BootModeLiveISO), false
+	}
+	if s.userData != nil {
+		return fact.Fact{}, true
+	}
+	var problem *discovery.Error
+	switch {
+	case s.userDataErr == nil:
+		d.fetch = true
+		return fact.Waiting(bootstrapv1.WaitingForDiscoveryIgnitionReason, "the discovery ignition of InfraEnv %s is being fetched", s.infraEnvName), false
+	case errors.As(s.userDataErr, &problem):
+		reason := bootstrapv1.DiscoveryIgnitionUnreachableReason
+		if problem.Invalid {
+			reason = bootstrapv1.DiscoveryIgnitionInvalidReason
+		}
+		return fact.Waiting(reason, "discovery ignition of InfraEnv %s: %s", s.infraEnvName, problem.Message), false
+	default:
+		return fact.Waiting(bootstrapv1.DiscoveryIgnitionUnreachableReason, "the discovery ignition of InfraEnv %s cannot be fetched; the manager's log says why", s.infraEnvName), false
+	}
+}
+
+// decideData decides about the boot medium and the Secret.
 func decideData(s *scope, d *decision, published bool) fact.Fact {
 	if belongsToOther(s) {
 		return fact.Waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
@@ -143,7 +203,7 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 		d.mediaURL = mediaToHandOver(s)
 	}
 	if published {
-		d.secret = s.secret == nil || !metav1.IsControlledBy(s.secret, s.config)
+		d.secret = decideRepair(s, d, ready)
 		return fact.Done(bootstrapv1.DataSecretAvailableReason)
 	}
 	switch {
@@ -154,14 +214,33 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 	case s.infraMachine == nil:
 		return fact.Waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
 	case !metal3.IsMachine(s.infraMachine):
-		return fact.Waiting(bootstrapv1.InfraMachineNotSupportedReason, "a live ISO can be handed to a Metal3Machine only, not to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
+		return fact.Waiting(bootstrapv1.InfraMachineNotSupportedReason, "discovery media can be handed to a Metal3Machine only, not to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
 	case s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "":
 		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
 	case !ready || d.mediaURL != "":
 		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
 	}
+	if missing, ok := missingUserData(s, d); !ok {
+		return missing
+	}
 	d.secret, d.publish = true, true
 	return fact.Done(bootstrapv1.DataSecretAvailableReason)
+}
+
+// decideRepair reports whether a published Secret is made anew or taken back. The discovery ignition of one that somebody deleted is fetched
+// again, which needs the InfraEnv's image.
+func decideRepair(s *scope, d *decision, ready bool) bool {
+	if s.secret != nil {
+		return !metav1.IsControlledBy(s.secret, s.config)
+	}
+	if boots(s) != bootstrapv1.BootModeUserData {
+		return true
+	}
+	if !ready || s.infraMachine == nil {
+		return false
+	}
+	_, ok := missingUserData(s, d)
+	return ok
 }
 
 // deletion is what a pass does about a config that is being deleted, and what the condition Deleting says.

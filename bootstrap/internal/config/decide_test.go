@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -29,13 +30,13 @@ func prepared() *scope {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	infraEnv := newInfraEnv("demo", "demo-x", config, "pull-secret")
+	infraEnv := newInfraEnv("demo", "demo-x", config, inputs{pullSecret: "pull-secret"})
 	infraEnv.Status.ISODownloadURL = isoURL
 	infraEnv.Status.Conditions = []assisted.Condition{{Type: assisted.ConditionImageCreated, Status: corev1.ConditionTrue}}
 	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}
 	m3m.SetName("m-0")
 	_ = metal3.SetLiveISO(m3m, isoURL)
-	return &scope{config: config, machine: machine, cluster: cluster, pullSecret: "pull-secret", infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m}
+	return &scope{config: config, machine: machine, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"}, infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m}
 }
 
 func TestContractDecide(t *testing.T) {
@@ -65,6 +66,19 @@ func TestContractDecide(t *testing.T) {
 		{name: "the recorded InfraEnv is gone and nothing names its pull secret", change: func(s *scope) { s.infraEnv, s.pullSecret = nil, "" },
 			image: bootstrapv1.WaitingForPullSecretReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvKeep)) }},
+		{name: "no ConfigMap of certificates", change: func(s *scope) {
+			s.infraEnvName, s.infraEnv = "", nil
+			s.trustBundleProblem = fact.Waiting(bootstrapv1.WaitingForTrustBundleReason, "")
+		}, image: bootstrapv1.WaitingForTrustBundleReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.retryAfter).To(Equal(trustBundleRetry), "nobody tells of the ConfigMap")
+				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
+			}},
+		{name: "an assisted-service that does not know a field", change: func(s *scope) { s.config.Spec.NTPSources = []string{"192.0.2.1"} },
+			image: bootstrapv1.InfraEnvNotSupportedReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.image.Message).To(ContainSubstring("InfraEnv.spec.ntpSources:"))
+			}},
 		{name: "first pass records and creates", change: func(s *scope) { s.config.Annotations, s.infraEnv = nil, nil },
 			image: bootstrapv1.InfraEnvPendingReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,12 +27,12 @@ const (
 
 // infraEnvName is the name of the InfraEnv for a config: one per Cluster and content, or, with host identity InfraEnv, one per config
 // (DESIGN D5, D6). It never changes for the same input: a golden test pins it.
-func infraEnvName(clusterName string, config *bootstrapv1.OpenshiftAssistedConfig, pullSecret string) (string, error) {
+func infraEnvName(clusterName string, config *bootstrapv1.OpenshiftAssistedConfig, in inputs) (string, error) {
 	content := struct {
 		Cluster string                `json:"cluster"`
 		Config  string                `json:"config,omitempty"`
 		Spec    assisted.InfraEnvSpec `json:"spec"`
-	}{Cluster: clusterName, Spec: infraEnvSpec(config.Spec, pullSecret)}
+	}{Cluster: clusterName, Spec: infraEnvSpec(config, in)}
 	if config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
 		content.Config = config.Name
 	}
@@ -47,15 +48,40 @@ func infraEnvName(clusterName string, config *bootstrapv1.OpenshiftAssistedConfi
 	return prefix + "-" + hex.EncodeToString(sum[:])[:hashLength], nil
 }
 
+// imageTypes are the types of live ISOs in the service's words.
+var imageTypes = map[bootstrapv1.ImageType]string{
+	bootstrapv1.ImageTypeMinimal: assisted.ImageTypeMinimal, bootstrapv1.ImageTypeFull: assisted.ImageTypeFull,
+}
+
+// inputs are what an InfraEnv is made of besides the config.
+type inputs struct {
+	// pullSecret is the name of the Secret used during discovery.
+	pullSecret string
+	// trustBundle is what the ConfigMap of spec.additionalTrustBundleRef holds.
+	trustBundle string
+}
+
 // infraEnvSpec is the discovery-relevant part of a config's spec in assisted-service's terms.
-func infraEnvSpec(spec bootstrapv1.OpenshiftAssistedConfigSpec, pullSecret string) assisted.InfraEnvSpec {
+func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assisted.InfraEnvSpec {
+	spec := &config.Spec
 	result := assisted.InfraEnvSpec{
-		PullSecretRef:              &corev1.LocalObjectReference{Name: pullSecret},
+		PullSecretRef:              &corev1.LocalObjectReference{Name: in.pullSecret},
 		SSHAuthorizedKey:           spec.SSHAuthorizedKey,
 		AdditionalNTPSources:       spec.AdditionalNTPSources,
-		AdditionalTrustBundle:      spec.AdditionalTrustBundle,
+		AdditionalTrustBundle:      cmp.Or(spec.AdditionalTrustBundle, in.trustBundle),
+		NTPSources:                 spec.NTPSources,
 		CPUArchitecture:            string(spec.CPUArchitecture),
 		NMStateConfigLabelSelector: spec.NMStateConfigSelector,
+	}
+	if name := spec.MirrorRegistryRef.Name; name != "" {
+		result.MirrorRegistryRef = &assisted.ConfigMapReference{Name: name, Namespace: config.Namespace}
+	}
+	result.NetworkDiscoveryDelaySeconds = int64(spec.NetworkDiscoveryDelaySeconds)
+	result.ImageType = imageTypes[spec.Boot.ImageType]
+	result.OSImageVersion = spec.Boot.OSImageVersion
+	result.IgnitionConfigOverride = spec.Discovery.Ignition
+	for _, argument := range spec.Discovery.KernelArguments {
+		result.KernelArguments = append(result.KernelArguments, assisted.KernelArgument{Operation: assisted.KernelArgumentAppend, Value: argument})
 	}
 	if result.CPUArchitecture == "" {
 		result.CPUArchitecture = string(bootstrapv1.CPUArchitectureX86)
@@ -67,7 +93,7 @@ func infraEnvSpec(spec bootstrapv1.OpenshiftAssistedConfigSpec, pullSecret strin
 }
 
 // newInfraEnv is the InfraEnv for a config, with the config as its first user.
-func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssistedConfig, pullSecret string) *assisted.InfraEnv {
+func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssistedConfig, in inputs) *assisted.InfraEnv {
 	return &assisted.InfraEnv{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            name,
@@ -75,7 +101,7 @@ func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssisted
 			Labels:          map[string]string{bootstrapv1.InfraEnvClusterLabel: clusterName},
 			OwnerReferences: []metav1.OwnerReference{userReference(config)},
 		},
-		Spec: infraEnvSpec(config.Spec, pullSecret),
+		Spec: infraEnvSpec(config, in),
 	}
 }
 
@@ -104,4 +130,20 @@ func otherUsers(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssist
 // isUser reports whether the config is registered as a user of the InfraEnv.
 func isUser(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssistedConfig) bool {
 	return len(otherUsers(infraEnv, config)) < len(infraEnv.OwnerReferences)
+}
+
+// droppedFields are the fields that a config asks for and its InfraEnv has lost, because the CRD of an older assisted-service does not have them.
+func droppedFields(config *bootstrapv1.OpenshiftAssistedConfig, infraEnv *assisted.InfraEnv) []string {
+	want, have := infraEnvSpec(config, inputs{}), infraEnv.Spec
+	var dropped []string
+	if len(want.NTPSources) > 0 && len(have.NTPSources) == 0 {
+		dropped = append(dropped, "ntpSources")
+	}
+	if want.MirrorRegistryRef != nil && have.MirrorRegistryRef == nil {
+		dropped = append(dropped, "mirrorRegistryRef")
+	}
+	if want.NetworkDiscoveryDelaySeconds > 0 && have.NetworkDiscoveryDelaySeconds == 0 {
+		dropped = append(dropped, "networkDiscoveryDelaySeconds")
+	}
+	return dropped
 }

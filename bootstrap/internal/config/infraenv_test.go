@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 func named(name string, spec bootstrapv1.OpenshiftAssistedConfigSpec) *bootstrapv1.OpenshiftAssistedConfig {
@@ -27,17 +28,24 @@ func TestInfraEnvNameIsPinned(t *testing.T) {
 		Proxy:                bootstrapv1.ProxySpec{HTTPProxy: "http://proxy:3128", NoProxy: []string{".example.com", "10.0.0.0/8"}},
 		CPUArchitecture:      "aarch64",
 	}
+	media := bootstrapv1.OpenshiftAssistedConfigSpec{
+		Boot: bootstrapv1.BootSpec{Mode: bootstrapv1.BootModeLiveISO, ImageType: bootstrapv1.ImageTypeFull, OSImageVersion: "4.20"},
+		Discovery: bootstrapv1.DiscoverySpec{
+			KernelArguments: []string{"console=ttyS0", "quiet"}, Ignition: `{"ignition":{"version":"3.2.0"}}`,
+		},
+	}
 	tests := map[string]struct {
 		config *bootstrapv1.OpenshiftAssistedConfig
 		want   string
 	}{
 		"nothing given": {named("a", bootstrapv1.OpenshiftAssistedConfigSpec{}), "demo-b9ac033e36"},
 		"everything":    {named("a", full), "demo-04120d17f6"},
+		"media":         {named("a", media), "demo-dd86518e7c"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, err := infraEnvName("demo", tt.config, "pull-secret")
+			got, err := infraEnvName("demo", tt.config, inputs{pullSecret: "pull-secret"})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(Equal(tt.want))
 		})
@@ -47,7 +55,7 @@ func TestInfraEnvNameIsPinned(t *testing.T) {
 func TestInfraEnvNameSharing(t *testing.T) {
 	g := NewWithT(t)
 	name := func(cluster string, c *bootstrapv1.OpenshiftAssistedConfig, secret string) string {
-		got, err := infraEnvName(cluster, c, secret)
+		got, err := infraEnvName(cluster, c, inputs{pullSecret: secret})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(validation.IsValidLabelValue(got)).To(BeEmpty(), "assisted-service puts the name into a label")
 		return got
@@ -57,6 +65,13 @@ func TestInfraEnvNameSharing(t *testing.T) {
 	g.Expect(name("demo", a, "s")).NotTo(Equal(name("demo", a, "t")), "the pull secret is content")
 	g.Expect(name("demo", a, "s")).NotTo(Equal(name("other", a, "s")), "clusters share nothing")
 
+	content, err := infraEnvName("demo", a, inputs{pullSecret: "s", trustBundle: "certificates"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(content).NotTo(Equal(name("demo", a, "s")), "what a ConfigMap holds is content")
+
+	b.Spec.Installation.KernelArguments = []string{"quiet"}
+	g.Expect(name("demo", a, "s")).To(Equal(name("demo", b, "s")), "how the host is installed is not discovery")
+
 	b.Spec.NodeRegistration.Name = bootstrapv1.NodeNameBareMetalHost
 	g.Expect(name("demo", a, "s")).To(Equal(name("demo", b, "s")), "how the Node registers is not discovery")
 
@@ -65,4 +80,30 @@ func TestInfraEnvNameSharing(t *testing.T) {
 
 	long := strings.Repeat("x", 51) + "-" + strings.Repeat("y", 40)
 	g.Expect(len(name(long, a, "s"))).To(BeNumerically("<=", validation.LabelValueMaxLength))
+}
+
+func TestInfraEnvSpec(t *testing.T) {
+	g := NewWithT(t)
+	config := named("m-0", bootstrapv1.OpenshiftAssistedConfigSpec{
+		Boot:                         bootstrapv1.BootSpec{ImageType: bootstrapv1.ImageTypeMinimal, OSImageVersion: "4.20"},
+		Discovery:                    bootstrapv1.DiscoverySpec{KernelArguments: []string{"console=ttyS0", "quiet"}, Ignition: "{}"},
+		NTPSources:                   []string{"192.0.2.1"},
+		MirrorRegistryRef:            bootstrapv1.LocalConfigMapReference{Name: "mirrors"},
+		NetworkDiscoveryDelaySeconds: 5,
+	})
+	config.Namespace = "demo"
+	spec := infraEnvSpec(config, inputs{pullSecret: "s", trustBundle: "certificates"})
+	g.Expect(spec.ImageType).To(Equal("minimal-iso"))
+	g.Expect(spec.OSImageVersion).To(Equal("4.20"))
+	g.Expect(spec.KernelArguments).To(Equal([]assisted.KernelArgument{{Operation: "append", Value: "console=ttyS0"}, {Operation: "append", Value: "quiet"}}))
+	g.Expect(spec.IgnitionConfigOverride).To(Equal("{}"))
+	g.Expect(spec.NTPSources).To(Equal([]string{"192.0.2.1"}))
+	g.Expect(spec.MirrorRegistryRef).To(Equal(&assisted.ConfigMapReference{Name: "mirrors", Namespace: "demo"}))
+	g.Expect(spec.NetworkDiscoveryDelaySeconds).To(BeEquivalentTo(5))
+	g.Expect(spec.AdditionalTrustBundle).To(Equal("certificates"))
+
+	config.Spec.Boot.ImageType = bootstrapv1.ImageTypeFull
+	g.Expect(infraEnvSpec(config, inputs{}).ImageType).To(Equal("full-iso"))
+	g.Expect(droppedFields(config, &assisted.InfraEnv{Spec: spec})).To(BeEmpty())
+	g.Expect(droppedFields(config, &assisted.InfraEnv{})).To(Equal([]string{"ntpSources", "mirrorRegistryRef", "networkDiscoveryDelaySeconds"}))
 }

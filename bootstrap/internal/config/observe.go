@@ -20,9 +20,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
 // scope is all that one pass knows. observe fills it; nothing is read afterwards.
@@ -35,8 +37,11 @@ type scope struct {
 
 	// missingCRDs are the CRDs that are needed and not served; the fields below are unset for their kinds.
 	missingCRDs []string
-	// pullSecret is the name of the Secret used during discovery; empty while nothing names one.
-	pullSecret string
+	// inputs are what the InfraEnv is made of besides the config. The pull secret is empty while nothing names one; the trust bundle is read
+	// while there is no InfraEnv, and then only if the config names a ConfigMap.
+	inputs
+	// trustBundleProblem says why there is no trust bundle; its zero value is that there is one, or that none is needed.
+	trustBundleProblem fact.Fact
 	// infraEnvName is the InfraEnv recorded on the config or, if none is, the one that fits its spec; empty while it cannot be known.
 	infraEnvName string
 	// infraEnv is the InfraEnv of that name; nil when there is none.
@@ -49,6 +54,11 @@ type scope struct {
 	claimed []assisted.Agent
 	// secret is the Secret of the config's name; nil when there is none.
 	secret *corev1.Secret
+
+	// userData is the discovery ignition; it is fetched only when it is all that is missing (see decision.fetch).
+	userData []byte
+	// userDataErr is why it could not be fetched.
+	userDataErr error
 
 	// decision is set after observe, unless the config is being deleted.
 	decision decision
@@ -82,7 +92,22 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	r.observeUserData(ctx, s)
 	return nil
+}
+
+// observeUserData fetches the discovery ignition when nothing else stands between the config and its Secret: the download costs another
+// server time, and what it serves is final once it is published. A failure is no reason to leave what the pass decides besides undone.
+func (r *Reconciler) observeUserData(ctx context.Context, s *scope) {
+	if !s.config.DeletionTimestamp.IsZero() || !decide(s).fetch {
+		return
+	}
+	data, err := r.Ignitions.Fetch(ctx, s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL)
+	if err != nil {
+		s.userDataErr = fmt.Errorf("fetch the discovery ignition of InfraEnv %s: %w", s.infraEnvName, err)
+		return
+	}
+	s.userData = data
 }
 
 func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
@@ -142,8 +167,12 @@ func (r *Reconciler) observePullSecret(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) observeInfraEnv(ctx context.Context, s *scope) error {
-	if s.infraEnvName = s.config.Annotations[bootstrapv1.InfraEnvAnnotation]; s.infraEnvName == "" && s.cluster != nil && s.pullSecret != "" {
-		name, err := infraEnvName(s.cluster.Name, s.config, s.pullSecret)
+	s.infraEnvName = s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
+	if s.infraEnvName == "" && s.cluster != nil && s.pullSecret != "" {
+		if err := r.observeTrustBundle(ctx, s); err != nil || s.trustBundleProblem.Reason != "" {
+			return err
+		}
+		name, err := infraEnvName(s.cluster.Name, s.config, s.inputs)
 		if err != nil {
 			return err
 		}
@@ -157,9 +186,37 @@ func (r *Reconciler) observeInfraEnv(ctx context.Context, s *scope) error {
 	switch {
 	case err == nil:
 		s.infraEnv = infraEnv
-	case !apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsNotFound(err):
+		return r.observeTrustBundle(ctx, s)
+	default:
 		return fmt.Errorf("read InfraEnv %s: %w", s.infraEnvName, err)
 	}
+}
+
+// trustBundleKey is the key of the certificates in a ConfigMap, as OpenShift has it.
+const trustBundleKey = "ca-bundle.crt"
+
+// observeTrustBundle reads the ConfigMap of spec.additionalTrustBundleRef, unless that was done before in this pass.
+func (r *Reconciler) observeTrustBundle(ctx context.Context, s *scope) error {
+	name := s.config.Spec.AdditionalTrustBundleRef.Name
+	if name == "" || s.trustBundle != "" || !s.config.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	bundle := &corev1.ConfigMap{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: name}, bundle)
+	if apierrors.IsNotFound(err) {
+		s.trustBundleProblem = fact.Waiting(bootstrapv1.WaitingForTrustBundleReason, "ConfigMap %s, which spec.additionalTrustBundleRef names, does not exist", name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read ConfigMap %s of spec.additionalTrustBundleRef: %w", name, err)
+	}
+	if problem := validation.TrustBundleProblem(bundle.Data[trustBundleKey]); problem != "" {
+		s.trustBundleProblem = fact.Waiting(bootstrapv1.TrustBundleInvalidReason, "key %s of ConfigMap %s, which spec.additionalTrustBundleRef names: %s", trustBundleKey, name, problem)
+		return nil
+	}
+	s.trustBundle = bundle.Data[trustBundleKey]
 	return nil
 }
 

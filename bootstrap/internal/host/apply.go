@@ -95,6 +95,9 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 	b.agent.Spec.Role = b.role
 	b.agent.Spec.Hostname = b.hostname
 	b.agent.Spec.NodeLabels = b.labels
+	b.agent.Spec.MachineConfigPool = b.pool
+	b.agent.Spec.IgnitionConfigOverrides = b.ignition
+	b.agent.Spec.InstallerArgs = b.installerArgs
 	b.agent.Spec.ClusterDeploymentName = &b.cluster
 	b.agent.Spec.Approved = true
 	// CAPI deletes Nodes itself; without the annotation unbinding or deleting the Agent would wait for the installed cluster (ASSISTED 8.5f).

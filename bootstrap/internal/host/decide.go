@@ -50,7 +50,12 @@ type binding struct {
 	role     string
 	hostname string
 	labels   map[string]string
-	cluster  assisted.ClusterReference
+	// pool is the custom MachineConfigPool of a worker; empty is that of its role.
+	pool    string
+	cluster assisted.ClusterReference
+	// ignition and installerArgs are what spec.installation asks for, and what the provider adds.
+	ignition      string
+	installerArgs string
 }
 
 // decide says what the pass does for a Machine that lives. The hook comes before everything, so that the host is never freed while its
@@ -223,8 +228,16 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name)
 	case gate == assisted.GateClosed:
 		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
+	case gate != assisted.GateDayTwo && machineConfigPool(s, role) != "":
+		// Until the cluster is installed, assisted-service would give the host to pool worker without a word.
+		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster is installed: it joins with MachineConfigPool %s",
+			agent.Name, machineConfigPool(s, role))
 	case !agent.MayBeBound():
 		return discoveringFact(agent)
+	}
+	merged, args, err := installation(s.config)
+	if err != nil {
+		return fact.Waiting(bootstrapv1.InstallationInvalidReason, "%s", err.Error())
 	}
 	ref := s.install.Spec.ClusterDeploymentRef.Name
 	d.bind = &binding{
@@ -232,7 +245,9 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 		role:     role,
 		hostname: name,
 		labels:   nodeLabels(s),
-		cluster:  assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
+		pool:     machineConfigPool(s, role),
+		ignition: merged, installerArgs: args,
+		cluster: assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
 	}
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
 }
@@ -243,6 +258,14 @@ func hostname(s *scope) string {
 		return s.host.Name
 	}
 	return s.machine.Name
+}
+
+// machineConfigPool is the custom pool of a worker. Control-plane hosts have none, which admission sees to for those of a control plane.
+func machineConfigPool(s *scope, role string) string {
+	if role != assisted.RoleWorker {
+		return ""
+	}
+	return s.config.Spec.NodeRegistration.MachineConfigPool
 }
 
 // nodeLabels are the labels of the Node: the user's, and the one by which Metal3 finds it (METAL3 M3-34).

@@ -103,6 +103,22 @@ func TestDecide(t *testing.T) {
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
 		{name: "day 2", change: func(s *scope) { worker(s); completed(s) }, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind.role).To(Equal(assisted.RoleWorker)) }},
+		{name: "a custom MachineConfigPool on day 2", change: func(s *scope) {
+			worker(s)
+			completed(s)
+			s.config.Spec.NodeRegistration.MachineConfigPool = "infra"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind.pool).To(Equal("infra")) }},
+		{name: "a custom MachineConfigPool on day 1", change: func(s *scope) {
+			worker(s)
+			s.install.Spec.ProvisionRequirements.WorkerAgents = 1
+			s.config.Spec.NodeRegistration.MachineConfigPool = "infra"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
+		{name: "control-plane hosts have no custom MachineConfigPool", change: func(s *scope) {
+			s.config.Spec.NodeRegistration.MachineConfigPool = "infra"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind.pool).To(BeEmpty()) }},
 		{name: "no AgentClusterInstall", change: func(s *scope) { s.install = nil }, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
 		{name: "not known yet", change: func(s *scope) { s.agents[0].Status.DebugInfo.State = "discovering-unbound" },
 			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDiscoveringReason,

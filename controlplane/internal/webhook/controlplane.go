@@ -87,7 +87,7 @@ func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) fiel
 	errs = append(errs, validateAttempt(cp.Annotations, field.NewPath("metadata", "annotations"))...)
 	errs = append(errs, validateTemplateMetadata(cp.Spec.MachineTemplate.ObjectMeta, spec.Child("machineTemplate", "metadata"))...)
 	errs = append(errs, validateInstall(cp.Spec.Install, spec.Child("install"))...)
-	errs = append(errs, validation.Config(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
+	errs = append(errs, validation.ControlPlaneConfig(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
 	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)
 }

@@ -28,12 +28,21 @@ type imageInputs struct {
 	ImageType       string                `json:"imageType"`
 	DiscoveryDelay  int64                 `json:"discoveryDelay"`
 	Network         []string              `json:"network"`
+	Mirrors         string                `json:"mirrors"`
 }
 
 // validate returns why no image can be made, in the service's words.
 func (in imageInputs) validate(osImages []string, known bool) error {
-	if in.Ignition != "" && !json.Valid([]byte(in.Ignition)) {
-		return userError("error parsing ignition config override: invalid JSON")
+	if in.Ignition != "" {
+		if err := parseIgnition(in.Ignition); err != nil {
+			return err
+		}
+	}
+	if len(in.NTP) > 0 && len(in.NTPSources) > 0 {
+		return userError("additionalNTPSources and ntpSources are mutually exclusive")
+	}
+	if !slices.Contains(imageTypes, in.ImageType) {
+		return userError("image type %s is not one of %v", in.ImageType, imageTypes[1:])
 	}
 	if block, _ := pem.Decode([]byte(in.TrustBundle)); in.TrustBundle != "" && block == nil {
 		return userError("additional trust bundle is not a valid PEM bundle")
@@ -78,8 +87,8 @@ func (in imageInputs) digest() (string, error) {
 
 // infraEnvView is what a reconciler may see of an InfraEnv's row.
 type infraEnvView struct {
-	id, isoURL, base string
-	created          int64
+	id, isoURL, base, token string
+	created                 int64
 }
 
 // syncInfraEnv registers an InfraEnv or updates it. clusterKnown is false when it names a cluster that the service does
@@ -134,7 +143,7 @@ func (b *backend) view(env *infraEnv) infraEnvView {
 		version = "4.20"
 	}
 	return infraEnvView{
-		id: env.id, base: base, created: env.created.Unix(),
+		id: env.id, base: base, token: env.token, created: env.created.Unix(),
 		isoURL: fmt.Sprintf("%s/byapikey/%s/%s/x86_64/minimal.iso", base, env.token, version),
 	}
 }

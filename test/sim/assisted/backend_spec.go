@@ -105,6 +105,9 @@ func (b *backend) applySpec(id string, spec aiv1.AgentSpec) error {
 	if err := checkDisk(h, spec); err != nil {
 		return err
 	}
+	if err := checkInstallation(spec); err != nil {
+		return err
+	}
 	if spec.Hostname != "" && spec.Hostname != h.hostname {
 		h.hostname = spec.Hostname
 		b.touchHost(h)

@@ -57,6 +57,9 @@ func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 	m := b.machines[key]
 	url, provisioned := bootImage(host)
 	env, known := b.imageOwner(url)
+	if !known {
+		env, known = b.ignitionOwner(b.metal.drives[key])
+	}
 	if m != nil && m.hub != b {
 		// Another management cluster has it, until this one's baremetal-operator takes over what it has provisioned or provisions it anew.
 		if _, paused := host.Annotations[bmov1alpha1.PausedAnnotation]; !provisioned || paused {
@@ -120,6 +123,16 @@ func (b *backend) imageOwner(url string) (types.NamespacedName, bool) {
 	}
 	token, _, _ := strings.Cut(rest, "/")
 	env, ok := b.tokens[token]
+	return env, ok
+}
+
+// ignitionOwner finds the InfraEnv of a discovery ignition by the token that its agent registers with.
+func (b *backend) ignitionOwner(ignition []byte) (types.NamespacedName, bool) {
+	match := agentToken.FindSubmatch(ignition)
+	if match == nil {
+		return types.NamespacedName{}, false
+	}
+	env, ok := b.tokens[string(match[1])]
 	return env, ok
 }
 

@@ -112,11 +112,11 @@ func (s *Simulator) syncImage(ctx context.Context, env *aiv1.InfraEnv) (ctrl.Res
 	env.Status.CreatedTime = ptr.To(metav1.Unix(view.created, 0))
 	env.Status.AgentLabelSelector = metav1.LabelSelector{MatchLabels: map[string]string{infraEnvLabel: env.Name}}
 	env.Status.DebugInfo.EventsURL = view.base + "/api/assisted-install/v2/events?infra_env_id=" + view.id
-	files := view.base + "/api/assisted-install/v2/infra-envs/" + view.id + "/downloads/files?file_name="
+	files := s.artifacts.url + artifactPath(view.id) + "?api_key=" + view.token + "&file_name="
 	boot := view.base + "/boot-artifacts/"
 	env.Status.BootArtifacts = aiv1.BootArtifacts{
 		Initrd: boot + "initrd?arch=x86_64", Kernel: boot + "kernel?arch=x86_64", Rootfs: boot + "rootfs?arch=x86_64",
-		IPXEScript: files + "ipxe-script", DiscoveryIgnitionURL: files + "discovery.ign",
+		IPXEScript: files + "ipxe-script", DiscoveryIgnitionURL: files + discoveryIgnition,
 	}
 	s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, yes, "InfraEnvAvailable", "InfraEnv is available: Image has been created"})
 	return ctrl.Result{}, nil
@@ -151,7 +151,12 @@ func (s *Simulator) imageInputs(ctx context.Context, env *aiv1.InfraEnv) (imageI
 	if err != nil {
 		return imageInputs{}, err
 	}
+	mirrors, err := s.mirrorInputs(ctx, env)
+	if err != nil {
+		return imageInputs{}, err
+	}
 	in := imageInputs{
+		Mirrors:    mirrors,
 		PullSecret: string(secret.Data[corev1.DockerConfigJsonKey]), SSHKey: env.Spec.SSHAuthorizedKey,
 		NTP: env.Spec.AdditionalNTPSources, NTPSources: env.Spec.NTPSources, Ignition: env.Spec.IgnitionConfigOverride,
 		KernelArguments: env.Spec.KernelArguments, TrustBundle: env.Spec.AdditionalTrustBundle,
@@ -196,6 +201,25 @@ func (s *Simulator) labelReferenced(ctx context.Context, secret *corev1.Secret) 
 		return fmt.Errorf("cannot label Secret %s: %w", client.ObjectKeyFromObject(secret), err)
 	}
 	return nil
+}
+
+// mirrorInputs are the mirrors of the ConfigMap that the InfraEnv names.
+func (s *Simulator) mirrorInputs(ctx context.Context, env *aiv1.InfraEnv) (string, error) {
+	ref := env.Spec.MirrorRegistryRef
+	if ref == nil {
+		return "", nil
+	}
+	mirrors := &corev1.ConfigMap{}
+	if err := s.reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, mirrors); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", userError("failed to get mirror registry: ConfigMap %q not found", ref.Name)
+		}
+		return "", fmt.Errorf("cannot read the mirrors %s of an InfraEnv: %w", ref.Name, err)
+	}
+	if mirrors.Data["registries.conf"] == "" {
+		return "", userError("ConfigMap %s has no key registries.conf", ref.Name)
+	}
+	return mirrors.Data["registries.conf"] + mirrors.Data["ca-bundle.crt"], nil
 }
 
 // networkInputs are the NMStateConfigs that the InfraEnv selects, as text that differs when they do.

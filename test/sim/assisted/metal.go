@@ -3,6 +3,7 @@
 package assisted
 
 import (
+	"bytes"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,12 +18,25 @@ type Metal struct {
 	// clusters are the clusters that were installed here, without their Nodes; known counts the services that know of each.
 	clusters map[types.NamespacedName]ClusterSpec
 	known    map[types.NamespacedName]int
+	// drives are the config drives of hosts that boot a disk image.
+	drives map[HostKey][]byte
 }
 
 // NewMetal returns an empty data centre.
 func NewMetal() *Metal {
 	return &Metal{
 		machines: map[HostKey]*machine{}, clusters: map[types.NamespacedName]ClusterSpec{}, known: map[types.NamespacedName]int{},
+		drives: map[HostKey][]byte{},
+	}
+}
+
+// WriteConfigDrive is what a provisioner does before a host boots its disk image for the first time. No data is no drive.
+func (m *Metal) WriteConfigDrive(host HostKey, userData []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.drives, host)
+	if len(userData) > 0 {
+		m.drives[host] = bytes.Clone(userData)
 	}
 }
 

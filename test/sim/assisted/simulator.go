@@ -34,6 +34,8 @@ type Simulator struct {
 	// reader reads past the cache where a decision must not be made on a stale object.
 	reader client.Reader
 
+	artifacts artifactServer
+
 	agents    notifier
 	acis      notifier
 	infraEnvs notifier
@@ -53,7 +55,7 @@ func New(opts Options) *Simulator {
 func (s *Simulator) SetupWithManager(mgr ctrl.Manager) error {
 	s.client, s.reader = mgr.GetClient(), mgr.GetAPIReader()
 	for _, setup := range []func(ctrl.Manager) error{
-		s.setupInfraEnv, s.setupAgent, s.setupClusterInstall, s.setupClusterDeployment, s.setupHosts,
+		s.setupArtifacts, s.setupInfraEnv, s.setupAgent, s.setupClusterInstall, s.setupClusterDeployment, s.setupHosts,
 	} {
 		if err := setup(mgr); err != nil {
 			return fmt.Errorf("cannot set up the assisted-service simulator: %w", err)

@@ -232,8 +232,12 @@ func (p *hostPass) provision(ctx context.Context) (time.Duration, error) {
 		p.fail(bmov1alpha1.ProvisioningError, p.faults.provisioning)
 		return 0, nil
 	}
-	if ready, err := p.userDataReady(ctx); err != nil || !ready {
+	data, ready, err := p.userData(ctx)
+	if err != nil || !ready {
 		return p.Durations.ErrorRetry, err
+	}
+	if p.UserData != nil {
+		p.UserData(client.ObjectKeyFromObject(p.host), data)
 	}
 	if p.host.Spec.Image != nil {
 		status.Provisioning.Image = *p.host.Spec.Image
@@ -250,24 +254,24 @@ func (p *hostPass) hasWork() bool {
 	return image != nil && image.URL != "" || deploy != nil && deploy.Method != ""
 }
 
-// userDataReady tells whether a disk image's user data can be read. A live ISO has none (M3-5); a Secret that is not there, or
-// without a key, shows in no status (M3-6).
-func (p *hostPass) userDataReady(ctx context.Context) (bool, error) {
+// userData returns what a disk image finds on its config drive, and whether it can be read. A live ISO has none (M3-5); a Secret that is
+// not there, or without a key, shows in no status (M3-6).
+func (p *hostPass) userData(ctx context.Context) (data []byte, ready bool, err error) {
 	image, ref := p.host.Spec.Image, p.host.Spec.UserData
 	if ref == nil || image == nil || image.DiskFormat != nil && *image.DiskFormat == formatLiveISO {
-		return true, nil
+		return nil, true, nil
 	}
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: p.host.Namespace, Name: ref.Name}
 	if err := p.client.Get(ctx, key, secret); err != nil {
-		return false, client.IgnoreNotFound(err)
+		return nil, false, client.IgnoreNotFound(err)
 	}
 	for _, name := range []string{"userData", "value"} {
-		if _, found := secret.Data[name]; found {
-			return true, nil
+		if data, found := secret.Data[name]; found {
+			return data, true, nil
 		}
 	}
-	return false, nil
+	return nil, false, nil
 }
 
 // provisioned leaves the host alone until its image is taken away or replaced (M3-24).

@@ -62,6 +62,8 @@ type Options struct {
 	// Hardware returns what inspection finds in a host that brings no hardware details in its annotation (M3-72).
 	// Nil means DefaultHardware.
 	Hardware func(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails
+	// UserData is told what every host that is provisioned finds on its config drive, nil when it has none. The host boots afterwards.
+	UserData func(host client.ObjectKey, data []byte)
 	// ShuffleSeed, when set, makes the choice among several free hosts a pseudo-random one that depends on the seed and the
 	// Metal3Machine's name only. Nil means the first by name.
 	ShuffleSeed *int64

@@ -33,6 +33,7 @@ func TestContractSimulator(t *testing.T) {
 	})
 	for _, s := range servers {
 		t.Run(s.shape.version+"/default host", func(t *testing.T) { checkDefaultHost(t, s) })
+		t.Run(s.shape.version+"/user data", func(t *testing.T) { checkUserData(t, s) })
 		t.Run(s.shape.version+"/moved host", func(t *testing.T) { checkMovedHost(t, s) })
 		t.Run(s.shape.version+"/faults", func(t *testing.T) { checkFaults(t, s) })
 	}
@@ -109,6 +110,30 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w.Eventually(func() bool {
 		return apierrors.IsNotFound(w.client.Get(w.t.Context(), w.key("h"), host))
 	}, settleTimeout, pollInterval).Should(BeTrue())
+}
+
+// checkUserData boots a host from a disk image, once its Secret is there, and from a live ISO, which gets no user data.
+func checkUserData(t *testing.T, s *server) {
+	delivered := make(chan string, 10)
+	w := newHostWorld(t, s, "user-data", Options{UserData: func(_ client.ObjectKey, data []byte) { delivered <- string(data) }})
+	w.create("h", nil)
+	host := w.eventually("h", bmov1alpha1.StateAvailable, "")
+	before := host.DeepCopy()
+	host.Spec.Image = &bmov1alpha1.Image{URL: "http://192.0.2.250/coreos.qcow2", Checksum: "abc"}
+	host.Spec.UserData = &corev1.SecretReference{Name: "h", Namespace: w.namespace}
+	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
+	w.eventually("h", bmov1alpha1.StateProvisioning, "")
+	w.Expect(w.client.Create(w.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h"}, StringData: map[string]string{"value": "ignition", "format": "ignition"},
+	})).To(Succeed())
+	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
+	w.Expect(<-delivered).To(Equal("ignition"))
+
+	before = host.DeepCopy()
+	host.Spec.Image = liveISO()
+	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
+	w.Eventually(func() string { return w.get("h").Status.Provisioning.Image.URL }, settleTimeout, pollInterval).Should(Equal(liveISO().URL))
+	w.Eventually(delivered, settleTimeout).Should(Receive(BeEmpty()))
 }
 
 // checkMovedHost takes a host over as `clusterctl move` leaves it: paused, without a status, which is in an annotation (METAL3 M3-64).

@@ -32,6 +32,7 @@ type AgentSpec struct {
 	Approved                bool              `json:"approved"`
 	InstallationDiskID      string            `json:"installation_disk_id,omitempty"`
 	InstallationDiskPath    string            `json:"installation_disk_path,omitempty"`
+	MachineConfigPool       string            `json:"machineConfigPool,omitempty"`
 	InstallerArgs           string            `json:"installerArgs,omitempty"`
 	IgnitionConfigOverrides string            `json:"ignitionConfigOverrides,omitempty"`
 	NodeLabels              map[string]string `json:"nodeLabels,omitempty"`

@@ -62,6 +62,13 @@ type InfraEnvSpec struct {
 	OSImageVersion              string                       `json:"osImageVersion,omitempty"`
 	ImageType                   string                       `json:"imageType,omitempty"`
 	NetworkDiscoveryDelaySecond *int64                       `json:"networkDiscoveryDelaySeconds,omitempty"`
+	MirrorRegistryRef           *ConfigMapReference          `json:"mirrorRegistryRef,omitempty"`
+}
+
+// ConfigMapReference names a ConfigMap.
+type ConfigMapReference struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
 }
 
 // KernelArgument is one change of the discovery kernel's command line. Only the operation "append" is allowed.

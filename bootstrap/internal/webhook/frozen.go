@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+)
+
+const (
+	mediaFrozen = "cannot be changed: the discovery media of a config are made once; change its template, or the control plane's " +
+		"openshiftAssistedConfigSpec, and replace the Machine"
+	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked for; change " +
+		"its template, or the control plane's openshiftAssistedConfigSpec, and replace the Machine"
+)
+
+// frozenField is a field of a config before and after an update.
+type frozenField struct {
+	path          *field.Path
+	before, after any
+}
+
+// frozen refuses changes that nobody would act on any more. Templates may change: they are for configs that are made later (CONTRACT BOOT-40).
+func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := unchanged(mediaFields(spec, before.Spec, after.Spec), mediaFrozen)
+	if before.Annotations[bootstrapv1.AgentAnnotation] != "" {
+		errs = append(errs, unchanged(hostFields(spec, before.Spec, after.Spec), hostFrozen)...)
+	}
+	return errs
+}
+
+func unchanged(fields []frozenField, why string) field.ErrorList {
+	var errs field.ErrorList
+	for _, f := range fields {
+		if !equality.Semantic.DeepEqual(f.before, f.after) {
+			errs = append(errs, field.Forbidden(f.path, why))
+		}
+	}
+	return errs
+}
+
+// mediaFields decide what the host boots.
+func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
+	boot, discovery := spec.Child("boot"), spec.Child("discovery")
+	return []frozenField{
+		{boot.Child("mode"), cmp.Or(before.Boot.Mode, bootstrapv1.BootModeLiveISO), cmp.Or(after.Boot.Mode, bootstrapv1.BootModeLiveISO)},
+		{boot.Child("imageType"), before.Boot.ImageType, after.Boot.ImageType},
+		{boot.Child("osImageVersion"), before.Boot.OSImageVersion, after.Boot.OSImageVersion},
+		{discovery.Child("kernelArguments"), before.Discovery.KernelArguments, after.Discovery.KernelArguments},
+		{discovery.Child("ignition"), before.Discovery.Ignition, after.Discovery.Ignition},
+		{spec.Child("ntpSources"), before.NTPSources, after.NTPSources},
+		{spec.Child("additionalTrustBundleRef"), before.AdditionalTrustBundleRef, after.AdditionalTrustBundleRef},
+		{spec.Child("mirrorRegistryRef"), before.MirrorRegistryRef, after.MirrorRegistryRef},
+		{spec.Child("networkDiscoveryDelaySeconds"), before.NetworkDiscoveryDelaySeconds, after.NetworkDiscoveryDelaySeconds},
+	}
+}
+
+// hostFields reach the Agent when it is bound (DESIGN D8).
+func hostFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
+	installation := spec.Child("installation")
+	return []frozenField{
+		{spec.Child("nodeRegistration", "machineConfigPool"), before.NodeRegistration.MachineConfigPool, after.NodeRegistration.MachineConfigPool},
+		{installation.Child("kernelArguments"), before.Installation.KernelArguments, after.Installation.KernelArguments},
+		{installation.Child("deletedKernelArguments"), before.Installation.DeletedKernelArguments, after.Installation.DeletedKernelArguments},
+		{installation.Child("ignition"), before.Installation.Ignition, after.Installation.Ignition},
+	}
+}
