@@ -119,6 +119,7 @@ var badCreates = []change{
 	{"load balancer without type", controlPlane, "spec.install.loadBalancer", "{}", "spec.install.loadBalancer.type", "Required value"},
 	{"load balancer's type", controlPlane, "spec.install.loadBalancer.type", "HAProxy", "spec.install.loadBalancer.type", `supported values: "ClusterManaged", "UserManaged"`},
 	{"load balancer on another platform", controlPlane, "spec.install", "{baseDomain: example.com, pullSecretRef: {name: a}, platform: None, loadBalancer: {type: UserManaged}}", "spec.install.loadBalancer", "must not be set but on platform BareMetal"},
+	{"load balancer of a single node", controlPlane, "spec", "{replicas: 1, version: v1.33.4, distributionVersion: 4.20.4, machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: masters}}}, install: {baseDomain: example.com, pullSecretRef: {name: a}, loadBalancer: {type: UserManaged}}}", "install.loadBalancer", "must not be set for a single-node control plane"},
 	{"schedulable control plane", controlPlane, "spec.install.schedulableControlPlane", "sometimes", "spec.install.schedulableControlPlane", "of type boolean"},
 	{"cluster's proxy", controlPlane, "spec.install.proxy.httpProxy", "https://proxy.example.com", "spec.install.proxy.httpProxy", "scheme http"},
 	{"empty cluster's proxy", controlPlane, "spec.install.proxy", "{}", "spec.install.proxy", "at least 1 properties"},

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// waiting runs a world until its AgentClusterInstall waits for hosts.
+// waitingWorld is a world whose AgentClusterInstall waits for hosts.
 func waitingWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, 3, 0)
@@ -130,4 +132,17 @@ func TestNetworksThatCannotBe(t *testing.T) {
 	})
 	g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("172.30.0.0/16"))
 	g.Expect(w.install()).To(BeNil())
+}
+
+// TestNetworksThatChangeTooLate: an installation that has begun goes on, whatever becomes of the Cluster's networks.
+func TestNetworksThatChangeTooLate(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.changeSpec(func(spec *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+		spec.Install.Networking.MachineNetwork = []string{"192.0.2.0/24"}
+	})
+	w.run(nil, func() bool { return w.stage >= 1 })
+	w.changeCluster(func(cluster *clusterv1.Cluster) {
+		cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"192.0.0.0/14"}
+	})
+	w.run(nil, w.available)
 }

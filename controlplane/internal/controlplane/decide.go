@@ -164,7 +164,7 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
 			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed until then",
 			strings.Join(s.foreignMachines, ", "), clusterv1.MachineControlPlaneLabel)
-	case !s.installed():
+	case !s.installed() && (s.install == nil || changeable(s)):
 		message = plan.NetworkProblem(s.controlPlane.Spec, s.cluster)
 	}
 	if message == "" {
