@@ -53,7 +53,7 @@ func schemaProblems(path string, schema *apiextensionsv1.JSONSchemaProps) []stri
 	if schema.AdditionalProperties != nil {
 		problems = append(problems, "is a map: use a list with a key")
 	}
-	if schema.XPreserveUnknownFields != nil {
+	if schema.XPreserveUnknownFields != nil && !slices.Contains(openObjects, path) {
 		problems = append(problems, "keeps unknown fields")
 	}
 	return append(problems, typeProblems(path, schema)...)
@@ -93,6 +93,12 @@ func listProblems(schema *apiextensionsv1.JSONSchemaProps) []string {
 		problems = append(problems, "is a map list without listMapKey")
 	}
 	return problems
+}
+
+// openObjects hold what another API defines; a webhook checks what it can.
+var openObjects = []string{
+	"spec.install.configOverrides",               // of a control plane: an install-config
+	"spec.template.spec.install.configOverrides", // of a control plane template
 }
 
 // emptyObjects are valid as {}: a config of which every field is left to its default.

@@ -81,7 +81,8 @@ func omitProblems(s *apiStruct, field apiField, all structs) []string {
 		return []string{"needs omitempty"}
 	}
 	target, isStruct := all[unqualified(field.typeName)]
-	isStruct = isStruct || strings.HasSuffix(field.typeName, "ObjectMeta") || strings.HasSuffix(field.typeName, "Reference")
+	isStruct = isStruct || !strings.HasPrefix(field.typeName, "[]") &&
+		(strings.HasSuffix(field.typeName, "ObjectMeta") || strings.HasSuffix(field.typeName, "Reference") || strings.HasSuffix(field.typeName, "RawExtension"))
 	// {} is how to ask for a required struct whose fields are all left to their defaults.
 	if !isStruct || target != nil && field.has("required") && target.mayBeEmpty() {
 		return nil

@@ -13,6 +13,12 @@ const (
 	// InstallConfigOverridesAnnotation, on an AgentClusterInstall, is JSON merged into the install-config (ASSISTED 1.3).
 	InstallConfigOverridesAnnotation = "agent-install.openshift.io/install-config-overrides"
 
+	// IgnoredClusterValidationsAnnotation and IgnoredHostValidationsAnnotation, on an AgentClusterInstall, are JSON lists of the IDs of checks that may
+	// fail (ASSISTED 1.3).
+	IgnoredClusterValidationsAnnotation = "agent-install.openshift.io/ignored-cluster-validations"
+	// IgnoredHostValidationsAnnotation: see IgnoredClusterValidationsAnnotation.
+	IgnoredHostValidationsAnnotation = "agent-install.openshift.io/ignored-host-validations"
+
 	// HiveSecretTypeLabel and HiveSecretTypeKubeconfig select the Secrets of administrators' kubeconfigs (ASSISTED 1.4).
 	HiveSecretTypeLabel = "hive.openshift.io/secret-type"
 	// HiveSecretTypeKubeconfig: see HiveSecretTypeLabel.
@@ -49,6 +55,11 @@ const (
 	WorkerWaitStartedAnnotation = "controlplane.cluster.x-k8s.io/worker-wait-started"
 )
 
+// InstallSpecAnnotation, on an AgentClusterInstall, is a hash of what the control plane provider last wrote of what is changeable before the
+// installation. The cache does not hold fields that are newer than its types, and the API server adds defaults: only a record tells that there is
+// nothing to write.
+const InstallSpecAnnotation = "controlplane.cluster.x-k8s.io/install-spec"
+
 // Roles of an Agent.
 const (
 	// RoleMaster is the role of control-plane hosts.
@@ -65,6 +76,22 @@ const (
 	ImageTypeFull = "full-iso"
 	// KernelArgumentAppend is the only operation that the service allows (ASSISTED 1.1).
 	KernelArgumentAppend = "append"
+)
+
+// Values of an AgentClusterInstall's diskEncryption.
+const (
+	// EncryptNone, EncryptAll, EncryptMasters and EncryptWorkers say which hosts are encrypted.
+	EncryptNone = "none"
+	// EncryptAll: see EncryptNone.
+	EncryptAll = "all"
+	// EncryptMasters: see EncryptNone.
+	EncryptMasters = "masters"
+	// EncryptWorkers: see EncryptNone.
+	EncryptWorkers = "workers"
+	// EncryptByTPM and EncryptByTang say where the keys are.
+	EncryptByTPM = "tpmv2"
+	// EncryptByTang: see EncryptByTPM.
+	EncryptByTang = "tang"
 )
 
 // Types and reasons of assisted-service's conditions that decisions depend on (ASSISTED 1.1, 1.2).

@@ -17,7 +17,12 @@ func TestContractAdmission(t *testing.T) {
 	t.Run("accepted", func(t *testing.T) { testAccepted(t, cl) })
 	t.Run("CP-9 CP-63 refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
 	t.Run("CP-8 CP-63 KCP-8 refused as scale", func(t *testing.T) { testScale(t, cl) })
-	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl) })
+	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl, badUpdates) })
+	t.Run("accepted as update", func(t *testing.T) { testAcceptedUpdates(t, cl) })
+	t.Run("refused as update of an installation", func(t *testing.T) {
+		begin(t, cl)
+		testRefusedUpdates(t, cl, lateUpdates)
+	})
 	t.Run("CP-9 a version gets its leading v", func(t *testing.T) {
 		object := with(t, good(t, controlPlane), "spec.version", "1.33.4")
 		object.SetName("without-v")
@@ -79,6 +84,48 @@ install:
   baseDomain: example.com
   pullSecretRef: {name: pull-secret}
 `},
+		{name: "platform External", base: controlPlane, path: "spec.install", value: `
+baseDomain: example.com
+pullSecretRef: {name: pull-secret}
+platform: External
+external: {platformName: acme, cloudControllerManager: External}
+`},
+		{name: "load balancer of the user", base: controlPlane, path: "spec.install", value: `
+baseDomain: example.com
+pullSecretRef: {name: pull-secret}
+apiVIPs: [198.51.100.10]
+ingressVIPs: [198.51.100.10]
+loadBalancer: {type: UserManaged}
+networking: {machineNetwork: [192.0.2.0/24]}
+`},
+		{name: "IPv6 only", base: controlPlane, path: "spec.install", value: `
+baseDomain: example.com
+pullSecretRef: {name: pull-secret}
+apiVIPs: ["2001:db8::10"]
+ingressVIPs: ["2001:db8::11"]
+networking: {machineNetwork: ["2001:db8::/64"], clusterNetwork: [{cidr: "fd01::/48", hostPrefix: 64}], serviceNetwork: ["fd02::/112"]}
+`},
+		{name: "every option", base: controlPlane, path: "spec.install", value: `
+baseDomain: example.com
+pullSecretRef: {name: pull-secret}
+apiVIPs: [192.0.2.10]
+ingressVIPs: [192.0.2.11]
+loadBalancer: {type: ClusterManaged}
+schedulableControlPlane: true
+networking: {machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16], networkType: Cilium}
+proxy: {httpProxy: "http://proxy.example.com:3128", httpsProxy: "http://proxy.example.com:3128", noProxy: [.example.com]}
+diskEncryption: {mode: Tang, roles: [ControlPlane], tangServers: [{url: "http://tang.example.com:7500", thumbprint: PLjNyRdGw03zlRoGjQYMahSZGu9}]}
+manifestsConfigMapRefs: [{name: manifests}]
+mirrorRegistryRef: {name: mirrors}
+hyperthreading: {controlPlane: Enabled, worker: Disabled}
+holdInstallation: true
+capabilities: {baseline: v4.18, additional: [NodeTuning]}
+featureSet: TechPreviewNoUpgrade
+fips: true
+cpuPartitioning: AllNodes
+configOverrides: {publish: Internal, controlPlane: {unknown: 1}}
+ignoredValidations: {cluster: [ntp-server-configured], host: [has-min-memory, all]}
+`},
 		{name: "dual stack", base: controlPlane, path: "spec.install", value: `
 baseDomain: example.com
 pullSecretRef: {name: pull-secret}
@@ -109,8 +156,30 @@ func testRefused(t *testing.T, cl client.Client, changes []change, opts ...clien
 	}
 }
 
-func testRefusedUpdates(t *testing.T, cl client.Client) {
-	for _, bad := range badUpdates {
+// testAcceptedUpdates: what is refused once the installation has begun is taken before.
+func testAcceptedUpdates(t *testing.T, cl client.Client) {
+	for _, late := range lateUpdates {
+		t.Run(late.base+" "+late.name, func(t *testing.T) {
+			g := NewWithT(t)
+			stored := good(t, late.base)
+			g.Expect(cl.Get(t.Context(), client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+			g.Expect(cl.Update(t.Context(), with(t, stored, late.path, late.value), client.DryRunAll)).To(Succeed())
+		})
+	}
+}
+
+// begin says that the installation of the control plane has begun.
+func begin(t *testing.T, cl client.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	stored := good(t, controlPlane)
+	g.Expect(cl.Get(t.Context(), client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+	g.Expect(cl.Status().Update(t.Context(), with(t, stored, "status.install", "{phase: Installing}"))).To(Succeed())
+}
+
+func testRefusedUpdates(t *testing.T, cl client.Client, changes []change) {
+	t.Helper()
+	for _, bad := range changes {
 		t.Run(bad.base+" "+bad.name, func(t *testing.T) {
 			stored := good(t, bad.base)
 			NewWithT(t).Expect(cl.Get(t.Context(), client.ObjectKeyFromObject(stored), stored)).To(Succeed())

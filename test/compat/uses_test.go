@@ -3,6 +3,7 @@
 package compat
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -68,8 +69,27 @@ var uses = []use{
 	},
 	{
 		crd: assisted.CRDAgentClusterInstalls, version: "v1beta1",
-		writes: fields{
+		writes: with(fieldsOf(struct {
+			Spec assisted.NewerInstallSpec `json:"spec"`
+		}{}, "Spec"), fields{
 			"spec.apiVIPs[]":                                text,
+			"spec.compute[].hyperthreading":                 text,
+			"spec.compute[].name":                           text,
+			"spec.controlPlane.hyperthreading":              text,
+			"spec.controlPlane.name":                        text,
+			"spec.diskEncryption.enableOn":                  text,
+			"spec.diskEncryption.mode":                      text,
+			"spec.diskEncryption.tangServers":               text,
+			"spec.external.cloudControllerManager":          text,
+			"spec.external.platformName":                    text,
+			"spec.loadBalancer.type":                        text,
+			"spec.manifestsConfigMapRefs[].name":            text,
+			"spec.mastersSchedulable":                       boolean,
+			"spec.mirrorRegistryRef.name":                   text,
+			"spec.mirrorRegistryRef.namespace":              text,
+			"spec.proxy.httpProxy":                          text,
+			"spec.proxy.httpsProxy":                         text,
+			"spec.proxy.noProxy":                            text,
 			"spec.clusterDeploymentRef.name":                text,
 			"spec.holdInstallation":                         boolean,
 			"spec.imageSetRef.name":                         text,
@@ -84,7 +104,7 @@ var uses = []use{
 			"spec.provisionRequirements.controlPlaneAgents": integer,
 			"spec.provisionRequirements.workerAgents":       integer,
 			"spec.sshPublicKey":                             text,
-		},
+		}),
 		reads: fields{
 			"spec.clusterMetadata.adminKubeconfigSecretRef.name": text,
 			"status.conditions[].message":                        text,
@@ -100,6 +120,10 @@ var uses = []use{
 		},
 		accepts: map[string]string{"spec.platformType": "BareMetal", "spec.networking.networkType": "OVNKubernetes"},
 	},
+	installValues("External", "Cilium", "all", "ClusterManaged"),
+	installValues("None", "Calico", "masters", "UserManaged"),
+	installValues("None", "CiscoACI", "workers", "UserManaged"),
+	installValues("None", "None", "none", "UserManaged"),
 	{
 		crd: metal3.CRDBareMetalHosts, version: "v1alpha1",
 		reads: fields{
@@ -127,6 +151,20 @@ var uses = []use{
 	},
 	{crd: crdMetal3MachineTemplates, version: "v1beta1", optional: true, reads: fields{"spec.template.spec": object}},
 	{crd: crdMetal3MachineTemplates, version: "v1beta2", optional: true, reads: fields{"spec.template.spec": object}},
+}
+
+// installValues are values that the control plane provider writes to AgentClusterInstalls.
+func installValues(platform, networkType, encrypted, loadBalancer string) use {
+	return use{crd: assisted.CRDAgentClusterInstalls, version: "v1beta1", accepts: map[string]string{
+		"spec.platformType": platform, "spec.networking.networkType": networkType, "spec.diskEncryption.enableOn": encrypted,
+		"spec.loadBalancer.type": loadBalancer,
+	}}
+}
+
+// with adds fields to others.
+func with(all, more fields) fields {
+	maps.Copy(all, more)
+	return all
 }
 
 // fieldsOf returns the fields below one field (Spec or Status) of a type of internal/assisted.

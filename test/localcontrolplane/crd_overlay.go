@@ -3,7 +3,10 @@
 package localcontrolplane
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
@@ -28,6 +31,61 @@ var newFields = []newField{
 	}},
 	// Host or AddToExistingClusterHost (ASSISTED 1.2).
 	{crd: "agents.agent-install.openshift.io", parent: "status", name: "kind", schema: apiextensionsv1.JSONSchemaProps{Type: "string"}},
+	// Time servers of the installed hosts, since August 2026 (ASSISTED 1.3).
+	{crd: crdAgentClusterInstalls, parent: "spec", name: "ntpSources", schema: apiextensionsv1.JSONSchemaProps{
+		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
+	}},
+}
+
+const crdAgentClusterInstalls = "agentclusterinstalls.extensions.hive.openshift.io"
+
+// newValues are values that a service's releases take and the newest Go module of its API does not.
+var newValues = []struct {
+	crd    string
+	path   []string
+	values []string
+}{
+	{crdAgentClusterInstalls, []string{"spec", "networking", "networkType"}, []string{"CiscoACI", "Cilium", "Calico", "None"}},
+}
+
+// addNewValues adds the values to every version of their CRDs.
+func addNewValues(crds []*apiextensionsv1.CustomResourceDefinition) error {
+	for _, values := range newValues {
+		index := slices.IndexFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Name == values.crd })
+		if index < 0 {
+			continue
+		}
+		for _, version := range crds[index].Spec.Versions {
+			if err := addValues(version.Schema.OpenAPIV3Schema, values.path, values.values); err != nil {
+				return fmt.Errorf("add values to CRD %s: %w", values.crd, err)
+			}
+		}
+	}
+	return nil
+}
+
+// addValues adds values to the enumeration of the field at a path.
+func addValues(schema *apiextensionsv1.JSONSchemaProps, path, values []string) error {
+	property, found := schema.Properties[path[0]]
+	if !found {
+		return fmt.Errorf("there is no field %s", path[0])
+	}
+	if len(path) > 1 {
+		if err := addValues(&property, path[1:], values); err != nil {
+			return err
+		}
+		schema.Properties[path[0]] = property
+		return nil
+	}
+	for _, value := range values {
+		raw := []byte(strconv.Quote(value))
+		if slices.ContainsFunc(property.Enum, func(known apiextensionsv1.JSON) bool { return bytes.Equal(known.Raw, raw) }) {
+			return fmt.Errorf("field %s takes %s by itself now: remove it from the values that are added", path[0], value)
+		}
+		property.Enum = append(property.Enum, apiextensionsv1.JSON{Raw: raw})
+	}
+	schema.Properties[path[0]] = property
+	return nil
 }
 
 // addNewFields adds the fields to every version of their CRDs.

@@ -165,7 +165,10 @@ func (t *Tools) generatedCRDs(ctx context.Context, group CRDGroup) ([]*apiextens
 		}
 		all = append(all, crds...)
 	}
-	return all, addNewFields(all)
+	if err := addNewFields(all); err != nil {
+		return nil, err
+	}
+	return all, addNewValues(all)
 }
 
 // shippedCRDs returns the CRDs in the managers' kustomize folders, with conversion by the managers' webhooks.

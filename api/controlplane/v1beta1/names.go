@@ -78,6 +78,9 @@ const (
 	// InvalidControlPlaneEndpointReason: the Cluster's control-plane endpoint is an address that the installed cluster will not answer at.
 	InvalidControlPlaneEndpointReason = "InvalidControlPlaneEndpoint"
 
+	// InvalidNetworksReason: the networks of spec.install and of the Cluster cannot be installed together; the message names the fields.
+	InvalidNetworksReason = "InvalidNetworks"
+
 	// MixedOwnershipReason: a control-plane Machine of the Cluster is controlled by something else; nothing is changed until it is gone
 	// (CONTRACT CP-39).
 	MixedOwnershipReason = "MixedOwnership"
@@ -96,6 +99,12 @@ const (
 
 	// SpecNotSyncedReason: assisted-service cannot use what the control plane asks for; the message says why.
 	SpecNotSyncedReason = "SpecNotSynced"
+
+	// InstallRefusedReason: the API server or a webhook of assisted-service refuses the AgentClusterInstall, or it cannot be made; the message says why.
+	InstallRefusedReason = "InstallRefused"
+
+	// InstallationOnHoldReason: all that is needed is there, and spec.install.holdInstallation keeps the installation from beginning.
+	InstallationOnHoldReason = "InstallationOnHold"
 
 	// PreparingReason: assisted-service prepares the installation.
 	PreparingReason = "Preparing"
@@ -336,6 +345,9 @@ const (
 
 	// EventInstallObjectsCreated: ClusterDeployment and AgentClusterInstall were created.
 	EventInstallObjectsCreated = "InstallObjectsCreated"
+
+	// EventInstallChanged: the AgentClusterInstall was changed because the control plane was, before the installation began.
+	EventInstallChanged = "InstallChanged"
 
 	// EventDayOneClosed: the set of hosts of the first installation was fixed.
 	EventDayOneClosed = "DayOneClosed"

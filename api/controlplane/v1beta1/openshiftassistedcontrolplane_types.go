@@ -10,47 +10,28 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
-// Platform is the platform of the installed cluster.
-// +kubebuilder:validation:Enum=BareMetal;None
-type Platform string
-
-const (
-	// PlatformBareMetal lets the cluster manage its API and ingress addresses itself.
-	PlatformBareMetal Platform = "BareMetal"
-
-	// PlatformNone leaves load balancing to the user; a single-node cluster always has it.
-	PlatformNone Platform = "None"
-)
-
-// NetworkType is the cluster network's provider.
-// +kubebuilder:validation:Enum=OVNKubernetes
-type NetworkType string
-
-// NetworkTypeOVNKubernetes is the default cluster network of OpenShift.
-const NetworkTypeOVNKubernetes NetworkType = "OVNKubernetes"
-
 // OpenshiftAssistedControlPlaneSpec is the desired state of the control plane.
-// +kubebuilder:validation:XValidation:rule="!has(self.install.platform) || self.install.platform != 'BareMetal' || self.replicas != 1",message="a single-node control plane (replicas: 1) needs install.platform None"
+// +kubebuilder:validation:XValidation:rule="self.replicas != 1 || !has(self.install.platform) || self.install.platform != 'BareMetal'",message="a single-node control plane (replicas: 1) needs install.platform None or External"
 // +kubebuilder:validation:XValidation:rule="self.replicas != 1 || (!has(self.install.apiVIPs) && !has(self.install.ingressVIPs))",message="install.apiVIPs and install.ingressVIPs must not be set for a single-node control plane (replicas: 1)"
-// +kubebuilder:validation:XValidation:rule="self.replicas == 1 || (has(self.install.platform) && self.install.platform == 'None') || has(self.install.apiVIPs)",message="install.apiVIPs is required on platform BareMetal"
+// +kubebuilder:validation:XValidation:rule="self.replicas != 1 || !has(self.install.loadBalancer)",message="install.loadBalancer must not be set for a single-node control plane (replicas: 1)"
+// +kubebuilder:validation:XValidation:rule="self.replicas == 1 || (has(self.install.platform) && self.install.platform != 'BareMetal') || has(self.install.apiVIPs)",message="install.apiVIPs is required on platform BareMetal"
 // +kubebuilder:validation:XValidation:rule="self.replicas == oldSelf.replicas || (self.replicas != 1 && oldSelf.replicas != 1)",message="replicas cannot change from or to 1: a single-node cluster cannot be extended"
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.baseDomain"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.pullSecretRef"
-// +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain) == has(oldSelf.install.baseDomain) && (!has(self.install.baseDomain) || self.install.baseDomain == oldSelf.install.baseDomain)",message="baseDomain is immutable",fieldPath=".install.baseDomain"
-// +kubebuilder:validation:XValidation:rule="has(self.install.clusterName) == has(oldSelf.install.clusterName) && (!has(self.install.clusterName) || self.install.clusterName == oldSelf.install.clusterName)",message="clusterName is immutable",fieldPath=".install.clusterName"
-// +kubebuilder:validation:XValidation:rule="has(self.install.platform) == has(oldSelf.install.platform) && (!has(self.install.platform) || self.install.platform == oldSelf.install.platform)",message="platform is immutable",fieldPath=".install.platform"
-// +kubebuilder:validation:XValidation:rule="has(self.install.apiVIPs) == has(oldSelf.install.apiVIPs) && (!has(self.install.apiVIPs) || self.install.apiVIPs == oldSelf.install.apiVIPs)",message="apiVIPs is immutable",fieldPath=".install.apiVIPs"
-// +kubebuilder:validation:XValidation:rule="has(self.install.ingressVIPs) == has(oldSelf.install.ingressVIPs) && (!has(self.install.ingressVIPs) || self.install.ingressVIPs == oldSelf.install.ingressVIPs)",message="ingressVIPs is immutable",fieldPath=".install.ingressVIPs"
-// +kubebuilder:validation:XValidation:rule="has(self.install.networking) == has(oldSelf.install.networking) && (!has(self.install.networking) || self.install.networking == oldSelf.install.networking)",message="networking is immutable",fieldPath=".install.networking"
-// +kubebuilder:validation:XValidation:rule="has(self.install.sshAuthorizedKey) == has(oldSelf.install.sshAuthorizedKey) && (!has(self.install.sshAuthorizedKey) || self.install.sshAuthorizedKey == oldSelf.install.sshAuthorizedKey)",message="sshAuthorizedKey is immutable",fieldPath=".install.sshAuthorizedKey"
-// +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef) == has(oldSelf.install.pullSecretRef) && (!has(self.install.pullSecretRef) || self.install.pullSecretRef == oldSelf.install.pullSecretRef)",message="pullSecretRef is immutable",fieldPath=".install.pullSecretRef"
+// +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain) == has(oldSelf.install.baseDomain) && (!has(self.install.baseDomain) || self.install.baseDomain == oldSelf.install.baseDomain)",message="baseDomain is immutable: names and certificates of the cluster are made of it",fieldPath=".install.baseDomain"
+// +kubebuilder:validation:XValidation:rule="has(self.install.clusterName) == has(oldSelf.install.clusterName) && (!has(self.install.clusterName) || self.install.clusterName == oldSelf.install.clusterName)",message="clusterName is immutable: names and certificates of the cluster are made of it",fieldPath=".install.clusterName"
+// +kubebuilder:validation:XValidation:rule="has(self.install.platform) == has(oldSelf.install.platform) && (!has(self.install.platform) || self.install.platform == oldSelf.install.platform)",message="platform is immutable: the cluster is registered with it",fieldPath=".install.platform"
+// +kubebuilder:validation:XValidation:rule="has(self.install.external) == has(oldSelf.install.external) && (!has(self.install.external) || self.install.external == oldSelf.install.external)",message="external is immutable: the cluster is registered with it",fieldPath=".install.external"
+// +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef) == has(oldSelf.install.pullSecretRef) && (!has(self.install.pullSecretRef) || self.install.pullSecretRef == oldSelf.install.pullSecretRef)",message="pullSecretRef is immutable: the cluster is registered with it; change the content of the Secret instead",fieldPath=".install.pullSecretRef"
 type OpenshiftAssistedControlPlaneSpec struct {
-	// replicas is the number of control-plane Machines: 1, 3, 4 or 5.
+	// replicas is the number of control-plane Machines: 1, 3, 4 or 5; 4 and 5 need release 4.18 or newer. It cannot change from or to 1.
+	// Changeable at any time.
 	// +required
 	// +kubebuilder:validation:Enum=1;3;4;5
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// version is the Kubernetes version of the release, for example v1.33.4 (CONTRACT CP-70). The release itself is distributionVersion.
+	// Changeable at any time.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -58,7 +39,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('v1.')",message="must be a Kubernetes version such as v1.33.4; the OpenShift release belongs in distributionVersion"
 	Version string `json:"version,omitempty"`
 
-	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4.
+	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4. It is fixed until the cluster is
+	// installed, or its installation has failed; the providers do not upgrade installed clusters yet. Changeable after the installation.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -66,7 +48,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+(-[0-9A-Za-z.-]+)?$') || int(self.split('.')[0]) > 4 || (int(self.split('.')[0]) == 4 && int(self.split('.')[1]) >= 17)",message="must be 4.17 or newer: older releases set a provider ID of their own on Nodes"
 	DistributionVersion string `json:"distributionVersion,omitempty"`
 
-	// release says where the release comes from. Defaults to the public image of distributionVersion.
+	// release says where the release comes from. Defaults to the public image of distributionVersion. It is fixed as
+	// distributionVersion is. Changeable after the installation.
 	// +optional
 	Release ReleaseSpec `json:"release,omitempty,omitzero"`
 
@@ -74,7 +57,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// +required
 	MachineTemplate MachineTemplate `json:"machineTemplate,omitempty,omitzero"`
 
-	// openshiftAssistedConfigSpec is the spec of every control-plane Machine's OpenshiftAssistedConfig.
+	// openshiftAssistedConfigSpec is the spec of every control-plane Machine's OpenshiftAssistedConfig. New Machines get it.
+	// Changeable at any time.
 	// +optional
 	OpenshiftAssistedConfigSpec bootstrapv1.OpenshiftAssistedConfigSpec `json:"openshiftAssistedConfigSpec,omitempty,omitzero"`
 
@@ -87,11 +71,12 @@ type OpenshiftAssistedControlPlaneSpec struct {
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=1
 type ReleaseSpec struct {
-	// imageSetRef names an existing ClusterImageSet. It is used as it is and never deleted.
+	// imageSetRef names an existing ClusterImageSet. It is used as it is and never deleted. Changeable after the installation.
 	// +optional
 	ImageSetRef ClusterImageSetReference `json:"imageSetRef,omitempty,omitzero"`
 
 	// image is the release image, by tag or digest, for example quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64.
+	// Changeable after the installation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -111,7 +96,7 @@ type ClusterImageSetReference struct {
 
 // MachineTemplate says what the control-plane Machines look like (CONTRACT CP-11).
 type MachineTemplate struct {
-	// metadata is put on Machines, infrastructure machines and configs, and kept up to date in place.
+	// metadata is put on Machines, infrastructure machines and configs, and kept up to date in place. Changeable at any time.
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
@@ -122,12 +107,13 @@ type MachineTemplate struct {
 
 // MachineTemplateSpec is the part of the control-plane Machines' spec that the user decides.
 type MachineTemplateSpec struct {
-	// infrastructureRef names the template of the infrastructure machines, for example a Metal3MachineTemplate.
+	// infrastructureRef names the template of the infrastructure machines, for example a Metal3MachineTemplate. New Machines are made from it.
+	// Changeable at any time.
 	// +required
 	InfrastructureRef clusterv1.ContractVersionedObjectReference `json:"infrastructureRef,omitempty,omitzero"`
 
 	// readinessGates are conditions of the Machines, set by somebody else, that count for their condition Ready; kept up to date in place
-	// (CONTRACT CP-13).
+	// (CONTRACT CP-13). Changeable at any time.
 	// +optional
 	// +listType=map
 	// +listMapKey=conditionType
@@ -135,12 +121,12 @@ type MachineTemplateSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	ReadinessGates []clusterv1.MachineReadinessGate `json:"readinessGates,omitempty"`
 
-	// deletion are the time-outs of a Machine's deletion.
+	// deletion are the time-outs of a Machine's deletion. Changeable at any time.
 	// +optional
 	Deletion MachineDeletionSpec `json:"deletion,omitempty,omitzero"`
 
 	// taints are put on the Nodes by Cluster API, and kept up to date in place. Its core refuses them unless it runs with the feature gate
-	// MachineTaintPropagation (CONTRACT CP-14).
+	// MachineTaintPropagation (CONTRACT CP-14). Changeable at any time.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -153,106 +139,21 @@ type MachineTemplateSpec struct {
 // MachineDeletionSpec are the time-outs of a Machine's deletion (CONTRACT CP-12).
 // +kubebuilder:validation:MinProperties=1
 type MachineDeletionSpec struct {
-	// nodeDrainTimeoutSeconds is how long the Node is drained at most; 0 is without limit.
+	// nodeDrainTimeoutSeconds is how long the Node is drained at most; 0 is without limit. Changeable at any time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	NodeDrainTimeoutSeconds *int32 `json:"nodeDrainTimeoutSeconds,omitempty"`
 
-	// nodeVolumeDetachTimeoutSeconds is how long volumes are waited for at most; 0 is without limit.
+	// nodeVolumeDetachTimeoutSeconds is how long volumes are waited for at most; 0 is without limit. Changeable at any time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	NodeVolumeDetachTimeoutSeconds *int32 `json:"nodeVolumeDetachTimeoutSeconds,omitempty"`
 
 	// nodeDeletionTimeoutSeconds is how long the Node's deletion is tried at most; 0 is without limit. Defaults to 10.
+	// Changeable at any time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	NodeDeletionTimeoutSeconds *int32 `json:"nodeDeletionTimeoutSeconds,omitempty"`
-}
-
-// InstallSpec is what the Assisted Installer installs. Every field is optional here, because a template may leave all of them to the patches
-// of a ClusterClass; a control plane needs baseDomain and pullSecretRef, and nothing but workerWaitTimeoutSeconds can change in it.
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.apiVIPs) == has(self.ingressVIPs)",message="apiVIPs and ingressVIPs must be set together"
-// +kubebuilder:validation:XValidation:rule="!has(self.apiVIPs) || !has(self.ingressVIPs) || size(self.apiVIPs) == size(self.ingressVIPs)",message="apiVIPs and ingressVIPs must have one address per IP family each"
-// +kubebuilder:validation:XValidation:rule="!has(self.platform) || self.platform != 'None' || (!has(self.apiVIPs) && !has(self.ingressVIPs))",message="apiVIPs and ingressVIPs must not be set on platform None"
-type InstallSpec struct {
-	// baseDomain is the DNS domain below which the cluster's names live, for example example.com. A control plane needs it.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be a DNS domain in lower case, without a leading or trailing dot"
-	BaseDomain string `json:"baseDomain,omitempty"`
-
-	// clusterName is the name of the OpenShift cluster. Defaults to the name of the Cluster.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=54
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be a DNS label: lower-case letters, digits and '-'"
-	ClusterName string `json:"clusterName,omitempty"`
-
-	// apiVIPs are the virtual IP addresses of the API, one per IP family; the first must be the host of the Cluster's control-plane endpoint.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=45
-	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address"
-	APIVIPs []string `json:"apiVIPs,omitempty"`
-
-	// ingressVIPs are the virtual IP addresses of the ingress, one per IP family.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=45
-	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address"
-	IngressVIPs []string `json:"ingressVIPs,omitempty"`
-
-	// platform is the platform of the cluster. Defaults to None for a single-node control plane and to BareMetal otherwise.
-	// +optional
-	Platform Platform `json:"platform,omitempty"`
-
-	// networking are the cluster's networks. Pod and Service networks come from the Cluster's clusterNetwork.
-	// +optional
-	Networking NetworkingSpec `json:"networking,omitempty,omitzero"`
-
-	// sshAuthorizedKey is a public key, in authorized_keys form, that may log in as core on the installed hosts.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=8192
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh.com|sk-ecdsa-sha2-nistp256@openssh.com) [A-Za-z0-9+/=]+( [^\\\\n]*)?\\\\n?$')",message="must be one public key in authorized_keys form, for example \"ssh-ed25519 AAAA... user@host\""
-	SSHAuthorizedKey string `json:"sshAuthorizedKey,omitempty"`
-
-	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret of the cluster. A control plane needs it.
-	// +optional
-	PullSecretRef bootstrapv1.LocalSecretReference `json:"pullSecretRef,omitempty,omitzero"`
-
-	// workerWaitTimeoutSeconds is how long the installation waits for workers after all control-plane hosts are ready. Workers that come later
-	// join afterwards. Defaults to 1800.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=86400
-	WorkerWaitTimeoutSeconds *int32 `json:"workerWaitTimeoutSeconds,omitempty"`
-}
-
-// NetworkingSpec are the networks of the cluster.
-// +kubebuilder:validation:MinProperties=1
-type NetworkingSpec struct {
-	// machineNetwork are the CIDRs of the hosts' networks, one per IP family.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=4
-	// +kubebuilder:validation:items:MaxLength=49
-	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 192.0.2.0/24"
-	MachineNetwork []string `json:"machineNetwork,omitempty"`
-
-	// networkType is the provider of the cluster network. Defaults to OVNKubernetes.
-	// +optional
-	NetworkType NetworkType `json:"networkType,omitempty"`
 }
 
 // OpenshiftAssistedControlPlaneStatus is the observed state of the control plane (CONTRACT §2.1).

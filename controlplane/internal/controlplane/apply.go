@@ -33,8 +33,8 @@ const kindMachine = "Machine"
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 	steps := []func(context.Context, *scope, decision) error{
 		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.markInstalled,
-		r.importCluster, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart, r.applyDayOne,
-		r.publishKubeconfig, r.shareKubeconfig,
+		r.importCluster, r.updateInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart,
+		r.applyDayOne, r.publishKubeconfig, r.shareKubeconfig,
 	}
 	errs := make([]error, 0, len(steps)+1)
 	errs = append(errs, s.apiProblem)
@@ -147,12 +147,12 @@ func (r *Reconciler) shareKubeconfig(ctx context.Context, s *scope, d decision) 
 }
 
 // mergePatch writes some fields of an object, which is changed to what the API server answers.
-func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map[string]any) error {
+func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map[string]any, opts ...client.PatchOption) error {
 	data, err := json.Marshal(fields)
 	if err != nil {
 		return fmt.Errorf("encode the patch of %T %s: %w", o, klog.KObj(o), err)
 	}
-	if err := r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, data)); err != nil {
+	if err := r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, data), opts...); err != nil {
 		return fmt.Errorf("patch %T %s: %w", o, klog.KObj(o), err)
 	}
 	return nil
@@ -160,12 +160,12 @@ func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map
 
 // lockedPatch writes metadata and other fields of an object unless it has changed since it was read. That is no error: the newer version is
 // an event, and the next pass decides anew.
-func (r *Reconciler) lockedPatch(ctx context.Context, o client.Object, metadata, fields map[string]any) (written bool, err error) {
+func (r *Reconciler) lockedPatch(ctx context.Context, o client.Object, metadata, fields map[string]any, opts ...client.PatchOption) (written bool, err error) {
 	locked := map[string]any{"resourceVersion": o.GetResourceVersion()}
 	maps.Copy(locked, metadata)
 	all := map[string]any{"metadata": locked}
 	maps.Copy(all, fields)
-	err = r.mergePatch(ctx, o, all)
+	err = r.mergePatch(ctx, o, all, opts...)
 	if apierrors.IsConflict(err) {
 		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to an object that has changed", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
 		return false, nil

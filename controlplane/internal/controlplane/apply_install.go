@@ -32,14 +32,15 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 		return nil
 	}
 	objects := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}
-	install, err := objects.AgentClusterInstall()
+	install, err := objects.Object()
 	if err != nil {
+		s.installProblem = err.Error()
 		return err
 	}
 	created, err := r.createInstallObjects(ctx, s, objects.ImageSet(), objects.ClusterDeployment(), install)
 	if created {
 		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
-			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.Name, plan.Attempt(s.controlPlane))
+			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), plan.Attempt(s.controlPlane))
 	}
 	return err
 }
@@ -83,7 +84,7 @@ func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) er
 
 // createInstallObjects creates those of the objects that are missing, and tells whether the last of them was created now.
 func (r *Reconciler) createInstallObjects(ctx context.Context, s *scope, imageSet *hivev1.ClusterImageSet, deployment *hivev1.ClusterDeployment,
-	install *hiveext.AgentClusterInstall) (bool, error) {
+	install client.Object) (bool, error) {
 	if s.controlPlane.Spec.Release.ImageSetRef.Name == "" {
 		if err := r.ensureImageSet(ctx, s, imageSet); err != nil || s.conflict != "" {
 			return false, err
@@ -97,14 +98,42 @@ func (r *Reconciler) createInstallObjects(ctx context.Context, s *scope, imageSe
 	if s.install != nil {
 		return false, nil
 	}
-	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, madeFor(s.controlPlane)); err != nil || s.conflict != "" {
+	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, madeFor(s.controlPlane), strict); err != nil || s.conflict != "" {
+		s.installProblem = refusal(err)
 		return false, err
 	}
-	if install.ResourceVersion == "" {
+	if install.GetResourceVersion() == "" {
 		return false, nil // It was created by a pass whose write the cache does not show yet.
 	}
 	r.wroteInstall(s, install)
 	return true, nil
+}
+
+// strict makes the API server refuse fields that the hub's CRDs do not know: they would be dropped without a word, and the cluster installed
+// without what was asked for.
+const strict = client.FieldValidation(metav1.FieldValidationStrict)
+
+// refusal is what the API server says about an object that it does not take as it is; empty for errors that pass.
+func refusal(err error) string {
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return err.Error()
+	}
+	return ""
+}
+
+// updateInstall changes the AgentClusterInstall when the control plane has changed before the installation begins.
+func (r *Reconciler) updateInstall(ctx context.Context, s *scope, d decision) error {
+	if d.installUpdate == nil {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Changing the installation", "object", klog.KObj(s.install))
+	written, err := r.patchInstall(ctx, s, d.installUpdate.Annotations, d.installUpdate.Spec)
+	s.installProblem = refusal(err)
+	if written {
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallChanged, "ChangeInstallation",
+			"Changed AgentClusterInstall %s as the control plane has changed", s.install.Name)
+	}
+	return err
 }
 
 // recordInstalled remembers the installed cluster on the control plane, before status says that it is installed: a move may follow at once.
@@ -139,10 +168,10 @@ func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev
 
 // createOurs creates an object. When the name is taken by one that is ours, which the cache did not show yet, nothing is to be done; when
 // it is taken by one that is not, that is the pass's conflict and not touched. existing is where the taken one is read to.
-func (r *Reconciler) createOurs(ctx context.Context, s *scope, o, existing client.Object, ours func(client.Object) bool) error {
+func (r *Reconciler) createOurs(ctx context.Context, s *scope, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption) error {
 	key := client.ObjectKeyFromObject(o)
 	ctrl.LoggerFrom(ctx).Info("Creating object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
-	err := r.Client.Create(ctx, o)
+	err := r.Client.Create(ctx, o, opts...)
 	if err == nil {
 		return nil
 	}
@@ -236,7 +265,7 @@ func (r *Reconciler) patchInstall(ctx context.Context, s *scope, annotations, sp
 		fields["spec"] = spec
 	}
 	install := s.install.DeepCopy()
-	written, err := r.lockedPatch(ctx, install, metadata, fields)
+	written, err := r.lockedPatch(ctx, install, metadata, fields, strict)
 	if written {
 		r.wroteInstall(s, install)
 	}
@@ -244,9 +273,9 @@ func (r *Reconciler) patchInstall(ctx context.Context, s *scope, annotations, sp
 }
 
 // wroteInstall defers the next pass until the cache has seen the AgentClusterInstall that was written.
-func (r *Reconciler) wroteInstall(s *scope, install *hiveext.AgentClusterInstall) {
+func (r *Reconciler) wroteInstall(s *scope, install client.Object) {
 	r.controller.DeferNextReconcileUntilCacheUpToDate(s.controlPlane,
-		capicontrollerutil.StructuredObject(hiveext.GroupVersion, "AgentClusterInstall"), install.ResourceVersion)
+		capicontrollerutil.StructuredObject(hiveext.GroupVersion, "AgentClusterInstall"), install.GetResourceVersion())
 }
 
 // unbind releases hosts that take no part in the first installation. The hostname stays: the service would clean up the wrong Node

@@ -61,6 +61,8 @@ type decision struct {
 	newMachines []string
 	surplus     []*clusterv1.Machine
 	blockers    []string
+	// installUpdate brings the AgentClusterInstall in line with a control plane that has changed; nil when it is.
+	installUpdate *plan.InstallUpdate
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
 	// start is what the control plane's annotation has to tell of an installation that was begun, or "" for no annotation; nil when it does.
@@ -116,7 +118,7 @@ func decide(s *scope) decision {
 	decideImport(s, &d)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
-	d.dayOne = dayOne(s)
+	d.installUpdate, d.dayOne = installation(s)
 	decideStart(s, &d)
 	decideKubeconfig(s, &d)
 	return d
@@ -174,9 +176,13 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
 			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed until then",
 			strings.Join(s.foreignMachines, ", "), clusterv1.MachineControlPlaneLabel)
-	default:
+	case !s.installed() && (s.install == nil || changeable(s)):
+		message = plan.NetworkProblem(s.controlPlane.Spec, s.cluster)
+	}
+	if message == "" {
 		return "", ""
 	}
+	return controlplanev1.InvalidNetworksReason, message
 }
 
 // conflict finds an object that has a name the control plane needs and belongs to something else. It is never touched (DESIGN D13).
@@ -277,6 +283,35 @@ func surplusMachines(s *scope) []*clusterv1.Machine {
 	return surplus
 }
 
+// installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of day 1, so
+// that the installation never begins with what was asked for before. One that is not held any more is held again first: the service may begin at any
+// moment, and then refuses the patch.
+func installation(s *scope) (*plan.InstallUpdate, plan.DayOneStep) {
+	step := dayOne(s)
+	if !changeable(s) {
+		return nil, step
+	}
+	update, err := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}.Update(s.install)
+	if err != nil || update == nil {
+		return nil, step // An error is one of the webhook's, which a control plane older than the webhook's rules may not have met.
+	}
+	const note = "spec.install has changed"
+	if !s.install.Spec.HoldInstallation {
+		return nil, plan.DayOneStep{Action: plan.DayOneReopen, Note: note}
+	}
+	return update, plan.DayOneStep{Note: note}
+}
+
+// changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the service has
+// refused what it was asked for.
+func changeable(s *scope) bool {
+	if s.installed() || s.install == nil || !s.install.DeletionTimestamp.IsZero() {
+		return false
+	}
+	phase := assisted.PhaseOf(s.install)
+	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation && s.install.Status.DebugInfo.State == ""
+}
+
 // dayOne gathers what decides about the first installation.
 func dayOne(s *scope) plan.DayOneStep {
 	if s.installed() || s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {
@@ -289,6 +324,7 @@ func dayOne(s *scope) plan.DayOneStep {
 		Workers:      s.wantedWorkers,
 		WorkerWait:   time.Duration(wait) * time.Second,
 		Hold:         s.install.Spec.HoldInstallation,
+		UserHold:     ptr.Deref(s.controlPlane.Spec.Install.HoldInstallation, false),
 		Requirements: s.install.Spec.ProvisionRequirements,
 		Hosts:        boundHosts(s),
 		Now:          s.now,

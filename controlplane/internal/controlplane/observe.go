@@ -109,6 +109,8 @@ type scope struct {
 
 	// conflict is set by apply: the object that has a wanted name and belongs to something else.
 	conflict string
+	// installProblem is set by apply: why the AgentClusterInstall could not be created or changed.
+	installProblem string
 	// machineProblem is set by apply: why a Machine could not be created.
 	machineProblem string
 }

@@ -116,6 +116,9 @@ func obstacle(s *scope, d decision) (reason, message string) {
 	if d.waitReason != "" {
 		return d.waitReason, d.waitMessage
 	}
+	if s.installProblem != "" {
+		return controlplanev1.InstallRefusedReason, s.installProblem
+	}
 	if conflict := cmp.Or(d.conflict, s.conflict); conflict != "" {
 		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
 	}
@@ -136,8 +139,12 @@ func waitingForHosts(s *scope, d decision, fallback string) (reason, message str
 	case settled && closed && validated != nil && validated.Status == corev1.ConditionFalse:
 		return controlplanev1.ValidationsFailingReason, cmp.Or(strings.Join(failing, "; "), validated.Message)
 	default:
+		reason := controlplanev1.WaitingForHostsReason
+		if d.dayOne.Held {
+			reason = controlplanev1.InstallationOnHoldReason
+		}
 		text := cmp.Or(d.dayOne.Note, fallback, "Starting the installation")
-		return controlplanev1.WaitingForHostsReason, strings.Join(append([]string{text}, hostProblems(s)...), "; ")
+		return reason, strings.Join(append([]string{text}, hostProblems(s)...), "; ")
 	}
 }
 

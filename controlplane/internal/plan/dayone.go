@@ -40,6 +40,8 @@ type DayOne struct {
 	// Closed: the set is fixed; Set are the names of its Agents.
 	Closed bool
 	Set    []string
+	// UserHold: the user does not want the installation to begin yet.
+	UserHold bool
 	// Hold and Requirements are what the AgentClusterInstall says now.
 	Hold         bool
 	Requirements hiveext.ProvisionRequirements
@@ -65,7 +67,7 @@ const (
 	DayOneUnbind DayOneAction = "Unbind"
 	// DayOneStart: write Requirements and clear the hold, in one patch.
 	DayOneStart DayOneAction = "Start"
-	// DayOneReopen: a control-plane host of the set is gone; forget the set and hold again, in one patch.
+	// DayOneReopen: a control-plane host of the set is gone, or the user wants something else; forget the set and hold again, in one patch.
 	DayOneReopen DayOneAction = "Reopen"
 )
 
@@ -79,9 +81,14 @@ type DayOneStep struct {
 	Requirements hiveext.ProvisionRequirements
 	// RequeueAfter is the rest of the wait for workers; 0 when only events matter.
 	RequeueAfter time.Duration
+	// Held: nothing but the user keeps the installation from beginning.
+	Held bool
 	// Note says why, for the log and the condition.
 	Note string
 }
+
+// heldByUser is the Note of a step that waits for the user.
+const heldByUser = "on hold until spec.install.holdInstallation is false"
 
 // Next decides the next step. Nothing is done outside PhaseWaiting: the service refuses changes, or has said nothing yet.
 func (d DayOne) Next() DayOneStep {
@@ -111,6 +118,9 @@ func (d DayOne) nextOpen() DayOneStep {
 	}
 	if len(masters) < d.Replicas {
 		return DayOneStep{Note: note}
+	}
+	if d.UserHold {
+		return DayOneStep{Held: true, Note: note + "; " + heldByUser} // Open: hosts may still join.
 	}
 	// More control-plane hosts than replicas are bound while a surplus Machine goes away; the first by name are as good as any.
 	set := masters[:d.Replicas]
@@ -152,8 +162,12 @@ func (d DayOne) nextClosed() DayOneStep {
 	case counts.ControlPlaneAgents < d.Replicas:
 		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
 			counts.ControlPlaneAgents, d.Replicas)}
+	case d.UserHold && !d.Hold:
+		return DayOneStep{Action: DayOneReopen, Note: heldByUser}
 	case len(out) > 0:
 		return DayOneStep{Action: DayOneUnbind, Agents: out, Note: "bound hosts that take no part block the installation"}
+	case d.UserHold:
+		return DayOneStep{Held: true, Note: heldByUser}
 	case d.Hold || d.Requirements != counts:
 		return DayOneStep{Action: DayOneStart, Requirements: counts, Note: fmt.Sprintf("%d control-plane hosts and %d workers are bound",
 			counts.ControlPlaneAgents, counts.WorkerAgents)}

@@ -101,6 +101,30 @@ func TestDayOne(t *testing.T) {
 			want: plan.DayOneStep{Action: plan.DayOneClose, Agents: []string{"a", "b", "c", "w"}},
 		},
 		{
+			name: "the user holds the installation: day 1 stays open",
+			in: plan.DayOne{
+				Phase: assisted.PhaseWaiting, Replicas: 3, Workers: 1, Hold: true, UserHold: true, Requirements: counts(3, 1),
+				Hosts: []plan.Host{master("a"), master("b"), master("c")}, Now: now,
+			},
+			want: plan.DayOneStep{Held: true},
+		},
+		{
+			name: "the user holds an installation whose set is fixed",
+			in: plan.DayOne{
+				Phase: assisted.PhaseWaiting, Replicas: 1, Hold: true, UserHold: true, Requirements: counts(1, 0), Closed: true, Set: []string{"a"},
+				Hosts: []plan.Host{master("a")},
+			},
+			want: plan.DayOneStep{Held: true},
+		},
+		{
+			name: "the user holds an installation that has not begun yet",
+			in: plan.DayOne{
+				Phase: assisted.PhaseWaiting, Replicas: 1, UserHold: true, Requirements: counts(1, 0), Closed: true, Set: []string{"a"},
+				Hosts: []plan.Host{master("a")},
+			},
+			want: plan.DayOneStep{Action: plan.DayOneReopen},
+		},
+		{
 			name: "all are ready",
 			in: plan.DayOne{
 				Phase: assisted.PhaseWaiting, Replicas: 3, Workers: 1, Hold: true, Requirements: counts(3, 1),

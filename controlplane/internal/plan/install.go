@@ -19,16 +19,11 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 const (
 	// defaultReleaseRepository is where the public release images are (DESIGN D10).
 	defaultReleaseRepository = "quay.io/openshift-release-dev/ocp-release"
-
-	// hostPrefixIPv4 and hostPrefixIPv6 are the sizes of a Node's part of the Pod network; the installer takes no other one for IPv6.
-	hostPrefixIPv4 = 23
-	hostPrefixIPv6 = 64
 
 	// attemptFirst is the number of the first installation.
 	attemptFirst = "1"
@@ -135,36 +130,31 @@ func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
 	}
 }
 
-// AgentClusterInstall is the held installation (DESIGN D8). It fails when the release cannot be installed on the platform.
+// AgentClusterInstall is the held installation (DESIGN D8), without fields that are newer than its type. It fails when the release cannot be
+// installed as it is asked for.
 func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 	spec := i.ControlPlane.Spec
 	platform := PlatformOf(spec)
-	meta := i.meta()
-	if platform == controlplanev1.PlatformBareMetal {
-		overrides, err := InstallConfigOverrides(spec.DistributionVersion)
-		if err != nil {
-			return nil, err
-		}
-		meta.Annotations[assisted.InstallConfigOverridesAnnotation] = overrides
-	}
 	replicas := int(ptr.Deref(spec.Replicas, 0))
-	return &hiveext.AgentClusterInstall{
-		ObjectMeta: meta,
+	install := &hiveext.AgentClusterInstall{
+		ObjectMeta: i.meta(),
 		Spec: hiveext.AgentClusterInstallSpec{
 			ClusterDeploymentRef: corev1.LocalObjectReference{Name: i.ControlPlane.Name},
 			ImageSetRef:          &hivev1.ClusterImageSetReference{Name: i.imageSetName()},
 			HoldInstallation:     true,
 			Networking:           i.networking(platform),
-			SSHPublicKey:         spec.Install.SSHAuthorizedKey,
-			APIVIPs:              spec.Install.APIVIPs,
-			IngressVIPs:          spec.Install.IngressVIPs,
 			PlatformType:         hiveext.PlatformType(platform),
 			ProvisionRequirements: hiveext.ProvisionRequirements{
 				ControlPlaneAgents: replicas,
 				WorkerAgents:       DayOne{Replicas: replicas, Workers: i.Workers}.workers(),
 			},
 		},
-	}, nil
+	}
+	i.addOptions(&install.Spec)
+	if err := addInstallAnnotations(install.Annotations, spec); err != nil {
+		return nil, err
+	}
+	return install, nil
 }
 
 func (i Install) imageSetName() string {
@@ -191,32 +181,11 @@ func (i Install) meta() metav1.ObjectMeta {
 }
 
 func (i Install) networking(platform controlplanev1.Platform) hiveext.Networking {
-	networkType := i.ControlPlane.Spec.Install.Networking.NetworkType
-	if networkType == "" {
-		networkType = controlplanev1.NetworkTypeOVNKubernetes
-	}
-	networking := hiveext.Networking{
-		NetworkType:    string(networkType),
-		ServiceNetwork: i.Cluster.Spec.ClusterNetwork.Services.CIDRBlocks,
-	}
-	for _, cidr := range i.ControlPlane.Spec.Install.Networking.MachineNetwork {
-		networking.MachineNetwork = append(networking.MachineNetwork, hiveext.MachineNetworkEntry{CIDR: cidr})
-	}
-	for _, cidr := range i.Cluster.Spec.ClusterNetwork.Pods.CIDRBlocks {
-		networking.ClusterNetwork = append(networking.ClusterNetwork, hiveext.ClusterNetworkEntry{CIDR: cidr, HostPrefix: hostPrefix(cidr)})
-	}
-	if platform == controlplanev1.PlatformNone {
+	networking := networksOf(i.ControlPlane.Spec, i.Cluster).Render()
+	if platform != controlplanev1.PlatformBareMetal {
 		networking.UserManagedNetworking = ptr.To(true)
 	}
 	return networking
-}
-
-func hostPrefix(cidr string) int32 {
-	prefix, err := netip.ParsePrefix(cidr)
-	if err == nil && prefix.Addr().Is6() {
-		return hostPrefixIPv6
-	}
-	return hostPrefixIPv4
 }
 
 // ControllerReference is the owner reference of Machines and of the kubeconfig, which move with their control plane.

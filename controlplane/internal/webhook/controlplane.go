@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -69,11 +70,12 @@ func (*ControlPlane) ValidateCreate(_ context.Context, cp *controlplanev1.Opensh
 }
 
 // ValidateUpdate refuses a control plane that cannot work. One that is being deleted is let go, whatever is wrong with it.
-func (*ControlPlane) ValidateUpdate(_ context.Context, _, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
+func (*ControlPlane) ValidateUpdate(_ context.Context, former, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
 	if !cp.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return nil, refuse(cp, validateControlPlane(cp))
+	errs := validateWindows(former, cp, field.NewPath("spec"))
+	return nil, refuse(cp, append(errs, validateControlPlane(cp)...))
 }
 
 // ValidateDelete refuses nothing.
@@ -86,7 +88,9 @@ func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) fiel
 	errs := validateName(cp.Name, field.NewPath("metadata", "name"))
 	errs = append(errs, validateAttempt(cp.Annotations, field.NewPath("metadata", "annotations"))...)
 	errs = append(errs, validateTemplateMetadata(cp.Spec.MachineTemplate.ObjectMeta, spec.Child("machineTemplate", "metadata"))...)
-	errs = append(errs, validateInstall(cp.Spec.Install, spec.Child("install"))...)
+	errs = append(errs, validateInstall(cp.Spec.Install, ptr.Deref(cp.Spec.Replicas, 0), spec.Child("install"))...)
+	errs = append(errs, validateRelease(cp.Spec, spec)...)
+	errs = append(errs, validateTimeSources(cp.Spec, spec)...)
 	errs = append(errs, validation.ControlPlaneConfig(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
 	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 )
 
-// validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD.
-func validateInstall(install controlplanev1.InstallSpec, path *field.Path) field.ErrorList {
+// validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD. replicas is 0 in a template.
+func validateInstall(install controlplanev1.InstallSpec, replicas int32, path *field.Path) field.ErrorList {
 	errs := validateVIPs(install.APIVIPs, path.Child("apiVIPs"))
 	errs = append(errs, validateVIPs(install.IngressVIPs, path.Child("ingressVIPs"))...)
 	errs = append(errs, validateVIPPairs(install, path.Child("ingressVIPs"))...)
-	networks, networkErrs := machineNetworks(install.Networking.MachineNetwork, path.Child("networking", "machineNetwork"))
-	errs = append(errs, networkErrs...)
-	if len(networks) == 0 {
-		return errs
+	errs = append(errs, plan.NetworksOf(install, replicas, nil, path).Problems()...)
+	errs = append(errs, plan.OverrideProblems(install, path.Child("configOverrides"))...)
+	if install.LoadBalancer.Type == controlplanev1.LoadBalancerUserManaged {
+		return errs // The load balancer's addresses may be anywhere.
 	}
-	errs = append(errs, validateInNetworks(install.APIVIPs, networks, path.Child("apiVIPs"))...)
-	return append(errs, validateInNetworks(install.IngressVIPs, networks, path.Child("ingressVIPs"))...)
+	return append(errs, validatePlaces(install, path)...)
 }
 
 // validateVIPs checks that two addresses are of two families.
@@ -47,7 +47,7 @@ func validateVIPPairs(install controlplanev1.InstallSpec, path *field.Path) fiel
 		case !ok: // The CRD refuses what is no address.
 		case api.Is4() != ingress.Is4():
 			errs = append(errs, field.Invalid(path.Index(i), install.IngressVIPs[i], fmt.Sprintf("must be of the same IP family as apiVIPs[%d]", i)))
-		case api == ingress:
+		case api == ingress && install.LoadBalancer.Type != controlplanev1.LoadBalancerUserManaged:
 			errs = append(errs, field.Invalid(path.Index(i), install.IngressVIPs[i], fmt.Sprintf("must be another address than apiVIPs[%d]", i)))
 		}
 	}
@@ -60,20 +60,21 @@ func parsePair(a, b string) (first, second netip.Addr, ok bool) {
 	return first.Unmap(), second.Unmap(), errFirst == nil && errSecond == nil
 }
 
-// machineNetworks parses the networks and checks that two are of two families.
-func machineNetworks(cidrs []string, path *field.Path) ([]netip.Prefix, field.ErrorList) {
+// validatePlaces checks that virtual addresses are in a machine network, where the hosts announce them.
+func validatePlaces(install controlplanev1.InstallSpec, path *field.Path) field.ErrorList {
 	var networks []netip.Prefix
-	for _, cidr := range cidrs {
+	for _, cidr := range install.Networking.MachineNetwork {
 		network, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			return nil, nil // The CRD refuses what is no CIDR.
+			return nil // The CRD refuses what is no CIDR.
 		}
 		networks = append(networks, network)
 	}
-	if len(networks) == 2 && networks[0].Addr().Is4() == networks[1].Addr().Is4() {
-		return networks, field.ErrorList{field.Invalid(path.Index(1), cidrs[1], "must be of another IP family than the first one: one IPv4 and one IPv6 network")}
+	if len(networks) == 0 {
+		return nil
 	}
-	return networks, nil
+	errs := validateInNetworks(install.APIVIPs, networks, path.Child("apiVIPs"))
+	return append(errs, validateInNetworks(install.IngressVIPs, networks, path.Child("ingressVIPs"))...)
 }
 
 // validateInNetworks checks that every address is in a machine network: the hosts announce it there.

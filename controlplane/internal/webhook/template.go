@@ -42,7 +42,7 @@ func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) e
 	path := field.NewPath("spec", "template")
 	spec := t.Spec.Template.Spec
 	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
-	errs = append(errs, validateInstall(spec.Install, path.Child("spec", "install"))...)
+	errs = append(errs, validateInstall(spec.Install, 0, path.Child("spec", "install"))...)
 	errs = append(errs, validation.ControlPlaneConfig(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(spec.MachineTemplate.Spec.Taints, path.Child("spec", "machineTemplate", "spec", "taints"))...)
 	errs = append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)

@@ -113,6 +113,24 @@ func TestValidate(t *testing.T) {
 			[]string{"spec.install.apiVIPs[0]", "machineNetwork", "192.0.2.0/24"}},
 		{"two networks of one family", install(func(i *controlplanev1.InstallSpec) { i.Networking.MachineNetwork[1] = "198.51.100.0/24" }),
 			[]string{"spec.install.networking.machineNetwork[1]", "another IP family"}},
+		{name: "an address outside, at a load balancer", mutate: install(func(i *controlplanev1.InstallSpec) {
+			i.LoadBalancer.Type = controlplanev1.LoadBalancerUserManaged
+			i.APIVIPs, i.IngressVIPs = []string{"198.51.100.5"}, []string{"198.51.100.5"}
+		})},
+		{"overlapping networks", install(func(i *controlplanev1.InstallSpec) {
+			i.Networking.ServiceNetwork = []string{"192.0.2.0/25", "fd02::/112"}
+		}), []string{"spec.install.networking.serviceNetwork[0]", "must not overlap with spec.install.networking.machineNetwork[0]: 192.0.2.0/24"}},
+		{"an override of a field", install(func(i *controlplanev1.InstallSpec) { i.ConfigOverrides.Raw = []byte(`{"fips":true}`) }),
+			[]string{"spec.install.configOverrides.fips", "use install.fips"}},
+		{"MachineAPI", install(func(i *controlplanev1.InstallSpec) { i.Capabilities.Additional = []string{"MachineAPI"} }),
+			[]string{"spec.install.capabilities.additional[0]", "platform BareMetal"}},
+		{"two kinds of time servers", func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Spec.Install.NTPSources, cp.Spec.OpenshiftAssistedConfigSpec.AdditionalNTPSources = []string{"a"}, []string{"b"}
+		}, []string{"spec.install.ntpSources", "additionalNTPSources"}},
+		{"five hosts of an old release", func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Spec.Replicas, cp.Spec.DistributionVersion = new(int32(5)), "4.17.9"
+		}, []string{"spec.replicas", "4 and 5 need release 4.18 or newer"}},
+		{name: "four hosts", mutate: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Replicas = new(int32(4)) }},
 		{"text for certificates", trust("hello"), []string{"spec.openshiftAssistedConfigSpec.additionalTrustBundle", "cannot be decoded"}},
 		{"a key for a certificate", trust(strings.ReplaceAll(bundle, "CERTIFICATE", "PRIVATE KEY")), []string{"additionalTrustBundle", "must be a CERTIFICATE"}},
 		{"a broken certificate", trust("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"), []string{"additionalTrustBundle", "certificate 1 cannot be parsed"}},

@@ -122,7 +122,7 @@ func (s *Simulator) syncClusterInstall(ctx context.Context, aci *hiveext.AgentCl
 	if specErr != nil {
 		result.RequeueAfter = s.backend.opts.Durations.BackendRetry
 	} else {
-		s.backend.syncCluster(client.ObjectKeyFromObject(cd), client.ObjectKeyFromObject(aci), input)
+		specErr = s.backend.syncCluster(client.ObjectKeyFromObject(cd), client.ObjectKeyFromObject(aci), input)
 	}
 	view, ok := s.backend.clusterView(client.ObjectKeyFromObject(cd))
 	if !ok {
@@ -154,6 +154,13 @@ func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterI
 		IngressVIPs:        virtualIPs(aci.Spec.IngressVIPs, aci.Spec.IngressVIP),
 	}
 	input.Network = len(input.APIVIPs) > 0
+	var err error
+	if input.Asked, err = askedOf(aci.Spec); err != nil {
+		return input, err
+	}
+	if err := checkClusterSpec(aci); err != nil && !cd.Spec.Installed {
+		return input, err
+	}
 	if cd.Spec.Installed {
 		reachable, err := s.importedReachable(ctx, cd)
 		if err != nil {
@@ -168,7 +175,7 @@ func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterI
 		return input, nil
 	}
 	imageSet := &hivev1.ClusterImageSet{}
-	err := s.client.Get(ctx, types.NamespacedName{Name: aci.Spec.ImageSetRef.Name}, imageSet)
+	err = s.client.Get(ctx, types.NamespacedName{Name: aci.Spec.ImageSetRef.Name}, imageSet)
 	if apierrors.IsNotFound(err) {
 		return input, serverError("failed to get cluster image set %s: ClusterImageSet.hive.openshift.io %q not found",
 			aci.Spec.ImageSetRef.Name, aci.Spec.ImageSetRef.Name)

@@ -46,6 +46,8 @@ type clusterInput struct {
 	APIVIPs      []string
 	IngressVIPs  []string
 	ReleaseImage string
+	// Asked is all of the AgentClusterInstall's spec that must not change once the installation has begun.
+	Asked string
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }
@@ -67,7 +69,7 @@ func (b *backend) setClusterInfo(c *cluster, state, info string) {
 
 // syncCluster registers the cluster of an AgentClusterInstall or updates it, and starts the installation when nothing
 // is missing any more.
-func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) {
+func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.clusters[b.byCD[cd]]
@@ -78,11 +80,15 @@ func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) {
 		b.metal.known[cd]++
 		b.setCluster(c, clusterInsufficient)
 	}
+	if !in.Imported && !beforeInstall(c.state) && c.spec.Asked != in.Asked {
+		return userError("Attempted to change AgentClusterInstall.Spec which is immutable after install started, except for ClusterMetadata,IgnitionEndpoint fields")
+	}
 	c.spec = in
 	if in.Imported && beforeInstall(c.state) {
 		b.setCluster(c, clusterAddingHosts)
 	}
 	b.startInstall(c)
+	return nil
 }
 
 // monitorCluster is one pass of the cluster monitor.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+// beforeInstallation are the fields of spec.install that are changeable before the installation only: assisted-service refuses them, or takes no
+// notice, once it has begun (ASSISTED 1.3).
+var beforeInstallation = []struct {
+	name  string
+	value func(controlplanev1.InstallSpec) any
+}{
+	{"apiVIPs", func(i controlplanev1.InstallSpec) any { return i.APIVIPs }},
+	{"ingressVIPs", func(i controlplanev1.InstallSpec) any { return i.IngressVIPs }},
+	{"loadBalancer", func(i controlplanev1.InstallSpec) any { return i.LoadBalancer }},
+	{"schedulableControlPlane", func(i controlplanev1.InstallSpec) any { return i.SchedulableControlPlane }},
+	{"networking", func(i controlplanev1.InstallSpec) any { return i.Networking }},
+	{"sshAuthorizedKey", func(i controlplanev1.InstallSpec) any { return i.SSHAuthorizedKey }},
+	{"proxy", func(i controlplanev1.InstallSpec) any { return i.Proxy }},
+	{"ntpSources", func(i controlplanev1.InstallSpec) any { return i.NTPSources }},
+	{"diskEncryption", func(i controlplanev1.InstallSpec) any { return i.DiskEncryption }},
+	{"manifestsConfigMapRefs", func(i controlplanev1.InstallSpec) any { return i.ManifestsConfigMapRefs }},
+	{"mirrorRegistryRef", func(i controlplanev1.InstallSpec) any { return i.MirrorRegistryRef }},
+	{"hyperthreading", func(i controlplanev1.InstallSpec) any { return i.Hyperthreading }},
+	{"holdInstallation", func(i controlplanev1.InstallSpec) any { return i.HoldInstallation }},
+	{"capabilities", func(i controlplanev1.InstallSpec) any { return i.Capabilities }},
+	{"featureSet", func(i controlplanev1.InstallSpec) any { return i.FeatureSet }},
+	{"fips", func(i controlplanev1.InstallSpec) any { return i.FIPS }},
+	{"cpuPartitioning", func(i controlplanev1.InstallSpec) any { return i.CPUPartitioning }},
+	{"configOverrides", func(i controlplanev1.InstallSpec) any { return string(i.ConfigOverrides.Raw) }},
+	{"ignoredValidations", func(i controlplanev1.InstallSpec) any { return i.IgnoredValidations }},
+	{"workerWaitTimeoutSeconds", func(i controlplanev1.InstallSpec) any { return i.WorkerWaitTimeoutSeconds }},
+}
+
+// validateWindows refuses changes that the installation would take no notice of.
+func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
+	errs := validateReleaseWindow(former, cp, spec)
+	phase := begun(former)
+	if phase == "" {
+		return errs
+	}
+	for _, f := range beforeInstallation {
+		if !equality.Semantic.DeepEqual(f.value(former.Spec.Install), f.value(cp.Spec.Install)) {
+			errs = append(errs, field.Forbidden(spec.Child("install", f.name), "is changeable before the installation only: the installation is in phase "+phase))
+		}
+	}
+	return errs
+}
+
+// validateReleaseWindow refuses another release while the service installs the one that it has registered the cluster with. Afterwards it changes
+// together with spec.version when Cluster API upgrades a topology (CONTRACT CP-73), and for another attempt.
+func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
+	if installed(former) || former.Status.Install.Phase == controlplanev1.InstallPhaseFailed {
+		return nil
+	}
+	const reason = "is fixed until the cluster is installed, because assisted-service has registered the cluster with its release: " +
+		"to install another release, delete the Cluster and create it again"
+	var errs field.ErrorList
+	if former.Spec.DistributionVersion != cp.Spec.DistributionVersion {
+		errs = append(errs, field.Forbidden(spec.Child("distributionVersion"), reason))
+	}
+	if former.Spec.Release != cp.Spec.Release {
+		errs = append(errs, field.Forbidden(spec.Child("release"), reason))
+	}
+	return errs
+}
+
+// installed reports whether the cluster is: a control plane that was moved has no status yet, and the record of its cluster.
+func installed(cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
+	_, recorded := cp.Annotations[controlplanev1.InstalledClusterAnnotation]
+	return recorded || ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false)
+}
+
+// begun is the phase of an installation that has begun; empty before, and once it has failed, when the next attempt can be another one.
+func begun(cp *controlplanev1.OpenshiftAssistedControlPlane) string {
+	if installed(cp) {
+		return cmp.Or(cp.Status.Install.Phase, controlplanev1.InstallPhaseCompleted)
+	}
+	switch cp.Status.Install.Phase {
+	case controlplanev1.InstallPhasePreparing, controlplanev1.InstallPhaseInstalling, controlplanev1.InstallPhaseFinalizing, controlplanev1.InstallPhaseCompleted:
+		return cp.Status.Install.Phase
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assisted
+
+// NewerInstallSpec holds the fields of an AgentClusterInstall's spec that the control plane provider sets and the Go module of its API does not
+// have yet (DESIGN D17).
+type NewerInstallSpec struct {
+	// NTPSources replace the NTP servers of the hosts' networks.
+	NTPSources []string `json:"ntpSources,omitempty"`
+}
