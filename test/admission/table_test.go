@@ -76,7 +76,7 @@ var badCreates = []change{
 	{"kernel argument deleted twice", config, "spec.installation.deletedKernelArguments", "[a, a]", "spec.installation.deletedKernelArguments[1]", "Duplicate value"},
 	{"ignition's path", config, "spec.installation.ignition", `'{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"etc/motd"}]}}'`, "spec.installation.ignition", "path not absolute"},
 	{"ignition that is empty", config, "spec.installation.ignition", `""`, "spec.installation.ignition", "at least 2 chars"},
-	{"ignition as an object", config, "spec.installation.ignition", "{ignition: {version: 3.2.0}}", "spec.installation.ignition", "must be of type string"},
+	{"ignition as an object", config, "spec.installation.ignition", "{ignition: {version: 3.2.0}}", "spec.installation.ignition", "unknown field"},
 	{"ignition's version", controlPlane, "spec.openshiftAssistedConfigSpec.installation.ignition", `'{"ignition":{"version":"2.2.0"}}'`, "spec.openshiftAssistedConfigSpec.installation.ignition", "3.1.0 or 3.2.0"},
 	{"ignition's version", controlPlaneTemplate, "spec.template.spec.openshiftAssistedConfigSpec.discovery.ignition", `'{"ignition":{}}'`, "spec.template.spec.openshiftAssistedConfigSpec.discovery.ignition", "3.1.0 or 3.2.0"},
 
@@ -236,7 +236,7 @@ var badUpdates = []change{
 	{"boot mode", config, "spec.boot.mode", "PXE", "spec.boot.mode", `supported values: "LiveISO"`},
 	{"another boot mode", config, "spec.boot.mode", "UserData", "spec.boot.mode", "replace the Machine"},
 	{"image type", config, "spec.boot.imageType", "Full", "spec.boot.imageType", "discovery media of a config are made once"},
-	{"OS image", config, "spec.boot.osImageVersion", "4.20", "spec.boot.osImageVersion", "discovery media of a config are made once"},
+	{"OS image", config, "spec.boot.osImageVersion", `"4.20"`, "spec.boot.osImageVersion", "discovery media of a config are made once"},
 	{"discovery kernel arguments", config, "spec.discovery.kernelArguments", "[quiet]", "spec.discovery.kernelArguments", "discovery media of a config are made once"},
 	{"discovery ignition", config, "spec.discovery.ignition", `'{"ignition":{"version":"3.2.0"}}'`, "spec.discovery.ignition", "discovery media of a config are made once"},
 	{"mirrors", config, "spec.mirrorRegistryRef", "{name: mirrors}", "spec.mirrorRegistryRef", "discovery media of a config are made once"},
