@@ -176,7 +176,7 @@ var badCreates = []change{
 	{"manifests of another namespace", controlPlane, "spec.install.manifestsConfigMapRefs", "[{name: a, namespace: b}]", "spec.install.manifestsConfigMapRefs[0].namespace", "unknown field"},
 	{"mirrors' name", controlPlane, "spec.install.mirrorRegistryRef.name", "mirrors/a", "spec.install.mirrorRegistryRef.name", "must be the name of a ConfigMap"},
 	{"mirrors of another namespace", controlPlane, "spec.install.mirrorRegistryRef", "{name: a, namespace: b}", "spec.install.mirrorRegistryRef.namespace", "unknown field"},
-	{"hyperthreading", controlPlane, "spec.install.hyperthreading.worker", "Off", "spec.install.hyperthreading.worker", `supported values: "Enabled", "Disabled"`},
+	{"hyperthreading", controlPlane, "spec.install.hyperthreading.worker", "Sometimes", "spec.install.hyperthreading.worker", `supported values: "Enabled", "Disabled"`},
 	{"empty hyperthreading", controlPlane, "spec.install.hyperthreading", "{}", "spec.install.hyperthreading", "at least 1 properties"},
 	{"hold", controlPlane, "spec.install.holdInstallation", "later", "spec.install.holdInstallation", "of type bool"},
 	{"baseline", controlPlane, "spec.install.capabilities.baseline", "v4.20", "spec.install.capabilities.baseline", "must be None, v4.11 to v4.18, or vCurrent"},
