@@ -14,7 +14,6 @@ const (
 	text    = "string"
 	boolean = "boolean"
 	integer = "integer"
-	list    = "array"
 	object  = "object"
 )
 
