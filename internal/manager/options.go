@@ -47,6 +47,9 @@ type Options struct {
 	// ConfigConcurrency, AgentConcurrency and ControlPlaneConcurrency are those numbers; 0 is Concurrency.
 	ConfigConcurrency, AgentConcurrency, ControlPlaneConcurrency int
 
+	// ResolveReleases makes the manager ask registries what release images are.
+	ResolveReleases bool
+
 	// ClusterCacheConcurrency is the number of workload clusters that are connected at a time.
 	ClusterCacheConcurrency int
 	// ClusterCacheRetryInterval is the time between attempts to connect to a workload cluster.

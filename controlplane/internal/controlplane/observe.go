@@ -105,6 +105,9 @@ type scope struct {
 	installerKubeconfig *corev1.Secret
 	kubeconfig          *corev1.Secret
 
+	// release is what is known of the release image. Not read while deleting.
+	release releaseFacts
+
 	// conflict is set by apply: the object that has a wanted name and belongs to something else.
 	conflict string
 	// machineProblem is set by apply: why a Machine could not be created.
@@ -144,7 +147,7 @@ func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAs
 	s.record, s.recorded = plan.InstalledOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
-		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
+		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload, r.observeRelease)
 	} else {
 		reads = append(reads, r.observePools)
 	}
