@@ -15,6 +15,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/csr"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/leftovers"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
@@ -74,6 +75,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		Recorder: mgr.GetEventRecorder(name),
 	}
 	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
+		return err
+	}
+	certificates := &csr.Reconciler{
+		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Recorder: mgr.GetEventRecorder(name), WatchFilter: o.WatchFilter,
+	}
+	if err := certificates.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
 	return webhook.Setup(mgr)

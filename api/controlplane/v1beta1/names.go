@@ -380,6 +380,10 @@ const (
 	// EventLeftoversDeleted: a ClusterDeployment was deleted, because its control plane does not exist any more.
 	EventLeftoversDeleted = "LeftoversDeleted"
 
+	// EventServingCertificateNotApproved: a kubelet in the installed cluster, or something else, asks for a serving certificate that is not its own;
+	// the request is left alone.
+	EventServingCertificateNotApproved = "ServingCertificateNotApproved"
+
 	// EventInitialized: the cluster is installed and its API answers.
 	EventInitialized = "Initialized"
 )
