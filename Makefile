@@ -23,7 +23,8 @@ integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e 
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
-	':(glob)config/*/webhook/manifests.yaml' docs/reference/conditions.md docs/reference/contract.md docs/reference/flags.md
+	':(glob)config/*/webhook/manifests.yaml' docs/reference/api.md docs/reference/conditions.md docs/reference/contract.md \
+	docs/reference/coverage.md docs/reference/flags.md
 
 ##@ General
 
@@ -68,8 +69,10 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 		"$$gen" rbac:roleName=manager-role webhook paths=./$$provider/... \
 			output:rbac:dir=config/$$provider/rbac output:webhook:dir=config/$$provider/webhook; \
 	done
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/apidoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/coveragedoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
 
 .PHONY: verify

@@ -5,14 +5,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"sigs.k8s.io/cluster-api/controllers/remote"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/csr"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/leftovers"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/manager"
@@ -52,9 +57,17 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		WatchFilter:                 o.WatchFilter,
 		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,
 	}
-	if err := reconciler.SetupWithManager(ctx, mgr, controlplane.Watches{
+	watches := controlplane.Watches{
 		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(o.ControlPlaneConcurrency),
-	}); err != nil {
+	}
+	if o.ResolveReleases {
+		resolver := release.NewResolver(mgr.GetAPIReader(), release.NewRegistry(remote.DefaultClusterAPIUserAgent(name)))
+		if err := mgr.Add(resolver); err != nil {
+			return fmt.Errorf("add the resolver of release images: %w", err)
+		}
+		reconciler.Releases, watches.Releases = resolver, resolver.Events()
+	}
+	if err := reconciler.SetupWithManager(ctx, mgr, watches); err != nil {
 		return err
 	}
 	orphans := &leftovers.Reconciler{
@@ -62,6 +75,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		Recorder: mgr.GetEventRecorder(name),
 	}
 	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
+		return err
+	}
+	certificates := &csr.Reconciler{
+		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Recorder: mgr.GetEventRecorder(name), WatchFilter: o.WatchFilter,
+	}
+	if err := certificates.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
 	return webhook.Setup(mgr)

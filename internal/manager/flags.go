@@ -93,6 +93,8 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.RemoteConditionsGracePeriod, flagRemoteConditionsGracePeriod, 5*time.Minute,
 		fmt.Sprintf("Grace period after which a workload cluster that does not answer counts as not available (reason ConnectionDown). At least %s.",
 			minRemoteConditionsGracePeriod))
+	fs.BoolVar(&o.ResolveReleases, "resolve-releases", true,
+		"Ask registries for the digest and the Kubernetes version of release images, with the pull secret of the cluster. Nothing waits for the answer.")
 }
 
 func addConcurrencyFlag(fs *pflag.FlagSet, value *int, name, things string) {

@@ -52,6 +52,9 @@ type Options struct {
 	// DiscoveryIgnitionTimeout bounds one attempt to fetch a discovery ignition.
 	DiscoveryIgnitionTimeout time.Duration
 
+	// ResolveReleases makes the manager ask registries what release images are.
+	ResolveReleases bool
+
 	// ClusterCacheConcurrency is the number of workload clusters that are connected at a time.
 	ClusterCacheConcurrency int
 	// ClusterCacheRetryInterval is the time between attempts to connect to a workload cluster.

@@ -7,8 +7,6 @@ package compat
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -16,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
-
+	"github.com/capi-openshift/agent-providers/test/crdschema"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
@@ -46,23 +43,11 @@ func load(t *testing.T) versions {
 func fromFolder(t *testing.T, folder string) versions {
 	t.Helper()
 	g := NewWithT(t)
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	crds, err := crdschema.ReadFolder(folder)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).NotTo(BeEmpty(), "no *.yaml in %s", folder)
 	found := versions{}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		objects, err := utilyaml.ToUnstructured(data)
-		g.Expect(err).NotTo(HaveOccurred(), file)
-		for i := range objects {
-			if objects[i].GetKind() != "CustomResourceDefinition" {
-				continue
-			}
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, crd)).To(Succeed(), file)
-			found.add(crd)
-		}
+	for _, crd := range crds {
+		found.add(crd)
 	}
 	return found
 }

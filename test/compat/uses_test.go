@@ -15,7 +15,6 @@ const (
 	text    = "string"
 	boolean = "boolean"
 	integer = "integer"
-	list    = "array"
 	object  = "object"
 )
 

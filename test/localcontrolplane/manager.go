@@ -55,6 +55,7 @@ func BootstrapManager() ManagerSpec {
 func ControlPlaneManager() ManagerSpec {
 	return ManagerSpec{
 		Name: "controlplane", Package: "./controlplane", Kustomize: "config/controlplane/default", Provider: "control-plane-openshift-assisted",
+		Args: []string{"--resolve-releases=false"}, // No test asks a registry of the Internet.
 	}
 }
 

@@ -286,7 +286,7 @@ func (s *story) run(t *testing.T) {
 			"--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
 		))
 		// Both profilers have one address here, which in a cluster is one in each pod.
-		p.manager.Args = []string{"--profiler-address="}
+		p.manager.Args = append(p.manager.Args, "--profiler-address=")
 		_, err := s.cp.RunInstalled(t.Context(), p.manager)
 		g.Expect(err).NotTo(HaveOccurred())
 		s.expect(t, p, "Ready", "True/")

@@ -108,7 +108,7 @@ func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctr
 	s.metal = assisted.NewMetal()
 	s.workload = workload.New(workload.Local(cp), workload.Options{
 		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
-		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion,
+		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion, ServingCSRs: true,
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})
 	if err := mgr.Add(manager.RunnableFunc(s.workload.Start)); err != nil {

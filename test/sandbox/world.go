@@ -203,7 +203,7 @@ func (w *World) StartBootstrap(ctx context.Context) error {
 // StartControlPlane does the same for the control plane provider's manager.
 func (w *World) StartControlPlane(ctx context.Context) error {
 	spec := localcontrolplane.ControlPlaneManager()
-	spec.Args = slices.Concat(leaderElectionArgs, clusterCacheArgs)
+	spec.Args = slices.Concat(spec.Args, leaderElectionArgs, clusterCacheArgs)
 	var err error
 	w.ControlPlane, err = w.startManager(ctx, spec)
 	return err

@@ -183,6 +183,25 @@ const (
 	VersionUnknownReason = "Unknown"
 )
 
+// ReleaseResolvedCondition is True once the digest and the Kubernetes version of the release image are in status.release. Nothing waits for it
+// (DESIGN D10).
+const (
+	ReleaseResolvedCondition = "ReleaseResolved"
+
+	// ReleaseResolvedReason: status.release tells what the image is.
+	ReleaseResolvedReason = "Resolved"
+
+	// ReleaseNotResolvedReason: the registry could not be asked, or the image is no release; the message says why. It is tried again.
+	ReleaseNotResolvedReason = "NotResolved"
+
+	// ReleaseResolvingReason: the registry is being asked.
+	ReleaseResolvingReason = "Resolving"
+
+	// ReleaseResolutionSkippedReason: nothing is resolved, because the release is a ClusterImageSet or the manager runs with
+	// --resolve-releases=false.
+	ReleaseResolutionSkippedReason = "Skipped"
+)
+
 // EtcdClusterHealthyCondition sums up the ClusterOperator etcd of the installed cluster (CONTRACT CP-82).
 const (
 	EtcdClusterHealthyCondition = "EtcdClusterHealthy"
@@ -382,6 +401,10 @@ const (
 
 	// EventLeftoversDeleted: a ClusterDeployment was deleted, because its control plane does not exist any more.
 	EventLeftoversDeleted = "LeftoversDeleted"
+
+	// EventServingCertificateNotApproved: a kubelet in the installed cluster, or something else, asks for a serving certificate that is not its own;
+	// the request is left alone.
+	EventServingCertificateNotApproved = "ServingCertificateNotApproved"
 
 	// EventInitialized: the cluster is installed and its API answers.
 	EventInitialized = "Initialized"

@@ -174,6 +174,10 @@ type OpenshiftAssistedControlPlaneStatus struct {
 	// +optional
 	Install InstallStatus `json:"install,omitempty,omitzero"`
 
+	// release is what the release image is, once a registry has told it.
+	// +optional
+	Release ReleaseStatus `json:"release,omitempty,omitzero"`
+
 	// selector is the label selector of the control-plane Machines, for the scale subresource.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

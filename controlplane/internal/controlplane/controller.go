@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -43,6 +44,8 @@ type Reconciler struct {
 	InstallerKubeconfigs client.Reader
 	// Workloads asks the installed clusters.
 	Workloads workload.Clusters
+	// Releases tells what release images are; nil asks no registry.
+	Releases Releases
 	// Recorder records events.
 	Recorder events.EventRecorder
 	// WatchFilter restricts the reconciler to control planes whose label cluster.x-k8s.io/watch-filter has this value; empty is all.
@@ -85,6 +88,9 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cp); err != nil {
+		if r.Releases != nil && apierrors.IsNotFound(err) {
+			r.Releases.Forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(cp, r.WatchFilter) {

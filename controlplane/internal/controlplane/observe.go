@@ -107,6 +107,9 @@ type scope struct {
 	installerKubeconfig *corev1.Secret
 	kubeconfig          *corev1.Secret
 
+	// release is what is known of the release image. Not read while deleting.
+	release releaseFacts
+
 	// conflict is set by apply: the object that has a wanted name and belongs to something else.
 	conflict string
 	// installProblem is set by apply: why the AgentClusterInstall could not be created or changed.
@@ -149,7 +152,7 @@ func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAs
 	s.started = plan.StartedOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
-		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload)
+		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload, r.observeRelease)
 	} else {
 		reads = append(reads, r.observePools)
 	}

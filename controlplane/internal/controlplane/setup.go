@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -47,6 +48,8 @@ type Watches struct {
 	ClusterCache clustercache.ClusterCache
 	// InstallerKubeconfigs is the cache of the Secrets that hold installer kubeconfigs.
 	InstallerKubeconfigs cache.Cache
+	// Releases tells of control planes whose release image is known better now; nil when no registry is asked.
+	Releases <-chan event.GenericEvent
 	// Options are the controller's options.
 	Options controller.Options
 }
@@ -59,7 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 	r.gate, r.now, r.started = w.Gate, time.Now, time.Now()
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)
 	byCluster := handler.EnqueueRequestsFromMapFunc(r.ofClusterObject)
-	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+	builder := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		For(&controlplanev1.OpenshiftAssistedControlPlane{}).
 		Named(controllerName).
 		WithOptions(w.Options).
@@ -70,8 +73,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		Watches(&clusterv1.MachinePool{}, byCluster).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
 		WatchesRawSource(w.ClusterCache.GetClusterSource(controllerName, ofCluster, clustercache.WatchForProbeFailure(r.RemoteConditionsGracePeriod))).
-		WatchesRawSource(source.Kind[client.Object](w.InstallerKubeconfigs, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ofClusterDeploymentSecret))).
-		Build(ctx, r)
+		WatchesRawSource(source.Kind[client.Object](w.InstallerKubeconfigs, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ofClusterDeploymentSecret)))
+	if w.Releases != nil {
+		builder.WatchesRawSource(source.Channel(w.Releases, &handler.EnqueueRequestForObject{}))
+	}
+	c, err := builder.Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("build controller %s: %w", controllerName, err)
 	}

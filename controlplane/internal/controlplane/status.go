@@ -26,6 +26,7 @@ var ownedConditions = []string{
 	controlplanev1.InstalledCondition,
 	controlplanev1.KubeconfigAvailableCondition,
 	controlplanev1.VersionsMatchCondition,
+	controlplanev1.ReleaseResolvedCondition,
 	controlplanev1.EtcdClusterHealthyCondition,
 	controlplanev1.ControlPlaneComponentsHealthyCondition,
 	controlplanev1.MachinesReadyCondition,
@@ -58,6 +59,8 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 		// A cluster that goes away is not installed any further; what was known stays.
 		setInstallStatus(s, d)
 		conditions.Set(cp, kubeconfigCondition(s, d))
+		setRelease(cp, s.release)
+		conditions.Set(cp, releaseCondition(cp, s.release))
 		conditions.Set(cp, versionsMatchCondition(s))
 		for _, summary := range operatorSummaries {
 			if condition := summary.condition(s); condition != nil {
@@ -136,7 +139,7 @@ func kubeconfigCondition(s *scope, d decision) metav1.Condition {
 // versionsMatchCondition compares spec.version with the release and with what Nodes run (DESIGN D9).
 func versionsMatchCondition(s *scope) metav1.Condition {
 	check := plan.VersionCheck{
-		Version: s.controlPlane.Spec.Version, Release: s.controlPlane.Spec.DistributionVersion,
+		Version: s.controlPlane.Spec.Version, Release: s.controlPlane.Spec.DistributionVersion, Resolved: s.controlPlane.Status.Release,
 		ControlPlane: s.machines.SortedByCreationTimestamp(), Workers: collections.FromMachines(s.workers...).SortedByCreationTimestamp(),
 	}
 	if s.cluster.Spec.Topology.IsDefined() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -24,6 +25,10 @@ import (
 const (
 	// defaultReleaseRepository is where the public release images are (DESIGN D10).
 	defaultReleaseRepository = "quay.io/openshift-release-dev/ocp-release"
+
+	// okdReleaseRepository is where those of OKD are since it is built on CentOS Stream CoreOS, which okdVersionMark tells.
+	okdReleaseRepository = "quay.io/okd/scos-release"
+	okdVersionMark       = "-okd-scos."
 
 	// attemptFirst is the number of the first installation.
 	attemptFirst = "1"
@@ -51,6 +56,9 @@ func Attempt(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string 
 func ReleaseImage(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) string {
 	if spec.Release.Image != "" {
 		return spec.Release.Image
+	}
+	if strings.Contains(spec.DistributionVersion, okdVersionMark) {
+		return okdReleaseRepository + ":" + spec.DistributionVersion
 	}
 	architecture := spec.OpenshiftAssistedConfigSpec.CPUArchitecture
 	if architecture == "" {

@@ -42,6 +42,9 @@ func TestReleaseImage(t *testing.T) {
 		{"of another architecture", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
 			s.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
 		}, "quay.io/openshift-release-dev/ocp-release:4.20.4-aarch64"},
+		{"of OKD", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.DistributionVersion = "4.20.0-okd-scos.1"
+		}, "quay.io/okd/scos-release:4.20.0-okd-scos.1"},
 		{"the user's", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release.Image = "r.example.com/x:1" }, "r.example.com/x:1"},
 	}
 	for _, tt := range tests {

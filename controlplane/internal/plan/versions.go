@@ -8,10 +8,13 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/blang/semver/v4"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
 // MachineVersion is the Kubernetes version that a Machine runs: its Node's when that is known, else the one that it is meant to run
@@ -65,6 +68,8 @@ type VersionCheck struct {
 	Version, Release string
 	// Topology is the name of the Cluster when Cluster API sets all versions from its topology, and empty when users set them.
 	Topology string
+	// Resolved is what the registry said of the release image; empty while that is not known.
+	Resolved controlplanev1.ReleaseStatus
 	// ControlPlane and Workers are the Machines, in the order in which they are looked at.
 	ControlPlane, Workers []*clusterv1.Machine
 }
@@ -116,9 +121,12 @@ func (c VersionCheck) differentWorker() *clusterv1.Machine {
 	return nil
 }
 
-// releaseProblem compares minor versions, which is all that is known of a release before it runs. Releases other than those of OpenShift 4
-// and versions that cannot be parsed are not judged.
+// releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions; releases other than
+// those of OpenShift 4 and versions that cannot be parsed are not judged.
 func (c VersionCheck) releaseProblem() string {
+	if c.Resolved.KubernetesVersion != "" {
+		return c.resolvedProblem()
+	}
 	release, releaseErr := semver.Parse(c.Release)
 	version, versionErr := semver.ParseTolerant(c.Version)
 	if releaseErr != nil || versionErr != nil || release.Major != 4 || version.Minor == release.Minor+kubernetesMinorOffset {
@@ -130,6 +138,18 @@ func (c VersionCheck) releaseProblem() string {
 	}
 	return fmt.Sprintf("Release %s has Kubernetes 1.%d, not %s: set %s to the version of its kubelets, which begins with v1.%d.",
 		c.Release, release.Minor+kubernetesMinorOffset, c.Version, where, release.Minor+kubernetesMinorOffset)
+}
+
+// resolvedProblem compares with the release image. Kubelets may add build metadata to the version, which an image does not tell.
+func (c VersionCheck) resolvedProblem() string {
+	if c.Resolved.Version != c.Release {
+		return fmt.Sprintf("Image %s is release %s, but spec.distributionVersion is %s: they must be the same release", c.Resolved.Image, c.Resolved.Version, c.Release)
+	}
+	version, _, _ := strings.Cut(c.Version, "+")
+	if version == c.Resolved.KubernetesVersion {
+		return ""
+	}
+	return fmt.Sprintf("Release %s has Kubernetes %s, not %s: %s", c.Release, c.Resolved.KubernetesVersion, c.Version, c.remedy(c.Resolved.KubernetesVersion))
 }
 
 // compareBuild orders two identifiers of build metadata as Cluster API does: numbers by value, and before everything else. Others have no

@@ -11,6 +11,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 )
 
@@ -61,6 +62,7 @@ func TestContractVersionCheck(t *testing.T) {
 		return []*clusterv1.Machine{m}
 	}
 	const plain, hashed = "v1.33.4", "v1.33.4+abc"
+	resolved := controlplanev1.ReleaseStatus{Image: "quay.io/ocp:a", Version: "4.20.4", KubernetesVersion: "v1.33.5"}
 	tests := []struct {
 		name  string
 		check plan.VersionCheck
@@ -81,6 +83,26 @@ func TestContractVersionCheck(t *testing.T) {
 			check: plan.VersionCheck{Version: "v1.34.0", Release: "4.20.4-rc.1", Topology: "demo"},
 			want: "Release 4.20.4-rc.1 has Kubernetes 1.33, not v1.34.0: set spec.topology.version of Cluster demo to the version of its kubelets, " +
 				"which begins with v1.33.",
+		},
+		{
+			name:  "CP-70 a release image tells the exact version before there is a Node",
+			check: plan.VersionCheck{Version: plain, Release: "4.20.4", Resolved: resolved},
+			want:  "Release 4.20.4 has Kubernetes v1.33.5, not v1.33.4: set spec.version, and the version of MachineDeployments, to v1.33.5",
+		},
+		{
+			name:  "CP-73 of a topology as well",
+			check: plan.VersionCheck{Version: "v1.32.5", Release: "4.20.4", Resolved: resolved, Topology: "demo"},
+			want:  "Release 4.20.4 has Kubernetes v1.33.5, not v1.32.5: set spec.topology.version of Cluster demo to v1.33.5",
+		},
+		{name: "CP-72 it does not tell what kubelets add to the version", check: plan.VersionCheck{Version: "v1.33.5+abc", Release: "4.20.4", Resolved: resolved}},
+		{
+			name: "CP-70 a Node knows better", check: plan.VersionCheck{Version: plain, Release: "4.20.4", Resolved: resolved, ControlPlane: named("cp-0", plain, plain)},
+			known: true,
+		},
+		{
+			name:  "an image of another release",
+			check: plan.VersionCheck{Version: "v1.33.5", Release: "4.20.5", Resolved: resolved},
+			want:  "Image quay.io/ocp:a is release 4.20.4, but spec.distributionVersion is 4.20.5: they must be the same release",
 		},
 		{name: "CP-70 other releases than those of OpenShift 4 are not judged", check: plan.VersionCheck{Version: plain, Release: "5.0.0"}},
 		{

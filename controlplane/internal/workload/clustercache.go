@@ -21,7 +21,7 @@ func NewClusterCache(ctx context.Context, mgr ctrl.Manager, o manager.Options, n
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient:     mgr.GetCache(),
 		WatchFilterValue: o.WatchFilter,
-		Cache:            clustercache.CacheOptions{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:            clustercache.CacheOptions{DefaultTransform: cache.TransformStripManagedFields(), ByObject: servingRequestsOnly()},
 		Client: clustercache.ClientOptions{
 			QPS:       o.ClusterCacheQPS,
 			Burst:     o.ClusterCacheBurst,

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
+)
+
+// Releases tells what release images are. It answers at once, and wakes the reconciler when it knows more.
+type Releases interface {
+	Lookup(controlPlane types.NamespacedName, request release.Request) release.Answer
+	Forget(controlPlane types.NamespacedName)
+}
+
+// releaseFacts are what is known of the release image.
+type releaseFacts struct {
+	// image is the image that is installed; empty when a ClusterImageSet of somebody else names it.
+	image string
+	// off: the manager asks no registry.
+	off bool
+	// answer is what the registry said in the life of this manager, unless status has it already.
+	answer release.Answer
+}
+
+// observeRelease asks for the release image unless status tells of it, which it does for ever.
+func (r *Reconciler) observeRelease(_ context.Context, s *scope) error {
+	spec := s.controlPlane.Spec
+	s.release = releaseFacts{off: r.Releases == nil}
+	if spec.Release.ImageSetRef.Name != "" {
+		return nil
+	}
+	s.release.image = plan.ReleaseImage(spec)
+	if r.Releases != nil && s.controlPlane.Status.Release.Image != s.release.image {
+		s.release.answer = r.Releases.Lookup(client.ObjectKeyFromObject(s.controlPlane), release.Request{
+			Image: s.release.image, PullSecret: spec.Install.PullSecretRef.Name, TrustBundle: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
+		})
+	}
+	return nil
+}
+
+// setRelease writes what is known into status.
+func setRelease(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseFacts) {
+	if cp.Status.Release.Image != facts.image {
+		cp.Status.Release = controlplanev1.ReleaseStatus{}
+	}
+	if found := facts.answer.Release; found != nil {
+		cp.Status.Release = controlplanev1.ReleaseStatus{
+			Image: facts.image, Digest: found.Digest, Version: found.Version, KubernetesVersion: found.KubernetesVersion,
+		}
+	}
+}
+
+func releaseCondition(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseFacts) metav1.Condition {
+	condition := metav1.Condition{Type: controlplanev1.ReleaseResolvedCondition, Status: metav1.ConditionUnknown}
+	switch {
+	case facts.image == "":
+		condition.Reason = controlplanev1.ReleaseResolutionSkippedReason
+		condition.Message = fmt.Sprintf("The release is that of ClusterImageSet %s: there is nothing to resolve", cp.Spec.Release.ImageSetRef.Name)
+	case cp.Status.Release.Image != "":
+		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ReleaseResolvedReason
+	case facts.off:
+		condition.Reason = controlplanev1.ReleaseResolutionSkippedReason
+		condition.Message = "The manager runs with --resolve-releases=false"
+	case facts.answer.Err != nil:
+		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.ReleaseNotResolvedReason
+		condition.Message = fmt.Sprintf("Image %s: %s; the installation does not wait for it", facts.image, release.Explain(facts.answer.Err))
+	default:
+		condition.Reason = controlplanev1.ReleaseResolvingReason
+		condition.Message = fmt.Sprintf("Asking the registry what %s is", facts.image)
+	}
+	return condition
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
+)
+
+const releaseImage = "quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64"
+
+// fakeReleases answers what it is told.
+type fakeReleases struct {
+	answer  release.Answer
+	asked   []release.Request
+	forgot  []types.NamespacedName
+	expects types.NamespacedName
+}
+
+func (f *fakeReleases) Lookup(controlPlane types.NamespacedName, request release.Request) release.Answer {
+	f.expects = controlPlane
+	f.asked = append(f.asked, request)
+	return f.answer
+}
+
+func (f *fakeReleases) Forget(controlPlane types.NamespacedName) {
+	f.forgot = append(f.forgot, controlPlane)
+}
+
+func expectRelease(t *testing.T, w *world, status metav1.ConditionStatus, reason, message string) {
+	t.Helper()
+	g := NewWithT(t)
+	condition := conditions.Get(w.controlPlane(), controlplanev1.ReleaseResolvedCondition)
+	g.Expect(condition).NotTo(BeNil())
+	g.Expect(*condition).To(And(HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message))))
+}
+
+// begin runs the first passes: one adds the finalizer, one the condition Paused, and one does the rest.
+func (w *world) begin() {
+	for range 3 {
+		w.reconcile()
+	}
+}
+
+func TestRelease(t *testing.T) {
+	found := &release.Release{Digest: "sha256:1", Version: "4.20.4", KubernetesVersion: "v1.33.5"}
+	t.Run("a release is looked up until status tells of it", func(t *testing.T) {
+		g := NewWithT(t)
+		releases := &fakeReleases{}
+		w := newWorld(t, 3, 0)
+		w.r.Releases = releases
+		w.begin()
+		expectRelease(t, w, metav1.ConditionUnknown, controlplanev1.ReleaseResolvingReason, releaseImage)
+		g.Expect(w.machines()).NotTo(BeEmpty(), "nothing waits for the registry")
+		g.Expect(releases.expects).To(Equal(key))
+		g.Expect(releases.asked[0]).To(Equal(release.Request{Image: releaseImage, PullSecret: "pull"}))
+
+		releases.answer = release.Answer{Err: fmt.Errorf("%w: dial 203.0.113.7:41234", release.ErrTimeout)}
+		w.reconcile()
+		expectRelease(t, w, metav1.ConditionFalse, controlplanev1.ReleaseNotResolvedReason, releaseImage+": the registry did not answer in time;")
+		g.Expect(w.controlPlane().Status.Release).To(BeZero())
+
+		releases.answer = release.Answer{Release: found}
+		w.reconcile()
+		expectRelease(t, w, metav1.ConditionTrue, controlplanev1.ReleaseResolvedReason, "")
+		want := controlplanev1.ReleaseStatus{Image: releaseImage, Digest: "sha256:1", Version: "4.20.4", KubernetesVersion: "v1.33.5"}
+		g.Expect(w.controlPlane().Status.Release).To(Equal(want))
+		g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(ContainSubstring("to v1.33.5"))
+
+		asked := len(releases.asked)
+		releases.answer = release.Answer{}
+		w.reconcile()
+		g.Expect(w.controlPlane().Status.Release).To(Equal(want))
+		g.Expect(releases.asked).To(HaveLen(asked))
+	})
+	t.Run("another image is looked up anew", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t, 3, 0)
+		w.r.Releases = &fakeReleases{}
+		cp := w.controlPlane()
+		cp.Status.Release = controlplanev1.ReleaseStatus{Image: "quay.io/other:1", Digest: "sha256:2", Version: "4.20.3", KubernetesVersion: "v1.33.4"}
+		w.must(w.client.Status().Update(t.Context(), cp))
+		w.begin()
+		g.Expect(w.controlPlane().Status.Release).To(BeZero())
+	})
+	t.Run("a ClusterImageSet is not looked up", func(t *testing.T) {
+		g := NewWithT(t)
+		releases := &fakeReleases{}
+		w := newWorld(t, 3, 0)
+		w.r.Releases = releases
+		cp := w.controlPlane()
+		cp.Spec.Release.ImageSetRef.Name = "ocp"
+		w.must(w.client.Update(t.Context(), cp))
+		w.begin()
+		expectRelease(t, w, metav1.ConditionUnknown, controlplanev1.ReleaseResolutionSkippedReason, "ClusterImageSet ocp")
+		g.Expect(releases.asked).To(BeEmpty())
+	})
+	t.Run("a manager may ask no registry", func(t *testing.T) {
+		w := newWorld(t, 3, 0)
+		w.begin()
+		expectRelease(t, w, metav1.ConditionUnknown, controlplanev1.ReleaseResolutionSkippedReason, "--resolve-releases=false")
+	})
+	t.Run("what is gone is forgotten", func(t *testing.T) {
+		releases := &fakeReleases{}
+		w := newWorld(t, 3, 0)
+		w.r.Releases = releases
+		w.must(w.client.Delete(t.Context(), w.controlPlane()))
+		w.reconcile()
+		NewWithT(t).Expect(releases.forgot).To(ConsistOf(key))
+	})
+}

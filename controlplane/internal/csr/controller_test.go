@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package csr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/lru"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+var clusterKey = client.ObjectKey{Namespace: "ns", Name: "c"}
+
+// installed is an installed cluster.
+type installed struct {
+	requests []certificatesv1.CertificateSigningRequest
+	nodes    []*corev1.Node
+	approved []string
+	asked    int
+	err      error
+}
+
+func (i *installed) ServingRequests(context.Context, client.ObjectKey, workload.Subscriber) ([]certificatesv1.CertificateSigningRequest, bool, error) {
+	i.asked++
+	return i.requests, true, nil
+}
+
+func (i *installed) Node(_ context.Context, _ client.ObjectKey, name string) (*corev1.Node, error) {
+	for _, n := range i.nodes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return nil, nil
+}
+
+func (i *installed) Approve(_ context.Context, _ client.ObjectKey, request *certificatesv1.CertificateSigningRequest, _, _ string) error {
+	if i.err == nil {
+		i.approved = append(i.approved, request.Name)
+	}
+	return i.err
+}
+
+// reconciler is one of a Cluster with Machine m of Node n, changed before it starts.
+func reconciler(t *testing.T, cluster *installed, change func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine)) (*Reconciler, *events.FakeRecorder) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))).To(Succeed())
+	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "OpenshiftAssistedControlPlane", Name: "cp"}
+	cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp"}}
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}}
+	m.Spec.ClusterName = "c"
+	m.Status.NodeRef.Name = "n"
+	change(c, cp, m)
+	recorder := events.NewFakeRecorder(10)
+	return &Reconciler{
+		Client:       fake.NewClientBuilder().WithScheme(scheme).WithObjects(c, cp, m).WithStatusSubresource(m).Build(),
+		Certificates: cluster, Recorder: recorder, WatchFilter: "", controller: capicontrollerutil.NewFakeController(),
+		reported: lru.New(reportedSize), now: func() time.Time { return now },
+	}, recorder
+}
+
+func unchanged(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine) {
+}
+
+func TestReconcile(t *testing.T) {
+	foreign := request(t, template())
+	foreign.Name, foreign.UID = "csr-2", "2"
+	asked := template()
+	asked.DNSNames = append(asked.DNSNames, "api.example.com")
+	foreign.Spec.Request = encode(t, asked)
+
+	t.Run("a request of a Node is approved, and a foreign one left alone, with one event", func(t *testing.T) {
+		g := NewWithT(t)
+		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template()), *foreign}, nodes: []*corev1.Node{node()}}
+		r, recorder := reconciler(t, cluster, unchanged)
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.RequeueAfter).To(Equal(lookAgainInterval))
+		g.Expect(cluster.approved).To(ConsistOf("csr-1"))
+		g.Expect(recorder.Events).To(Receive(And(ContainSubstring(controlplanev1.EventServingCertificateNotApproved),
+			ContainSubstring("csr-2 of system:node:n"), ContainSubstring("api.example.com"))))
+		_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(recorder.Events).NotTo(Receive())
+	})
+	t.Run("somebody else was faster", func(t *testing.T) {
+		g := NewWithT(t)
+		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "certificatesigningrequests"}, "csr-1", errors.New("changed"))
+		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}, err: fmt.Errorf("approve: %w", conflict)}
+		r, _ := reconciler(t, cluster, unchanged)
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("a request that cannot be approved is an error", func(t *testing.T) {
+		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}, err: errors.New("refused")}
+		r, _ := reconciler(t, cluster, unchanged)
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("refused")))
+	})
+	for name, change := range map[string]func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine){
+		"paused": func(c *clusterv1.Cluster, _ *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
+			c.Spec.Paused = new(true)
+		},
+		"of another provider": func(c *clusterv1.Cluster, _ *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
+			c.Spec.ControlPlaneRef.Kind = "KubeadmControlPlane"
+		},
+		"without control plane": func(_ *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
+			cp.Name = "other"
+		},
+	} {
+		t.Run("a Cluster "+name+" is left alone", func(t *testing.T) {
+			cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
+			r, _ := reconciler(t, cluster, change)
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(cluster.asked).To(BeZero())
+		})
+	}
+	t.Run("a Node of a Machine of another Cluster is left alone", func(t *testing.T) {
+		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
+		r, recorder := reconciler(t, cluster, func(_ *clusterv1.Cluster, _ *controlplanev1.OpenshiftAssistedControlPlane, m *clusterv1.Machine) {
+			m.Labels[clusterv1.ClusterNameLabel], m.Spec.ClusterName = "d", "d"
+		})
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(cluster.approved).To(BeEmpty())
+		NewWithT(t).Expect(recorder.Events).NotTo(Receive())
+	})
+}
+
+func TestMachineEvents(t *testing.T) {
+	g := NewWithT(t)
+	without := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}
+	with := without.DeepCopy()
+	with.Status.NodeRef.Name = "n"
+	g.Expect(nodes.Update(event.UpdateEvent{ObjectOld: without, ObjectNew: with})).To(BeTrue())
+	g.Expect(nodes.Update(event.UpdateEvent{ObjectOld: with, ObjectNew: with})).To(BeFalse())
+	g.Expect(nodes.Create(event.CreateEvent{Object: without})).To(BeFalse())
+	g.Expect(ofMachine(t.Context(), with)).To(ConsistOf(ctrl.Request{NamespacedName: clusterKey}))
+}

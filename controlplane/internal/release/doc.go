@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release finds out what a release image is: its digest, its version and the Kubernetes version in it (DESIGN D10). Nothing waits for
+// it. A Resolver asks registries beside the reconciler, wakes it when there is an answer, and tries again less and less often.
+package release
+
+import "errors"
+
+// Release is what an image is.
+type Release struct {
+	// Digest is the digest of what the image's name stands for, of the list where there are images of several architectures.
+	Digest string
+	// Version is the version of the release, for example 4.20.4.
+	Version string
+	// KubernetesVersion is the version of Kubernetes in it, for example v1.33.5.
+	KubernetesVersion string
+}
+
+// The reasons why an image is not resolved. Their texts are shown to users, so nothing that changes between attempts is in them.
+var (
+	// ErrPullSecret: the pull secret is missing or no docker configuration.
+	ErrPullSecret = errors.New("the pull secret cannot be used")
+	// ErrTrustBundle: the additional certificates cannot be read.
+	ErrTrustBundle = errors.New("the additional trust bundle holds no certificate")
+	// ErrUnauthorized: the registry wants other credentials.
+	ErrUnauthorized = errors.New("the registry refuses the credentials of the pull secret")
+	// ErrNotFound: the registry does not have the image.
+	ErrNotFound = errors.New("the registry does not have the image")
+	// ErrCertificate: the registry's certificate is not trusted.
+	ErrCertificate = errors.New("the certificate of the registry is not trusted")
+	// ErrTimeout: the registry is too slow.
+	ErrTimeout = errors.New("the registry did not answer in time")
+	// ErrUnreachable: there is no connection to the registry, or it has a problem of its own.
+	ErrUnreachable = errors.New("the registry cannot be reached")
+	// ErrNoRelease: the image is something else.
+	ErrNoRelease = errors.New("the image is no OpenShift release")
+)

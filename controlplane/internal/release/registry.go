@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"k8s.io/utils/lru"
+)
+
+const (
+	// fetchTimeout bounds all requests for one image, connectTimeout the connection.
+	fetchTimeout   = 45 * time.Second
+	connectTimeout = 10 * time.Second
+	// tagLifetime is how long it is believed what a tag stands for; what a digest stands for never changes.
+	tagLifetime = 10 * time.Minute
+	// cacheSize is the number of tags and of digests that are remembered.
+	cacheSize = 256
+)
+
+// Access is what a registry is asked with.
+type Access struct {
+	// PullSecret is a docker configuration.
+	PullSecret []byte
+	// TrustBundle are PEM certificates that are trusted besides those of the system.
+	TrustBundle string
+}
+
+// Registry asks registries what images are, and remembers it. It is safe for concurrent use.
+type Registry struct {
+	// UserAgent tells registries who asks.
+	UserAgent string
+	// Timeout bounds all requests for one image; 0 is a default.
+	Timeout time.Duration
+
+	tags     *lru.Cache
+	releases *lru.Cache
+	now      func() time.Time
+}
+
+// NewRegistry returns one that remembers nothing yet.
+func NewRegistry(userAgent string) *Registry {
+	return &Registry{UserAgent: userAgent, Timeout: fetchTimeout, tags: lru.New(cacheSize), releases: lru.New(cacheSize), now: time.Now}
+}
+
+// tagKey is what a tag is remembered by: a registry may show different users different images.
+type tagKey struct {
+	image       string
+	pullSecret  [sha256.Size]byte
+	trustBundle [sha256.Size]byte
+}
+
+// tagEntry is what a tag stands for.
+type tagEntry struct {
+	digest  string
+	expires time.Time
+}
+
+// Fetch says what an image is. Its error is one of this package, with details around it.
+func (r *Registry) Fetch(ctx context.Context, image string, access Access) (Release, error) {
+	reference, err := name.ParseReference(image, name.StrictValidation)
+	if err != nil {
+		return Release{}, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	if found, ok := r.remembered(reference, access); ok {
+		return found, nil
+	}
+	keys, err := newKeychain(access.PullSecret)
+	if err != nil {
+		return Release{}, err
+	}
+	roots, err := trusted(access.TrustBundle)
+	if err != nil {
+		return Release{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	connection := newTransport(roots)
+	defer connection.CloseIdleConnections()
+	found, err := fetch(reference, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
+		remote.WithTransport(guard{connection}), remote.WithUserAgent(r.UserAgent))
+	if err != nil {
+		return Release{}, classify(ctx, err)
+	}
+	r.remember(reference, access, found)
+	return found, nil
+}
+
+// fetch reads the image of a name; of a list, whose images are all of the same release, the first.
+func fetch(reference name.Reference, options ...remote.Option) (Release, error) {
+	descriptor, err := remote.Get(reference, options...)
+	if err != nil {
+		return Release{}, err
+	}
+	var image v1.Image
+	if descriptor.MediaType.IsIndex() {
+		image, err = firstImage(descriptor)
+	} else {
+		image, err = descriptor.Image()
+	}
+	if err != nil {
+		return Release{}, err
+	}
+	found, err := inspect(image)
+	found.Digest = descriptor.Digest.String()
+	return found, err
+}
+
+func firstImage(descriptor *remote.Descriptor) (v1.Image, error) {
+	index, err := descriptor.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range manifest.Manifests {
+		if entry.MediaType.IsImage() {
+			return index.Image(entry.Digest)
+		}
+	}
+	return nil, fmt.Errorf("%w: its list of architectures is empty", ErrNoRelease)
+}
+
+func (r *Registry) remembered(reference name.Reference, access Access) (Release, bool) {
+	digest := reference.Identifier()
+	if _, byDigest := reference.(name.Digest); !byDigest {
+		entry, ok := r.tags.Get(keyOf(reference, access))
+		if !ok || r.now().After(entry.(tagEntry).expires) {
+			return Release{}, false
+		}
+		digest = entry.(tagEntry).digest
+	}
+	found, ok := r.releases.Get(digest)
+	if !ok {
+		return Release{}, false
+	}
+	return found.(Release), true
+}
+
+func (r *Registry) remember(reference name.Reference, access Access, found Release) {
+	r.releases.Add(found.Digest, found)
+	if _, byDigest := reference.(name.Digest); !byDigest {
+		r.tags.Add(keyOf(reference, access), tagEntry{digest: found.Digest, expires: r.now().Add(tagLifetime)})
+	}
+}
+
+func keyOf(reference name.Reference, access Access) tagKey {
+	return tagKey{image: reference.Name(), pullSecret: sha256.Sum256(access.PullSecret), trustBundle: sha256.Sum256([]byte(access.TrustBundle))}
+}
+
+// trusted are the certificates of the system and those of a bundle.
+func trusted(bundle string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // An image without certificates: those of the bundle are all there are.
+	}
+	if bundle != "" && !pool.AppendCertsFromPEM([]byte(bundle)) {
+		return nil, ErrTrustBundle
+	}
+	return pool, nil
+}
+
+// newTransport connects through the proxy of the environment, if it names one.
+func newTransport(roots *x509.CertPool) *http.Transport {
+	dialer := &net.Dialer{Timeout: connectTimeout}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   connectTimeout,
+		ResponseHeaderTimeout: fetchTimeout,
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+// errPlainHTTP says that credentials would be sent in the clear.
+var errPlainHTTP = errors.New("a registry is only asked by https")
+
+// guard refuses what the registry client falls back to for private addresses, and plain redirections: the pull secret is never sent in the
+// clear. It reads no more of an answer than the largest layer that is looked into.
+type guard struct{ next http.RoundTripper }
+
+// RoundTrip passes a request on.
+func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme != "https" {
+		return nil, errPlainHTTP
+	}
+	response, err := g.next.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxLayer)
+	}
+	return response, err
+}
+
+// classify wraps an error in the reason that users are shown.
+func classify(ctx context.Context, err error) error {
+	var answer *transport.Error
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, ErrNoRelease):
+		return err
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	case errors.As(err, &answer):
+		return fmt.Errorf("%w: %w", ofStatus(answer.StatusCode), err)
+	case ctx.Err() != nil || isTimeout(err):
+		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+}
+
+func ofStatus(code int) error {
+	switch code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return ErrUnauthorized
+	case http.StatusNotFound:
+		return ErrNotFound
+	default:
+		return ErrUnreachable
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	. "github.com/onsi/gomega"
+)
+
+func TestFetch(t *testing.T) {
+	h := newHub(t)
+	single := h.push("4.20.4-x86_64", releaseImage(t))
+	list := h.pushIndex("4.20.4-multi", releaseImage(t))
+	for _, c := range []struct{ name, image, digest string }{
+		{"tag", h.image("4.20.4-x86_64"), single},
+		{"list of architectures", h.image("4.20.4-multi"), list},
+		{"digest", h.host() + "/" + repository + "@" + single, single},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found, err := NewRegistry("test").Fetch(t.Context(), c.image, h.access())
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(found).To(Equal(Release{Digest: c.digest, Version: version, KubernetesVersion: kubernetesVersion}))
+		})
+	}
+}
+
+func TestImagesThatAreNoRelease(t *testing.T) {
+	labels := map[string]string{"io.openshift.release": version}
+	h := newHub(t)
+	h.push("other", imageOf(t, nil, layerOf(t, map[string]string{"etc/os-release": "rhel"})))
+	h.push("empty", imageOf(t, labels))
+	h.push("no-references", imageOf(t, labels, layerOf(t, map[string]string{"etc/os-release": "rhel"})))
+	h.push("broken", imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": "apiVersion: v1"})))
+	h.push("no-kubernetes", imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": imageReferences("cli", "kubectl=1.33.4")})))
+	h.pushIndex("empty-list")
+	for _, tag := range []string{"other", "empty", "no-references", "broken", "no-kubernetes", "empty-list"} {
+		_, err := NewRegistry("test").Fetch(t.Context(), h.image(tag), h.access())
+		NewWithT(t).Expect(err).To(MatchError(ErrNoRelease), tag)
+	}
+}
+
+func TestCredentialsByRepository(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t)
+	h.password[repository] = "right"
+	h.push("4.20.4", releaseImage(t))
+	access := func(passwords map[string]string) Access {
+		return Access{PullSecret: pullSecret(passwords), TrustBundle: h.bundle()}
+	}
+	registry := NewRegistry("test")
+	_, err := registry.Fetch(t.Context(), h.image("4.20.4"), access(map[string]string{h.host(): "wrong", h.host() + "/ocp/release": "right", h.host() + "/ocp": "wrong"}))
+	g.Expect(err).NotTo(HaveOccurred())
+	// What one pull secret may see is not shown to another.
+	for _, passwords := range []map[string]string{nil, {h.host(): "wrong"}, {h.host() + "/ocp/rel": "right"}, {h.host(): "right", h.host() + "/ocp": "wrong"}} {
+		_, err := registry.Fetch(t.Context(), h.image("4.20.4"), access(passwords))
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+		g.Expect(err.Error()).NotTo(Or(ContainSubstring("right"), ContainSubstring("wrong")))
+	}
+	_, err = registry.Fetch(t.Context(), h.image("4.20.4"), Access{PullSecret: []byte("secret"), TrustBundle: h.bundle()})
+	g.Expect(err).To(MatchError(ErrPullSecret))
+	g.Expect(err).NotTo(MatchError(ContainSubstring("secret:")))
+}
+
+func TestKeysOfPullSecrets(t *testing.T) {
+	g := NewWithT(t)
+	keys, err := newKeychain(pullSecret(map[string]string{
+		"https://index.docker.io/v1/": "hub", "http://registry.example.com:5000/": "plain", "quay.io": "quay", "quay.io/org": "org", "docker.io/org": "hub-org",
+	}))
+	g.Expect(err).NotTo(HaveOccurred())
+	for image, want := range map[string]string{
+		"docker.io/library/app:1": "hub", "docker.io/org/app:1": "hub-org", "registry.example.com:5000/app:1": "plain", "registry.example.com/app:1": "",
+		"quay.io/app:1": "quay", "quay.io/org/app:1": "org", "quay.io/org/b/app:1": "org", "quay.io/organisation/app:1": "quay",
+	} {
+		reference, err := name.ParseReference(image)
+		g.Expect(err).NotTo(HaveOccurred())
+		found, err := keys.Resolve(reference.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		config, err := found.Authorization()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.Password).To(Equal(want), image)
+	}
+}
+
+func TestProblemsOfRegistries(t *testing.T) {
+	const system = "system" // no certificates but those of the system
+	h := newHub(t)
+	h.push("4.20.4", releaseImage(t))
+	slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotImplemented) }
+	redirect := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+h.host()+r.URL.Path, http.StatusTemporaryRedirect)
+	}
+	for _, c := range []struct {
+		name   string
+		image  string
+		answer http.HandlerFunc
+		bundle string
+		want   error
+	}{
+		{name: "no such tag", image: h.image("4.20.5"), want: ErrNotFound},
+		{name: "no tag", image: h.host() + "/" + repository, want: ErrNotFound},
+		{name: "slow", answer: slow, want: ErrTimeout},
+		{name: "broken", answer: broken, want: ErrUnreachable},
+		{name: "redirection to plain HTTP", answer: redirect, want: ErrUnreachable},
+		{name: "nobody there", image: "127.0.0.1:1/ocp/release:4.20.4", want: ErrUnreachable},
+		{name: "unknown certificate", bundle: system, want: ErrCertificate},
+		{name: "no certificate", bundle: "none", want: ErrTrustBundle},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h.answer.Store(nil)
+			if c.answer != nil {
+				h.answer.Store(&c.answer)
+			}
+			access := h.access()
+			if c.bundle != "" {
+				access.TrustBundle = strings.TrimPrefix(c.bundle, system)
+			}
+			image := c.image
+			if image == "" {
+				image = h.image("4.20.4")
+			}
+			registry := NewRegistry("test")
+			registry.Timeout = 2 * time.Second
+			_, err := registry.Fetch(t.Context(), image, access)
+			NewWithT(t).Expect(err).To(MatchError(c.want))
+			NewWithT(t).Expect(Explain(err)).To(Equal(c.want.Error()))
+		})
+	}
+}
+
+func TestWhatIsRemembered(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t)
+	digest := h.push("4.20.4", releaseImage(t))
+	registry := NewRegistry("test")
+	now := time.Now()
+	registry.now = func() time.Time { return now }
+	requests := func(image string) int32 {
+		before := h.requests.Load()
+		_, err := registry.Fetch(t.Context(), image, h.access())
+		g.Expect(err).NotTo(HaveOccurred())
+		return h.requests.Load() - before
+	}
+	g.Expect(requests(h.image("4.20.4"))).To(BeNumerically(">", 2))
+	g.Expect(requests(h.image("4.20.4"))).To(BeZero())
+	g.Expect(requests(h.host() + "/" + repository + "@" + digest)).To(BeZero())
+	now = now.Add(tagLifetime + time.Second)
+	g.Expect(requests(h.host() + "/" + repository + "@" + digest)).To(BeZero())
+	g.Expect(requests(h.image("4.20.4"))).NotTo(BeZero())
+}
+
+func TestFetchIsSafeForConcurrentUse(t *testing.T) {
+	h := newHub(t)
+	h.push("4.20.4", releaseImage(t))
+	registry := NewRegistry("test")
+	var running sync.WaitGroup
+	errs := make([]error, 16)
+	for i := range errs {
+		running.Go(func() { _, errs[i] = registry.Fetch(t.Context(), h.image("4.20.4"), h.access()) })
+	}
+	running.Wait()
+	NewWithT(t).Expect(errors.Join(errs...)).NotTo(HaveOccurred())
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+const (
+	// workers is the number of registries that are asked at a time.
+	workers = 4
+	// firstRetry and lastRetry are the times between attempts. No event tells when a registry is back or has been given the image.
+	firstRetry = 30 * time.Second
+	lastRetry  = time.Hour
+)
+
+// Request is what a control plane wants to know.
+type Request struct {
+	// Image is the name of the release image.
+	Image string
+	// PullSecret is the name of the Secret with the credentials, in the control plane's namespace.
+	PullSecret string
+	// TrustBundle are PEM certificates that are trusted besides those of the system.
+	TrustBundle string
+}
+
+// Answer is what is known. Without a Release and an Err it is not known yet.
+type Answer struct {
+	// Release is what the image is; nil while that is not known.
+	Release *Release
+	// Err is why the last attempt failed.
+	Err error
+}
+
+// Fetcher asks a registry.
+type Fetcher interface {
+	Fetch(ctx context.Context, image string, access Access) (Release, error)
+}
+
+// Resolver answers requests of control planes beside their reconciler. It is a runnable of the manager, and runs where the reconciler does.
+type Resolver struct {
+	// Secrets reads pull secrets; it must not cache them.
+	Secrets client.Reader
+	// Registry asks registries.
+	Registry Fetcher
+
+	events chan event.GenericEvent
+	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]entry
+}
+
+// entry is the last request of a control plane and its answer.
+type entry struct {
+	request Request
+	answer  Answer
+}
+
+// NewResolver returns a Resolver that answers once it is started.
+func NewResolver(secrets client.Reader, registry Fetcher) *Resolver {
+	return &Resolver{
+		Secrets: secrets, Registry: registry,
+		events: make(chan event.GenericEvent),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)),
+		known:  map[types.NamespacedName]entry{},
+	}
+}
+
+// Events tell of control planes whose answer has changed.
+func (r *Resolver) Events() <-chan event.GenericEvent { return r.events }
+
+// Lookup returns what is known, at once. What is not known is found out, and the control plane gets an event.
+func (r *Resolver) Lookup(controlPlane types.NamespacedName, request Request) Answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, ok := r.known[controlPlane]; ok && e.request == request {
+		return e.answer
+	}
+	r.known[controlPlane] = entry{request: request}
+	r.queue.Forget(controlPlane)
+	r.queue.Add(controlPlane)
+	return Answer{}
+}
+
+// Forget drops what is known for a control plane, which wants to know nothing any more.
+func (r *Resolver) Forget(controlPlane types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.known, controlPlane)
+	r.queue.Forget(controlPlane)
+}
+
+// Start answers requests until the context ends.
+func (r *Resolver) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for r.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	running.Wait()
+	return nil
+}
+
+func (r *Resolver) next(ctx context.Context) bool {
+	key, shutdown := r.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer r.queue.Done(key)
+	request, wanted := r.wanted(key)
+	if !wanted {
+		return true
+	}
+	found, err := r.resolve(ctx, key.Namespace, request)
+	answer := Answer{Release: &found}
+	if err != nil {
+		answer = Answer{Err: err}
+		ctrl.LoggerFrom(ctx).Info("Cannot resolve the release image", "OpenshiftAssistedControlPlane", key, "image", request.Image, "reason", err.Error())
+	}
+	if r.answer(key, request, answer) {
+		r.send(ctx, key)
+	}
+	return true
+}
+
+// wanted is the request of a control plane that has no Release yet.
+func (r *Resolver) wanted(key types.NamespacedName) (Request, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.known[key]
+	return e.request, ok && e.answer.Release == nil
+}
+
+// answer keeps an answer, unless the control plane wants something else by now, and reports whether it is news.
+func (r *Resolver) answer(key types.NamespacedName, request Request, answer Answer) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.known[key]
+	if !ok || e.request != request {
+		return false // Whoever asked for something else has put the key into the queue again.
+	}
+	r.known[key] = entry{request: request, answer: answer}
+	if answer.Err == nil {
+		r.queue.Forget(key)
+		return true
+	}
+	r.queue.AddRateLimited(key)
+	return e.answer.Err == nil || Explain(e.answer.Err) != Explain(answer.Err)
+}
+
+// send wakes the reconciler.
+func (r *Resolver) send(ctx context.Context, key types.NamespacedName) {
+	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	select {
+	case r.events <- event.GenericEvent{Object: controlPlane}:
+	case <-ctx.Done():
+	}
+}
+
+func (r *Resolver) resolve(ctx context.Context, namespace string, request Request) (Release, error) {
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: namespace, Name: request.PullSecret}
+	if err := r.Secrets.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+		return Release{}, fmt.Errorf("%w: Secret %s does not exist", ErrPullSecret, key.Name)
+	} else if err != nil {
+		return Release{}, fmt.Errorf("%w: %w", ErrPullSecret, err)
+	}
+	return r.Registry.Fetch(ctx, request.Image, Access{PullSecret: secret.Data[corev1.DockerConfigJsonKey], TrustBundle: request.TrustBundle})
+}
+
+// Explain is what users are told of an error: the reason, without details that change between attempts. Those are in the log.
+func Explain(err error) string {
+	for _, reason := range []error{
+		ErrPullSecret, ErrTrustBundle, ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
+	} {
+		if errors.Is(err, reason) {
+			return reason.Error()
+		}
+	}
+	return ErrUnreachable.Error()
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+)
+
+var (
+	controlPlane = types.NamespacedName{Namespace: "ns", Name: "cp"}
+	request      = Request{Image: "registry.example.com/ocp/release:4.20.4", PullSecret: "pull", TrustBundle: "pem"}
+	secret       = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pull"}, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
+	}
+)
+
+// fakeRegistry answers what it is told, once for every call.
+type fakeRegistry struct {
+	mu      sync.Mutex
+	answers []Answer
+	asked   []Access
+}
+
+func (f *fakeRegistry) Fetch(_ context.Context, _ string, access Access) (Release, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, access)
+	next := f.answers[0]
+	if len(f.answers) > 1 {
+		f.answers = f.answers[1:]
+	}
+	if next.Err != nil {
+		return Release{}, next.Err
+	}
+	return *next.Release, nil
+}
+
+func (f *fakeRegistry) calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.asked)
+}
+
+func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
+	t.Helper()
+	r := NewResolver(fake.NewClientBuilder().WithObjects(objects...).Build(), registry)
+	r.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- r.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		NewWithT(t).Expect(<-done).To(Succeed())
+	})
+	return r
+}
+
+func TestResolver(t *testing.T) {
+	found := &Release{Digest: "sha256:1", Version: version, KubernetesVersion: kubernetesVersion}
+	t.Run("answers once it knows", func(t *testing.T) {
+		g := NewWithT(t)
+		registry := &fakeRegistry{answers: []Answer{{Release: found}}}
+		r := start(t, registry, secret)
+		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{}))
+		g.Eventually(r.Events()).Should(Receive(WithTransform(key, Equal(controlPlane))))
+		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: found}))
+		g.Expect(registry.asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem"}}))
+	})
+	t.Run("tries again, and tells only what is new", func(t *testing.T) {
+		g := NewWithT(t)
+		registry := &fakeRegistry{answers: []Answer{
+			{Err: fmt.Errorf("%w: port 1", ErrTimeout)}, {Err: fmt.Errorf("%w: port 2", ErrTimeout)}, {Err: ErrUnauthorized}, {Release: found},
+		}}
+		r := start(t, registry, secret)
+		r.Lookup(controlPlane, request)
+		for _, want := range []error{ErrTimeout, ErrUnauthorized} {
+			g.Eventually(r.Events()).Should(Receive())
+			g.Expect(r.Lookup(controlPlane, request).Err).To(MatchError(want))
+		}
+		g.Eventually(r.Events()).Should(Receive())
+		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: found}))
+		g.Expect(registry.calls()).To(Equal(4))
+	})
+	t.Run("asks anew for another image", func(t *testing.T) {
+		g := NewWithT(t)
+		other := request
+		other.Image = "registry.example.com/ocp/release:4.20.5"
+		r := start(t, &fakeRegistry{answers: []Answer{{Release: found}}}, secret)
+		r.Lookup(controlPlane, request)
+		g.Eventually(r.Events()).Should(Receive())
+		g.Expect(r.Lookup(controlPlane, other)).To(Equal(Answer{}))
+		g.Eventually(r.Events()).Should(Receive())
+		g.Expect(r.Lookup(controlPlane, other).Release).To(Equal(found))
+	})
+	t.Run("forgets", func(t *testing.T) {
+		g := NewWithT(t)
+		registry := &fakeRegistry{answers: []Answer{{Err: ErrTimeout}}}
+		r := start(t, registry, secret)
+		r.Lookup(controlPlane, request)
+		g.Eventually(r.Events()).Should(Receive())
+		r.Forget(controlPlane)
+		g.Expect(r.known).To(BeEmpty())
+		calls := registry.calls()
+		g.Consistently(registry.calls, "50ms").Should(BeNumerically("<=", calls+1))
+	})
+	t.Run("says that there is no pull secret", func(t *testing.T) {
+		g := NewWithT(t)
+		r := start(t, &fakeRegistry{})
+		r.Lookup(controlPlane, request)
+		g.Eventually(r.Events()).Should(Receive())
+		g.Expect(r.Lookup(controlPlane, request).Err).To(And(MatchError(ErrPullSecret), MatchError(ContainSubstring("Secret pull does not exist"))))
+	})
+}
+
+func key(e event.GenericEvent) types.NamespacedName { return client.ObjectKeyFromObject(e.Object) }
