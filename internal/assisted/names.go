@@ -85,12 +85,19 @@ const (
 	ReasonInputError = "InputError"
 )
 
+// DriveTypeHDD is the type of disks with spinning media.
+const DriveTypeHDD = "HDD"
+
 // States of an Agent for which no condition exists (DESIGN D8).
 const (
 	// AgentStateKnownUnbound: discovered, its checks pass, and bound to no cluster: it may be bound now.
 	AgentStateKnownUnbound = "known-unbound"
 	// AgentStateKnown: bound and ready to be installed.
 	AgentStateKnown = "known"
+	// AgentStateInsufficient: bound, and its checks fail.
+	AgentStateInsufficient = "insufficient"
+	// AgentStatePendingForInput: bound, and a check waits for settings of the cluster.
+	AgentStatePendingForInput = "pending-for-input"
 	// AgentStatePendingUserAction: the host booted the wrong medium, or did not boot; somebody has to act.
 	AgentStatePendingUserAction = "installing-pending-user-action"
 )

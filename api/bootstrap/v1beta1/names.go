@@ -20,6 +20,14 @@ const (
 	// assisted-service try again a bind that it refused while an installation was starting (ASSISTED 8.4).
 	BindNudgeAnnotation = "bootstrap.cluster.x-k8s.io/bind-nudge"
 
+	// InstallationDiskAnnotation, on a bound Agent, holds the ID of the disk that the root device hints chose; it is absent without hints. The
+	// Agent is approved together with that disk, once the bound host has reported its disks (docs/adr/0003-installation-disk.md). On a config it
+	// holds the same, or InstallationDiskDefault; from then on the config's hints cannot be changed.
+	InstallationDiskAnnotation = "bootstrap.cluster.x-k8s.io/installation-disk"
+
+	// InstallationDiskDefault is the value of InstallationDiskAnnotation on a config without root device hints.
+	InstallationDiskDefault = "chosen-by-assisted-service"
+
 	// RecognitionAnnotation, on an unclaimed Agent of an InfraEnv made by this provider, says why no host is recognised in it.
 	RecognitionAnnotation = "bootstrap.cluster.x-k8s.io/not-recognized"
 
@@ -167,6 +175,16 @@ const (
 	// HostnameInvalidReason: the BareMetalHost's name, which spec.nodeRegistration.name chooses for the Node, is no hostname (DESIGN D7).
 	HostnameInvalidReason = "HostnameInvalid"
 
+	// InstallationDiskNotFoundReason: no disk of the host meets the root device hints, so it is not bound; the message names hints and disks.
+	InstallationDiskNotFoundReason = "InstallationDiskNotFound"
+
+	// InstallationDiskAmbiguousReason: several disks of the host meet root device hints that are meant for one, so it is not bound.
+	InstallationDiskAmbiguousReason = "InstallationDiskAmbiguous"
+
+	// InstallationDiskNotEligibleReason: the disks that meet the root device hints cannot be installed on, so the host is not bound; the
+	// message says why.
+	InstallationDiskNotEligibleReason = "InstallationDiskNotEligible"
+
 	// WaitingForClusterReason: the cluster does not take hosts now: the host joins when it does (DESIGN D8).
 	WaitingForClusterReason = "WaitingForCluster"
 
@@ -226,8 +244,11 @@ const (
 	// EventAgentClaimed: an Agent was recognised and claimed for the Machine.
 	EventAgentClaimed = "AgentClaimed"
 
-	// EventAgentBound: the Agent was given its role, hostname, labels and cluster, and was approved.
+	// EventAgentBound: the Agent was given its role, hostname, labels and cluster, and, unless a disk was chosen for it, was approved.
 	EventAgentBound = "AgentBound"
+
+	// EventInstallationDiskSet: the Agent was given the disk that its root device hints chose, and was approved.
+	EventInstallationDiskSet = "InstallationDiskSet"
 
 	// EventAgentNotRecognized: an Agent registered that matches no host.
 	EventAgentNotRecognized = "AgentNotRecognized"

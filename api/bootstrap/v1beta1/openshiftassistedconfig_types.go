@@ -47,7 +47,7 @@ type CPUArchitecture string
 const CPUArchitectureX86 CPUArchitecture = "x86_64"
 
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
-// The discovery-relevant part (all but nodeRegistration) decides which InfraEnv the host uses (DESIGN D5).
+// The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
 type OpenshiftAssistedConfigSpec struct {
 	// boot says how the host boots the discovery image.
 	// +optional
@@ -97,6 +97,11 @@ type OpenshiftAssistedConfigSpec struct {
 	// nodeRegistration says how the host registers as a Node.
 	// +optional
 	NodeRegistration NodeRegistrationSpec `json:"nodeRegistration,omitempty,omitzero"`
+
+	// installation says how the system is installed on the host.
+	// Changeable before the installation.
+	// +optional
+	Installation InstallationSpec `json:"installation,omitempty,omitzero"`
 
 	// hostIdentity is the rule by which the host is recognised. Defaults to BareMetalHost.
 	// +optional

@@ -37,12 +37,13 @@ func (configValidator) ValidateCreate(_ context.Context, config *bootstrapv1.Ope
 	return nil, validateConfig(config)
 }
 
-// ValidateUpdate refuses configs that could never work. An object that is being deleted always passes, so that its finalizer can go.
-func (configValidator) ValidateUpdate(_ context.Context, _, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
+// ValidateUpdate refuses configs that could never work, and changes that come too late. An object that is being deleted always passes, so that
+// its finalizer can go.
+func (configValidator) ValidateUpdate(_ context.Context, old, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
 	if !config.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return nil, validateConfig(config)
+	return nil, validateConfig(config, frozen(old, config)...)
 }
 
 // ValidateDelete allows every deletion.
@@ -50,8 +51,8 @@ func (configValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftAss
 	return nil, nil
 }
 
-func validateConfig(config *bootstrapv1.OpenshiftAssistedConfig) error {
-	errs := validation.Config(config.Spec, field.NewPath("spec"))
+func validateConfig(config *bootstrapv1.OpenshiftAssistedConfig, more ...*field.Error) error {
+	errs := append(validation.Config(config.Spec, field.NewPath("spec")), more...)
 	if config.Spec.NodeRegistration.Name != bootstrapv1.NodeNameBareMetalHost {
 		// A config is named as its Machine, whose name the Node gets.
 		errs = append(errs, validation.Hostname(config.Name, field.NewPath("metadata", "name"))...)
