@@ -40,6 +40,8 @@ type InfraEnvSpec struct {
 type InfraEnvStatus struct {
 	// ISODownloadURL is where the live ISO is; empty while there is none.
 	ISODownloadURL string `json:"isoDownloadURL,omitempty"`
+	// CreatedTime is when the image was made, in RFC 3339 form.
+	CreatedTime string `json:"createdTime,omitempty"`
 	// Conditions are assisted-service's; see ConditionImageCreated.
 	Conditions []Condition `json:"conditions,omitempty"`
 }

@@ -28,6 +28,8 @@ const (
 const (
 	// CRDInfraEnvs is the CRD of InfraEnv.
 	CRDInfraEnvs = "infraenvs.agent-install.openshift.io"
+	// CRDNMStateConfigs is the CRD of NMStateConfig.
+	CRDNMStateConfigs = "nmstateconfigs.agent-install.openshift.io"
 	// CRDAgents is the CRD of Agent.
 	CRDAgents = "agents.agent-install.openshift.io"
 	// CRDAgentClusterInstalls is the CRD of AgentClusterInstall.

@@ -41,6 +41,7 @@ func testAccepted(t *testing.T, cl client.Client) {
 		{name: "two certificates", base: config, path: "spec.additionalTrustBundle", value: string(quoted)},
 		{name: "proxy without scheme https", base: config, path: "spec.proxy.httpsProxy", value: "http://proxy.example.com"},
 		{name: "IPv6 NTP source", base: config, path: "spec.additionalNTPSources", value: `["2001:db8::1"]`},
+		{name: "networks of the hosts", base: config, path: "spec", value: "{staticNetworking: {source: BareMetalHosts}}"},
 		{name: "all defaults", base: configTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "left to a ClusterClass's patches", base: controlPlaneTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "image by digest", base: controlPlane, path: "spec.release.image", value: "quay.io/ocp/release@sha256:" + strings.Repeat("a", 64)},

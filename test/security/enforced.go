@@ -25,7 +25,12 @@ var Enforced = map[string][]Enforcement{
 
 // Occasional are permissions whose requests a run of the end-to-end tests may never make, by the name of the manager.
 var Occasional = map[string][]Enforcement{
-	"bootstrap": {{events, "count an event that was recorded before"}},
+	"bootstrap": {
+		{events, "count an event that was recorded before"},
+		{Permission{"create", "nmstateconfigs", "agent-install.openshift.io"}, "make a host's static network configuration, for configs with spec.staticNetworking"},
+		{Permission{"patch", "nmstateconfigs", "agent-install.openshift.io"}, "change it, and give it to its InfraEnv"},
+		{Permission{"delete", "nmstateconfigs", "agent-install.openshift.io"}, "delete it when its host is gone, and give it to its InfraEnv"},
+	},
 	"controlplane": {
 		{events, "count an event that was recorded before"},
 		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},

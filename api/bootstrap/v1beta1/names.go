@@ -37,6 +37,17 @@ const (
 	// AgentDeletionHookOwner is the value of AgentDeletionHook.
 	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
 
+	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is the name of the InfraEnv that selects it. NMStateConfigs without the
+	// label are never changed nor deleted.
+	NMStateInfraEnvLabel = "bootstrap.cluster.x-k8s.io/nmstate-infra-env"
+
+	// NMStateHostAnnotation, on such an NMStateConfig, is the name of the BareMetalHost that it is for.
+	NMStateHostAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-host"
+
+	// NMStateImageAnnotation, on such an NMStateConfig, is a hash of the InfraEnv's image at the time of the last change: images that are handed out
+	// are later ones. It is absent when the InfraEnv had no image then.
+	NMStateImageAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-newer-than-image"
+
 	// InfraEnvClusterLabel, on an InfraEnv made by this provider, holds the name of the Cluster whose hosts use it. InfraEnvs without
 	// the label are never changed nor deleted (DESIGN D13).
 	InfraEnvClusterLabel = "bootstrap.cluster.x-k8s.io/infra-env-of"
@@ -95,6 +106,17 @@ const (
 
 	// InfraEnvPendingReason: assisted-service has not made the image yet.
 	InfraEnvPendingReason = "InfraEnvPending"
+
+	// NetworkDataMissingReason: spec.staticNetworking asks for the network data of BareMetalHosts, and the Secret of one that may be chosen does
+	// not exist; the message names both. It is looked for again every minute.
+	NetworkDataMissingReason = "NetworkDataMissing"
+
+	// NetworkDataInvalidReason: the network data of a BareMetalHost that may be chosen cannot be used; the message names host and Secret, and
+	// says why.
+	NetworkDataInvalidReason = "NetworkDataInvalid"
+
+	// NetworkDataPendingReason: NMStateConfigs are being made of the hosts' network data, or assisted-service has not put them into the image.
+	NetworkDataPendingReason = "NetworkDataPending"
 
 	// InfraEnvFailedReason: assisted-service refused the InfraEnv; the message is its own.
 	InfraEnvFailedReason = "InfraEnvFailed"
@@ -234,6 +256,12 @@ const (
 const (
 	// EventInfraEnvCreated: an InfraEnv was made for the config.
 	EventInfraEnvCreated = "InfraEnvCreated"
+
+	// EventNMStateConfigWritten: an NMStateConfig was made, or changed, from a BareMetalHost's network data.
+	EventNMStateConfigWritten = "NMStateConfigWritten"
+
+	// EventNMStateConfigDeleted: an NMStateConfig was deleted, because its BareMetalHost has gone or has no network data any more.
+	EventNMStateConfigDeleted = "NMStateConfigDeleted"
 
 	// EventBootMediaPublished: the live ISO's URL was written to the infrastructure machine.
 	EventBootMediaPublished = "BootMediaPublished"

@@ -48,6 +48,7 @@ const CPUArchitectureX86 CPUArchitecture = "x86_64"
 
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
 // The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
+// +kubebuilder:validation:XValidation:rule="!has(self.staticNetworking) || !has(self.nmStateConfigSelector)",fieldPath=".staticNetworking",message="must not be set together with nmStateConfigSelector: NMStateConfigs are either yours or made from the hosts' network data"
 type OpenshiftAssistedConfigSpec struct {
 	// boot says how the host boots the discovery image.
 	// +optional
@@ -93,6 +94,11 @@ type OpenshiftAssistedConfigSpec struct {
 	// nmStateConfigSelector selects the NMStateConfigs of this namespace that give static network configuration to hosts by MAC address.
 	// +optional
 	NMStateConfigSelector *metav1.LabelSelector `json:"nmStateConfigSelector,omitempty"`
+
+	// staticNetworking gives hosts static network configuration of their own. It excludes nmStateConfigSelector.
+	// Never changeable.
+	// +optional
+	StaticNetworking StaticNetworkingSpec `json:"staticNetworking,omitempty,omitzero"`
 
 	// nodeRegistration says how the host registers as a Node.
 	// +optional

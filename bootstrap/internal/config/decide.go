@@ -4,6 +4,7 @@ package config
 
 import (
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -31,6 +32,10 @@ const (
 type decision struct {
 	// record is the name of the InfraEnv to record on the config; empty when it is recorded.
 	record string
+	// networks is what is done about its NMStateConfigs.
+	networks networkPlan
+	// retry is when the next pass is due without an event; 0 for never.
+	retry time.Duration
 	// infraEnv is what is done about the InfraEnv.
 	infraEnv infraEnvStep
 	// mediaURL is the live ISO to hand to the infrastructure machine; empty when there is nothing to write.
@@ -87,10 +92,18 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	if s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {
 		d.record = s.infraEnvName
 	}
-	if s.infraEnv == nil {
-		d.infraEnv = infraEnvCreate
-		return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
+	if s.infraEnv != nil {
+		return decideExistingInfraEnv(s, d)
 	}
+	if networks, wait := decideNetworks(s, d); wait {
+		return networks
+	}
+	d.infraEnv = infraEnvCreate
+	return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
+}
+
+// decideExistingInfraEnv joins the InfraEnv if it is usable, and says whether it has an image with everything in it.
+func decideExistingInfraEnv(s *scope, d *decision) fact.Fact {
 	if s.infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel] != s.cluster.Name {
 		return fact.Waiting(bootstrapv1.InfraEnvConflictReason, "InfraEnv %s was not made for Cluster %s: delete or rename it", s.infraEnvName, s.cluster.Name)
 	}
@@ -100,7 +113,11 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	if !isUser(s.infraEnv, s.config) {
 		d.infraEnv = infraEnvJoin
 	}
-	return imageFact(s.infraEnv)
+	networks, wait := decideNetworks(s, d)
+	if image := imageFact(s.infraEnv); !wait || image.Reason == bootstrapv1.InfraEnvFailedReason {
+		return image
+	}
+	return networks
 }
 
 // imageFact says whether the InfraEnv has an image. The URL counts only together with the condition: after an input error it may be stale

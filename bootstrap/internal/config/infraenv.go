@@ -30,8 +30,9 @@ func infraEnvName(clusterName string, config *bootstrapv1.OpenshiftAssistedConfi
 	content := struct {
 		Cluster string                `json:"cluster"`
 		Config  string                `json:"config,omitempty"`
+		Network string                `json:"network,omitempty"`
 		Spec    assisted.InfraEnvSpec `json:"spec"`
-	}{Cluster: clusterName, Spec: infraEnvSpec(config.Spec, pullSecret)}
+	}{Cluster: clusterName, Network: string(config.Spec.StaticNetworking.Source), Spec: infraEnvSpec(config.Spec, pullSecret)}
 	if config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
 		content.Config = config.Name
 	}
@@ -68,7 +69,7 @@ func infraEnvSpec(spec bootstrapv1.OpenshiftAssistedConfigSpec, pullSecret strin
 
 // newInfraEnv is the InfraEnv for a config, with the config as its first user.
 func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssistedConfig, pullSecret string) *assisted.InfraEnv {
-	return &assisted.InfraEnv{
+	infraEnv := &assisted.InfraEnv{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            name,
 			Namespace:       config.Namespace,
@@ -77,6 +78,10 @@ func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssisted
 		},
 		Spec: infraEnvSpec(config.Spec, pullSecret),
 	}
+	if config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts {
+		infraEnv.Spec.NMStateConfigLabelSelector = nmstateSelector(name)
+	}
+	return infraEnv
 }
 
 // userReference registers a config as a user of an InfraEnv. Owner references are that register: joining and leaving go through the
