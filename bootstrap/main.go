@@ -31,7 +31,7 @@ func main() {
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
-	gate, err := manager.NewGate(ctx, mgr, assisted.CRDInfraEnvs, assisted.CRDAgents, assisted.CRDAgentClusterInstalls,
+	gate, err := manager.NewGate(ctx, mgr, assisted.CRDInfraEnvs, assisted.CRDNMStateConfigs, assisted.CRDAgents, assisted.CRDAgentClusterInstalls,
 		assisted.CRDClusterDeployments, metal3.CRDMachines, metal3.CRDBareMetalHosts)
 	if err != nil {
 		return err

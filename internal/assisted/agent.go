@@ -10,6 +10,8 @@ import (
 
 	"github.com/openshift/assisted-service/api/common"
 	corev1 "k8s.io/api/core/v1"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
 // FindCondition returns the condition of a type, or nil.
@@ -47,11 +49,25 @@ func (a *Agent) MayBeBound() bool {
 // ReadyToInstall reports whether the Agent counts as ready for the first installation. RequirementsMet alone is not enough: an unbound
 // approved Agent shows it too (ASSISTED 8.8 rule 4).
 func (a *Agent) ReadyToInstall() bool {
-	return a.Spec.Approved &&
+	return a.Spec.Approved && !a.DiskOwed() &&
 		a.Status.DebugInfo.State == AgentStateKnown &&
 		a.Condition(ConditionBound).Is(corev1.ConditionTrue) &&
 		a.Condition(ConditionSpecSynced).Is(corev1.ConditionTrue) &&
 		a.Condition(ConditionRequirementsMet).Is(corev1.ConditionTrue, ReasonAgentIsReady)
+}
+
+// DiskOwed reports whether a disk was chosen for the Agent when it was bound and is not in its spec yet. The Agent must not be approved, nor
+// count for an installation, before it is (docs/adr/0003-installation-disk.md).
+func (a *Agent) DiskOwed() bool {
+	chosen := a.Annotations[bootstrapv1.InstallationDiskAnnotation]
+	return chosen != "" && a.Spec.InstallationDiskID != chosen
+}
+
+// TakesDisk reports whether the service takes a disk now: a host that is bound and has reported its inventory since. Until then the service
+// fails on the empty inventory before it has looked at anything else (ASSISTED 8.1); status still shows the inventory of before.
+func (a *Agent) TakesDisk() bool {
+	states := []string{AgentStateInsufficient, AgentStatePendingForInput, AgentStateKnown}
+	return a.Condition(ConditionBound).Is(corev1.ConditionTrue) && slices.Contains(states, a.Status.DebugInfo.State) && a.HasInventory()
 }
 
 // Installed reports whether the installation of the host is complete.

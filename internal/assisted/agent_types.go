@@ -33,6 +33,8 @@ type AgentSpec struct {
 	InstallerArgs string `json:"installerArgs,omitempty"`
 	// IgnitionConfigOverrides are merged into the ignition of the installed system.
 	IgnitionConfigOverrides string `json:"ignitionConfigOverrides,omitempty"`
+	// InstallationDiskID is the ID of the disk to install on; empty leaves the choice to the service.
+	InstallationDiskID string `json:"installation_disk_id,omitempty"`
 }
 
 // Interface is a network interface of a host's inventory.
@@ -49,12 +51,52 @@ type SystemVendor struct {
 	SerialNumber string `json:"serialNumber,omitempty"`
 }
 
+// InstallationEligibility says whether a disk may be installed on.
+type InstallationEligibility struct {
+	// Eligible is whether it may.
+	Eligible bool `json:"eligible,omitempty"`
+	// NotEligibleReasons are why it may not.
+	NotEligibleReasons []string `json:"notEligibleReasons,omitempty"`
+}
+
+// Disk is a disk of a host's inventory.
+type Disk struct {
+	// ID is what an Agent's spec.installation_disk_id takes.
+	ID string `json:"id"`
+	// Name is the kernel's name, for example sda; Path is its path, for example /dev/sda.
+	Name string `json:"name,omitempty"`
+	// Path: see Name.
+	Path string `json:"path,omitempty"`
+	// ByPath and ByID are links to the disk below /dev/disk.
+	ByPath string `json:"byPath,omitempty"`
+	// ByID: see ByPath.
+	ByID string `json:"byID,omitempty"`
+	// HCTL is its SCSI address.
+	HCTL string `json:"hctl,omitempty"`
+	// Model, Vendor, Serial and WWN identify it.
+	Model string `json:"model,omitempty"`
+	// Vendor: see Model.
+	Vendor string `json:"vendor,omitempty"`
+	// Serial: see Model.
+	Serial string `json:"serial,omitempty"`
+	// WWN is its World Wide Name, with the vendor extension if it has one.
+	WWN string `json:"wwn,omitempty"`
+	// SizeBytes is its size.
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// DriveType is DriveTypeHDD or another type.
+	DriveType string `json:"driveType,omitempty"`
+	// InstallationEligibility says whether it may be installed on; nil when the service does not say.
+	InstallationEligibility *InstallationEligibility `json:"installationEligibility,omitempty"`
+}
+
 // Inventory is what a host says of itself.
 type Inventory struct {
 	// Hostname is the name that the host has during discovery.
 	Hostname string `json:"hostname,omitempty"`
 	// Interfaces are its network interfaces.
 	Interfaces []Interface `json:"interfaces,omitempty"`
+	// Disks are its disks.
+	Disks []Disk `json:"disks,omitempty"`
 	// SystemVendor identifies its hardware.
 	SystemVendor SystemVendor `json:"systemVendor,omitempty,omitzero"`
 }

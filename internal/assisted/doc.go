@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the group and version of InfraEnv and Agent.
+// GroupVersion is the group and version of InfraEnv, Agent and NMStateConfig.
 var GroupVersion = schema.GroupVersion{Group: "agent-install.openshift.io", Version: "v1beta1"}
 
-// AddToScheme registers InfraEnv, Agent and the kinds of hive and its extension that the managers use.
+// AddToScheme registers InfraEnv, Agent, NMStateConfig and the kinds of hive and its extension that the managers use.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &InfraEnv{}, &InfraEnvList{}, &Agent{}, &AgentList{})
+	s.AddKnownTypes(GroupVersion, &InfraEnv{}, &InfraEnvList{}, &Agent{}, &AgentList{}, &NMStateConfig{}, &NMStateConfigList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	s.AddKnownTypes(hivev1.SchemeGroupVersion,
 		&hivev1.ClusterDeployment{}, &hivev1.ClusterDeploymentList{}, &hivev1.ClusterImageSet{}, &hivev1.ClusterImageSetList{})

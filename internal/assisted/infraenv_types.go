@@ -78,6 +78,8 @@ type InfraEnvStatus struct {
 	ISODownloadURL string `json:"isoDownloadURL,omitempty"`
 	// BootArtifacts are the parts of the discovery image. They may be stale while ConditionImageCreated is not True (ASSISTED 8.7).
 	BootArtifacts BootArtifacts `json:"bootArtifacts,omitempty,omitzero"`
+	// CreatedTime is when the image was made, in RFC 3339 form.
+	CreatedTime string `json:"createdTime,omitempty"`
 	// Conditions are assisted-service's; see ConditionImageCreated.
 	Conditions []Condition `json:"conditions,omitempty"`
 }

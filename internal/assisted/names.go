@@ -34,6 +34,8 @@ const (
 const (
 	// CRDInfraEnvs is the CRD of InfraEnv.
 	CRDInfraEnvs = "infraenvs.agent-install.openshift.io"
+	// CRDNMStateConfigs is the CRD of NMStateConfig.
+	CRDNMStateConfigs = "nmstateconfigs.agent-install.openshift.io"
 	// CRDAgents is the CRD of Agent.
 	CRDAgents = "agents.agent-install.openshift.io"
 	// CRDAgentClusterInstalls is the CRD of AgentClusterInstall.
@@ -122,12 +124,19 @@ const (
 	ReasonInputError = "InputError"
 )
 
+// DriveTypeHDD is the type of disks with spinning media.
+const DriveTypeHDD = "HDD"
+
 // States of an Agent for which no condition exists (DESIGN D8).
 const (
 	// AgentStateKnownUnbound: discovered, its checks pass, and bound to no cluster: it may be bound now.
 	AgentStateKnownUnbound = "known-unbound"
 	// AgentStateKnown: bound and ready to be installed.
 	AgentStateKnown = "known"
+	// AgentStateInsufficient: bound, and its checks fail.
+	AgentStateInsufficient = "insufficient"
+	// AgentStatePendingForInput: bound, and a check waits for settings of the cluster.
+	AgentStatePendingForInput = "pending-for-input"
 	// AgentStatePendingUserAction: the host booted the wrong medium, or did not boot; somebody has to act.
 	AgentStatePendingUserAction = "installing-pending-user-action"
 )

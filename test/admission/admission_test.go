@@ -65,6 +65,7 @@ kernelArguments: ["console=tty0", "console=ttyS0,115200n8", "isolcpus=1,2,10-20"
 deletedKernelArguments: [quiet]
 ignition: '{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,demo"}}]}}'
 `},
+		{name: "networks of the hosts", base: config, path: "spec", value: "{staticNetworking: {source: BareMetalHosts}}"},
 		{name: "all defaults", base: configTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "left to a ClusterClass's patches", base: controlPlaneTemplate, path: "spec.template.spec", value: "{}"},
 		{name: "image by digest", base: controlPlane, path: "spec.release.image", value: "quay.io/ocp/release@sha256:" + strings.Repeat("a", 64)},

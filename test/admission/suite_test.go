@@ -30,6 +30,7 @@ const startTimeout = 10 * time.Minute
 
 const (
 	config               = "config"
+	boundConfig          = "boundConfig"
 	configTemplate       = "configTemplate"
 	controlPlane         = "controlPlane"
 	controlPlaneTemplate = "controlPlaneTemplate"
@@ -43,6 +44,8 @@ proxy: {httpProxy: "http://proxy.example.com:3128", httpsProxy: "https://proxy.e
 additionalNTPSources: [ntp.example.com, 192.0.2.1]
 cpuArchitecture: x86_64
 nmStateConfigSelector: {matchLabels: {rack: a}}
+installation: {rootDeviceHints: {deviceName: /dev/disk/by-path/pci-0000:00:1f.2-ata-1, hctl: "0:0:0:0", model: MZ7LH480, vendor: ATA, serialNumber: S1, minSizeGigabytes: 100,
+  wwn: "0x5002538e00000001", wwnWithExtension: "0x600508b1001c4b31a1b2c3d4e5f60718", wwnVendorExtension: "0xa1b2c3d4e5f60718", rotational: false}}
 nodeRegistration: {name: MachineName, labels: [{key: example.com/rack, value: a}, {key: node-role.kubernetes.io/infra, value: ""}]}
 hostIdentity: BareMetalHost
 `
@@ -66,6 +69,12 @@ apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: OpenshiftAssistedConfig
 metadata: {name: worker-0, namespace: default}
 spec:` + indent(2, configSpec),
+	boundConfig: `
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: OpenshiftAssistedConfig
+metadata: {name: worker-1, namespace: default, annotations: {bootstrap.cluster.x-k8s.io/installation-disk: /dev/disk/by-id/wwn-0x5002538e00000001}}
+spec:` + indent(2, configSpec) + `
+`,
 	configTemplate: `
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: OpenshiftAssistedConfigTemplate

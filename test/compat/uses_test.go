@@ -39,6 +39,14 @@ const (
 	crdMetal3MachineTemplates = "metal3machinetemplates." + metal3.InfrastructureGroup
 )
 
+// hostSelectorFields are read of a Metal3Machine of any version.
+var hostSelectorFields = fields{
+	"spec.hostSelector.matchExpressions[].key":      text,
+	"spec.hostSelector.matchExpressions[].operator": text,
+	"spec.hostSelector.matchExpressions[].values[]": text,
+	"spec.hostSelector.matchLabels{}":               text,
+}
+
 // uses lists what the managers use. Kinds that internal/assisted has types of its own for are taken from those types.
 var uses = []use{
 	{
@@ -48,6 +56,10 @@ var uses = []use{
 	{
 		crd: assisted.CRDAgents, version: "v1beta1", writes: fieldsOf(assisted.Agent{}, "Spec"), reads: fieldsOf(assisted.Agent{}, "Status"),
 		accepts: map[string]string{"spec.role": assisted.RoleMaster},
+	},
+	{
+		crd: assisted.CRDNMStateConfigs, version: "v1beta1",
+		writes: fields{"spec.config": object, "spec.interfaces[].macAddress": text, "spec.interfaces[].name": text},
 	},
 	{
 		crd: assisted.CRDClusterImageSets, version: "v1",
@@ -131,20 +143,35 @@ var uses = []use{
 			"spec.consumerRef.kind":                     text,
 			"spec.consumerRef.name":                     text,
 			"spec.consumerRef.namespace":                text,
+			"spec.externallyProvisioned":                boolean,
+			"spec.networkData.name":                     text,
+			"spec.networkData.namespace":                text,
+			"spec.preprovisioningNetworkDataName":       text,
+			"spec.rootDeviceHints.deviceName":           text,
+			"spec.rootDeviceHints.hctl":                 text,
+			"spec.rootDeviceHints.minSizeGigabytes":     integer,
+			"spec.rootDeviceHints.model":                text,
+			"spec.rootDeviceHints.rotational":           boolean,
+			"spec.rootDeviceHints.serialNumber":         text,
+			"spec.rootDeviceHints.vendor":               text,
+			"spec.rootDeviceHints.wwn":                  text,
+			"spec.rootDeviceHints.wwnVendorExtension":   text,
+			"spec.rootDeviceHints.wwnWithExtension":     text,
 			"status.errorMessage":                       text,
 			"status.errorType":                          text,
 			"status.hardware.nics[].mac":                text,
+			"status.hardware.nics[].name":               text,
 			"status.hardware.systemVendor.serialNumber": text,
 			"status.provisioning.state":                 text,
 		},
 	},
 	{
-		crd: crdMetal3Machines, version: "v1beta1", optional: true,
+		crd: crdMetal3Machines, version: "v1beta1", optional: true, reads: hostSelectorFields,
 		writes:  fields{"spec.image.url": text, "spec.image.format": text, "spec.image.checksum": text},
 		accepts: map[string]string{"spec.image.format": "live-iso"},
 	},
 	{
-		crd: crdMetal3Machines, version: "v1beta2", optional: true,
+		crd: crdMetal3Machines, version: "v1beta2", optional: true, reads: hostSelectorFields,
 		writes:  fields{"spec.image.url": text, "spec.image.diskFormat": text},
 		accepts: map[string]string{"spec.image.diskFormat": "live-iso"},
 	},

@@ -28,6 +28,9 @@ var Occasional = map[string][]Enforcement{
 	"bootstrap": {
 		{events, "count an event that was recorded before"},
 		{Permission{"get", "configmaps", ""}, "read the certificates of spec.additionalTrustBundleRef, which no template sets"},
+		{Permission{"create", "nmstateconfigs", "agent-install.openshift.io"}, "make a host's static network configuration, for configs with spec.staticNetworking"},
+		{Permission{"patch", "nmstateconfigs", "agent-install.openshift.io"}, "change it, and give it to its InfraEnv"},
+		{Permission{"delete", "nmstateconfigs", "agent-install.openshift.io"}, "delete it when its host is gone, and give it to its InfraEnv"},
 	},
 	"controlplane": {
 		{events, "count an event that was recorded before"},

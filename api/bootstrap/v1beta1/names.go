@@ -20,6 +20,14 @@ const (
 	// assisted-service try again a bind that it refused while an installation was starting (ASSISTED 8.4).
 	BindNudgeAnnotation = "bootstrap.cluster.x-k8s.io/bind-nudge"
 
+	// InstallationDiskAnnotation, on a bound Agent, holds the ID of the disk that the root device hints chose; it is absent without hints. The
+	// Agent is approved together with that disk, once the bound host has reported its disks (docs/adr/0003-installation-disk.md). On a config it
+	// holds the same, or InstallationDiskDefault; from then on the config's hints cannot be changed.
+	InstallationDiskAnnotation = "bootstrap.cluster.x-k8s.io/installation-disk"
+
+	// InstallationDiskDefault is the value of InstallationDiskAnnotation on a config without root device hints.
+	InstallationDiskDefault = "chosen-by-assisted-service"
+
 	// RecognitionAnnotation, on an unclaimed Agent of an InfraEnv made by this provider, says why no host is recognised in it.
 	RecognitionAnnotation = "bootstrap.cluster.x-k8s.io/not-recognized"
 
@@ -28,6 +36,17 @@ const (
 
 	// AgentDeletionHookOwner is the value of AgentDeletionHook.
 	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
+
+	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is the name of the InfraEnv that selects it. NMStateConfigs without the
+	// label are never changed nor deleted.
+	NMStateInfraEnvLabel = "bootstrap.cluster.x-k8s.io/nmstate-infra-env"
+
+	// NMStateHostAnnotation, on such an NMStateConfig, is the name of the BareMetalHost that it is for.
+	NMStateHostAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-host"
+
+	// NMStateImageAnnotation, on such an NMStateConfig, is a hash of the InfraEnv's image at the time of the last change: images that are handed out
+	// are later ones. It is absent when the InfraEnv had no image then.
+	NMStateImageAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-newer-than-image"
 
 	// InfraEnvClusterLabel, on an InfraEnv made by this provider, holds the name of the Cluster whose hosts use it. InfraEnvs without
 	// the label are never changed nor deleted (DESIGN D13).
@@ -108,6 +127,17 @@ const (
 
 	// InfraEnvPendingReason: assisted-service has not made the image yet.
 	InfraEnvPendingReason = "InfraEnvPending"
+
+	// NetworkDataMissingReason: spec.staticNetworking asks for the network data of BareMetalHosts, and the Secret of one that may be chosen does
+	// not exist; the message names both. It is looked for again every minute.
+	NetworkDataMissingReason = "NetworkDataMissing"
+
+	// NetworkDataInvalidReason: the network data of a BareMetalHost that may be chosen cannot be used; the message names host and Secret, and
+	// says why.
+	NetworkDataInvalidReason = "NetworkDataInvalid"
+
+	// NetworkDataPendingReason: NMStateConfigs are being made of the hosts' network data, or assisted-service has not put them into the image.
+	NetworkDataPendingReason = "NetworkDataPending"
 
 	// InfraEnvFailedReason: assisted-service refused the InfraEnv; the message is its own.
 	InfraEnvFailedReason = "InfraEnvFailed"
@@ -191,6 +221,16 @@ const (
 	// InstallationInvalidReason: spec.installation, which was not checked at admission, is not valid; the message says what.
 	InstallationInvalidReason = "InstallationInvalid"
 
+	// InstallationDiskNotFoundReason: no disk of the host meets the root device hints, so it is not bound; the message names hints and disks.
+	InstallationDiskNotFoundReason = "InstallationDiskNotFound"
+
+	// InstallationDiskAmbiguousReason: several disks of the host meet root device hints that are meant for one, so it is not bound.
+	InstallationDiskAmbiguousReason = "InstallationDiskAmbiguous"
+
+	// InstallationDiskNotEligibleReason: the disks that meet the root device hints cannot be installed on, so the host is not bound; the
+	// message says why.
+	InstallationDiskNotEligibleReason = "InstallationDiskNotEligible"
+
 	// WaitingForClusterReason: the cluster does not take hosts now: the host joins when it does (DESIGN D8).
 	WaitingForClusterReason = "WaitingForCluster"
 
@@ -241,6 +281,12 @@ const (
 	// EventInfraEnvCreated: an InfraEnv was made for the config.
 	EventInfraEnvCreated = "InfraEnvCreated"
 
+	// EventNMStateConfigWritten: an NMStateConfig was made, or changed, from a BareMetalHost's network data.
+	EventNMStateConfigWritten = "NMStateConfigWritten"
+
+	// EventNMStateConfigDeleted: an NMStateConfig was deleted, because its BareMetalHost has gone or has no network data any more.
+	EventNMStateConfigDeleted = "NMStateConfigDeleted"
+
 	// EventBootMediaPublished: the live ISO's URL was written to the infrastructure machine, in place of the image that its template names.
 	EventBootMediaPublished = "BootMediaPublished"
 
@@ -250,8 +296,11 @@ const (
 	// EventAgentClaimed: an Agent was recognised and claimed for the Machine.
 	EventAgentClaimed = "AgentClaimed"
 
-	// EventAgentBound: the Agent was given its role, hostname, labels and cluster, and was approved.
+	// EventAgentBound: the Agent was given its role, hostname, labels and cluster, and, unless a disk was chosen for it, was approved.
 	EventAgentBound = "AgentBound"
+
+	// EventInstallationDiskSet: the Agent was given the disk that its root device hints chose, and was approved.
+	EventInstallationDiskSet = "InstallationDiskSet"
 
 	// EventAgentNotRecognized: an Agent registered that matches no host.
 	EventAgentNotRecognized = "AgentNotRecognized"

@@ -72,6 +72,7 @@ const CPUArchitectureX86 CPUArchitecture = "x86_64"
 // +kubebuilder:validation:XValidation:rule="!has(self.ntpSources) || !has(self.additionalNTPSources)",fieldPath=".ntpSources",message="must not be set together with additionalNTPSources: name all servers here"
 // +kubebuilder:validation:XValidation:rule="!has(self.additionalTrustBundleRef) || !has(self.additionalTrustBundle)",fieldPath=".additionalTrustBundleRef",message="must not be set together with additionalTrustBundle: put all certificates into the ConfigMap"
 // +kubebuilder:validation:XValidation:rule="!has(self.networkDiscoveryDelaySeconds) || !has(self.boot) || ((!has(self.boot.mode) || self.boot.mode != 'UserData') && (!has(self.boot.imageType) || self.boot.imageType != 'Full'))",fieldPath=".networkDiscoveryDelaySeconds",message="must be set for minimal live ISOs only: not with boot.mode UserData or boot.imageType Full"
+// +kubebuilder:validation:XValidation:rule="!has(self.staticNetworking) || !has(self.nmStateConfigSelector)",fieldPath=".staticNetworking",message="must not be set together with nmStateConfigSelector: NMStateConfigs are either yours or made from the hosts' network data"
 type OpenshiftAssistedConfigSpec struct {
 	// boot says how the host boots the discovery image.
 	// +optional
@@ -154,6 +155,11 @@ type OpenshiftAssistedConfigSpec struct {
 	// nmStateConfigSelector selects the NMStateConfigs of this namespace that give static network configuration to hosts by MAC address.
 	// +optional
 	NMStateConfigSelector *metav1.LabelSelector `json:"nmStateConfigSelector,omitempty"`
+
+	// staticNetworking gives hosts static network configuration of their own. It excludes nmStateConfigSelector.
+	// Never changeable.
+	// +optional
+	StaticNetworking StaticNetworkingSpec `json:"staticNetworking,omitempty,omitzero"`
 
 	// nodeRegistration says how the host registers as a Node.
 	// +optional

@@ -30,6 +30,9 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 	if err := r.recordInfraEnv(ctx, s); err != nil {
 		return err
 	}
+	if err := r.applyNetworks(ctx, s); err != nil {
+		return err
+	}
 	if err := r.applyInfraEnv(ctx, s); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=list;watch
-// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=infraenvs,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=infraenvs;nmstateconfigs,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=list;watch
 // +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterdeployments,verbs=list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
@@ -97,9 +97,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return errors.Join(
 		r.Gate.Resync(c, mapper.All),
 		r.Gate.Watch(c, assisted.CRDInfraEnvs, source.Kind(cache, client.Object(&assisted.InfraEnv{}), handler.EnqueueRequestsFromMapFunc(mapper.FromInfraEnv))),
+		r.Gate.Watch(c, assisted.CRDNMStateConfigs, source.Kind(cache, client.Object(&assisted.NMStateConfig{}), handler.EnqueueRequestsFromMapFunc(mapper.FromNMStateConfig))),
 		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClaimedAgent), deletions)),
 		r.Gate.Watch(c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClusterLabel))),
-		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromHost))),
+		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromHostOrCandidate))),
 	)
 }
 

@@ -35,6 +35,8 @@ const (
 type decision struct {
 	// record is the name of the InfraEnv to record on the config; empty when it is recorded.
 	record string
+	// networks is what is done about its NMStateConfigs.
+	networks networkPlan
 	// infraEnv is what is done about the InfraEnv.
 	infraEnv infraEnvStep
 	// mediaURL is the live ISO to hand to the infrastructure machine; empty when there is nothing to write.
@@ -46,7 +48,8 @@ type decision struct {
 	// publish is true when the Secret's name has to be published.
 	publish bool
 
-	// retryAfter is when to look again for what is not watched: a ConfigMap of the user's. A watch would cache those of all namespaces.
+	// retryAfter is when to look again for what is not watched, 0 for never: ConfigMaps and Secrets of the user's. A watch would cache those of
+	// all namespaces.
 	retryAfter time.Duration
 
 	image      fact.Fact
@@ -102,10 +105,18 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	if s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {
 		d.record = s.infraEnvName
 	}
-	if s.infraEnv == nil {
-		d.infraEnv = infraEnvCreate
-		return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
+	if s.infraEnv != nil {
+		return decideExistingInfraEnv(s, d)
 	}
+	if networks, wait := decideNetworks(s, d); wait {
+		return networks
+	}
+	d.infraEnv = infraEnvCreate
+	return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
+}
+
+// decideExistingInfraEnv joins the InfraEnv if it is usable, and says whether it has an image with everything in it.
+func decideExistingInfraEnv(s *scope, d *decision) fact.Fact {
 	if s.infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel] != s.cluster.Name {
 		return fact.Waiting(bootstrapv1.InfraEnvConflictReason, "InfraEnv %s was not made for Cluster %s: delete or rename it", s.infraEnvName, s.cluster.Name)
 	}
@@ -119,7 +130,11 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 		return fact.Waiting(bootstrapv1.InfraEnvNotSupportedReason, "the installed assisted-service has no InfraEnv.spec.%s: update it, or do without in the template, and delete Machine %s",
 			strings.Join(dropped, " and spec."), s.machine.Name)
 	}
-	return imageFact(s.infraEnv, artifactURL(s))
+	networks, wait := decideNetworks(s, d)
+	if image := imageFact(s.infraEnv, artifactURL(s)); !wait || image.Reason == bootstrapv1.InfraEnvFailedReason {
+		return image
+	}
+	return networks
 }
 
 // boots tells the config's boot mode.

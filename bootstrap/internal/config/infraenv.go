@@ -31,8 +31,9 @@ func infraEnvName(clusterName string, config *bootstrapv1.OpenshiftAssistedConfi
 	content := struct {
 		Cluster string                `json:"cluster"`
 		Config  string                `json:"config,omitempty"`
+		Network string                `json:"network,omitempty"`
 		Spec    assisted.InfraEnvSpec `json:"spec"`
-	}{Cluster: clusterName, Spec: infraEnvSpec(config, in)}
+	}{Cluster: clusterName, Network: string(config.Spec.StaticNetworking.Source), Spec: infraEnvSpec(config, in)}
 	if config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
 		content.Config = config.Name
 	}
@@ -94,7 +95,7 @@ func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assist
 
 // newInfraEnv is the InfraEnv for a config, with the config as its first user.
 func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssistedConfig, in inputs) *assisted.InfraEnv {
-	return &assisted.InfraEnv{
+	infraEnv := &assisted.InfraEnv{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            name,
 			Namespace:       config.Namespace,
@@ -103,6 +104,10 @@ func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssisted
 		},
 		Spec: infraEnvSpec(config, in),
 	}
+	if config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts {
+		infraEnv.Spec.NMStateConfigLabelSelector = nmstateSelector(name)
+	}
+	return infraEnv
 }
 
 // userReference registers a config as a user of an InfraEnv. Owner references are that register: joining and leaving go through the

@@ -75,6 +75,12 @@ func TestInfraEnvNameSharing(t *testing.T) {
 	b.Spec.NodeRegistration.Name = bootstrapv1.NodeNameBareMetalHost
 	g.Expect(name("demo", a, "s")).To(Equal(name("demo", b, "s")), "how the Node registers is not discovery")
 
+	b.Spec.StaticNetworking.Source = bootstrapv1.StaticNetworkingBareMetalHosts
+	g.Expect(name("demo", a, "s")).NotTo(Equal(name("demo", b, "s")), "the networks of hosts are content")
+	b.Spec.StaticNetworking.Source = ""
+	b.Spec.Installation.RootDeviceHints.Model = "M"
+	g.Expect(name("demo", a, "s")).To(Equal(name("demo", b, "s")), "where the system goes is not discovery")
+
 	a.Spec.HostIdentity, b.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv, bootstrapv1.HostIdentityInfraEnv
 	g.Expect(name("demo", a, "s")).NotTo(Equal(name("demo", b, "s")), "an InfraEnv that is an identity is not shared")
 

@@ -50,6 +50,11 @@ type scope struct {
 	infraMachine *unstructured.Unstructured
 	// hosts are the BareMetalHosts of the namespace.
 	hosts []bmov1alpha1.BareMetalHost
+	// networks are the hosts with network data that the Machine may get, by name, and nmstates the NMStateConfigs of the InfraEnv, by name. Both are
+	// read only while wantsNetworks. networksProblem is why the hosts cannot be known.
+	networks        []hostNetwork
+	nmstates        []assisted.NMStateConfig
+	networksProblem error
 	// claimed are the Agents that are claimed for the Machine, living or not.
 	claimed []assisted.Agent
 	// secret is the Secret of the config's name; nil when there is none.
@@ -72,6 +77,9 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if s.machine != nil {
 		crds = append(crds, metal3.CRDs(s.machine.Spec.InfrastructureRef)...)
 	}
+	if s.config.Spec.StaticNetworking.Source != "" {
+		crds = append(crds, assisted.CRDNMStateConfigs)
+	}
 	s.missingCRDs = r.Gate.Missing(crds...)
 	reads := []struct {
 		crd  string
@@ -81,6 +89,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		{"", r.observeHosts},
 		{assisted.CRDClusterDeployments, r.observePullSecret},
 		{assisted.CRDInfraEnvs, r.observeInfraEnv},
+		{assisted.CRDNMStateConfigs, r.observeNetworks},
 		{assisted.CRDAgents, r.observeAgents},
 	}
 	// Each kind for itself: what exists of the config is still to be removed while other kinds are missing.

@@ -58,7 +58,16 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 		return r.reboot(ctx, s)
 	}
 	if d.bind != nil {
-		return r.bind(ctx, s, d.bind)
+		if err := r.bind(ctx, s, d.bind); err != nil {
+			return err
+		}
+	}
+	if d.disk != "" {
+		// What the Agent says of its disk exists by now; the deferred patch of the config writes the other side.
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
+	}
+	if d.approve != nil {
+		return r.approve(ctx, s, d.approve)
 	}
 	if d.nudge != nil {
 		return r.nudge(ctx, d.nudge, d.nudgeValue)
@@ -99,12 +108,19 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 	b.agent.Spec.IgnitionConfigOverrides = b.ignition
 	b.agent.Spec.InstallerArgs = b.installerArgs
 	b.agent.Spec.ClusterDeploymentName = &b.cluster
-	b.agent.Spec.Approved = true
+	b.setDisk()
+	// Of a host with a chosen disk the approval comes with the disk.
+	b.agent.Spec.Approved = b.disk == ""
 	// CAPI deletes Nodes itself; without the annotation unbinding or deleting the Agent would wait for the installed cluster (ASSISTED 8.5f).
 	metav1.SetMetaDataAnnotation(&b.agent.ObjectMeta, assisted.SkipSpokeCleanupAnnotation, "true")
 	ctrl.LoggerFrom(ctx).Info("Binding Agent", "Agent", b.agent.Name, "role", b.role, "hostname", b.hostname)
 	if err := r.Client.Patch(ctx, b.agent, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("bind Agent %s to ClusterDeployment %s: %w", b.agent.Name, b.cluster.Name, err)
+	}
+	if b.disk != "" {
+		r.normal(s, bootstrapv1.EventAgentBound, "Bound Agent %s as %s %s to ClusterDeployment %s; it is approved when it has reported its disk %s",
+			b.agent.Name, b.role, b.hostname, b.cluster.Name, b.disk)
+		return nil
 	}
 	r.normal(s, bootstrapv1.EventAgentBound, "Approved Agent %s as %s %s and bound it to ClusterDeployment %s", b.agent.Name, b.role, b.hostname, b.cluster.Name)
 	return nil

@@ -33,6 +33,10 @@ type decision struct {
 	record string
 	// bind is an Agent to bind; nil when there is none.
 	bind *binding
+	// approve is a bound Agent that gets its disk and is approved; nil when there is none.
+	approve *assisted.Agent
+	// disk is what the config records of the choice of the disk; empty when it is recorded.
+	disk string
 	// nudge is an Agent whose refused bind is tried again, and the value that tells this try from the last one.
 	nudge      *assisted.Agent
 	nudgeValue string
@@ -44,7 +48,8 @@ type decision struct {
 	installed  fact.Fact
 }
 
-// binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5).
+// binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5), but for a chosen disk, which follows together
+// with the approval.
 type binding struct {
 	agent    *assisted.Agent
 	role     string
@@ -56,6 +61,8 @@ type binding struct {
 	// ignition and installerArgs are what spec.installation asks for, and what the provider adds.
 	ignition      string
 	installerArgs string
+	// disk is the ID of the disk that root device hints chose; empty when there are none.
+	disk string
 }
 
 // decide says what the pass does for a Machine that lives. The hook comes before everything, so that the host is never freed while its
@@ -216,6 +223,10 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 			d.nudge, d.nudgeValue = agent, value
 		}
 	}
+	recordDisk(s, d, agent.Annotations[bootstrapv1.InstallationDiskAnnotation])
+	if f, owed := decideDisk(d, agent); owed {
+		return f
+	}
 	return progressFact(agent)
 }
 
@@ -239,6 +250,11 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 	if err != nil {
 		return fact.Waiting(bootstrapv1.InstallationInvalidReason, "%s", err.Error())
 	}
+	choice := chooseDisk(s, agent)
+	if choice.Reason != "" {
+		return fact.Waiting(choice.Reason, "%s", choice.Message)
+	}
+	recordDisk(s, d, choice.ID)
 	ref := s.install.Spec.ClusterDeploymentRef.Name
 	d.bind = &binding{
 		agent:    agent,
@@ -248,6 +264,7 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 		pool:     machineConfigPool(s, role),
 		ignition: merged, installerArgs: args,
 		cluster: assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
+		disk:    choice.ID,
 	}
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
 }

@@ -16,6 +16,8 @@ const (
 		"openshiftAssistedConfigSpec, and replace the Machine"
 	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked for; change " +
 		"its template, or the control plane's openshiftAssistedConfigSpec, and replace the Machine"
+	diskFrozen = "is immutable once the host is bound to the cluster, because its disk has been chosen: change its template, or the control plane's " +
+		"openshiftAssistedConfigSpec, and replace the Machine"
 )
 
 // frozenField is a field of a config before and after an update.
@@ -30,6 +32,10 @@ func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList 
 	errs := unchanged(mediaFields(spec, before.Spec, after.Spec), mediaFrozen)
 	if before.Annotations[bootstrapv1.AgentAnnotation] != "" {
 		errs = append(errs, unchanged(hostFields(spec, before.Spec, after.Spec), hostFrozen)...)
+	}
+	if before.Annotations[bootstrapv1.InstallationDiskAnnotation] != "" {
+		hints := spec.Child("installation", "rootDeviceHints")
+		errs = append(errs, unchanged([]frozenField{{hints, before.Spec.Installation.RootDeviceHints, after.Spec.Installation.RootDeviceHints}}, diskFrozen)...)
 	}
 	return errs
 }
@@ -56,6 +62,7 @@ func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedCo
 		{spec.Child("ntpSources"), before.NTPSources, after.NTPSources},
 		{spec.Child("additionalTrustBundleRef"), before.AdditionalTrustBundleRef, after.AdditionalTrustBundleRef},
 		{spec.Child("mirrorRegistryRef"), before.MirrorRegistryRef, after.MirrorRegistryRef},
+		{spec.Child("staticNetworking"), before.StaticNetworking, after.StaticNetworking},
 		{spec.Child("networkDiscoveryDelaySeconds"), before.NetworkDiscoveryDelaySeconds, after.NetworkDiscoveryDelaySeconds},
 	}
 }

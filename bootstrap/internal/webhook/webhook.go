@@ -37,12 +37,13 @@ func (configValidator) ValidateCreate(_ context.Context, config *bootstrapv1.Ope
 	return nil, validateConfig(config)
 }
 
-// ValidateUpdate refuses configs that could never work, and changes that come too late. An object that is being deleted always passes, so that its finalizer can go.
-func (configValidator) ValidateUpdate(_ context.Context, before, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
+// ValidateUpdate refuses configs that could never work, and changes that come too late. An object that is being deleted always passes, so that
+// its finalizer can go.
+func (configValidator) ValidateUpdate(_ context.Context, old, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
 	if !config.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return nil, validateConfig(config, frozen(before, config)...)
+	return nil, validateConfig(config, frozen(old, config)...)
 }
 
 // ValidateDelete allows every deletion.

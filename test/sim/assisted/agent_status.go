@@ -15,7 +15,6 @@ import (
 const (
 	defaultCPUs   = 16
 	defaultMemory = 64 << 30
-	defaultDisk   = 120 << 30
 )
 
 // fillStatus mirrors the backend's host in the Agent.
@@ -66,10 +65,7 @@ func (s *Simulator) fillInventory(agent *aiv1.Agent, view hostView) {
 	}
 	status.Inventory = inventoryOf(view.inventory)
 	status.NTPSources = []aiv1.NTPSource{{SourceName: "clock.test", SourceState: "synced"}}
-	status.InstallationDiskID = agent.Spec.InstallationDiskID
-	if disks := inventoryDisks(view.inventory); status.InstallationDiskID == "" && len(disks) > 0 {
-		status.InstallationDiskID = disks[0].ID
-	}
+	status.InstallationDiskID = view.disk
 	if !view.approvedCSRs.IsZero() && status.CSRStatus == nil {
 		at := metav1.NewTime(view.approvedCSRs)
 		status.CSRStatus = &aiv1.CSRStatus{
@@ -142,25 +138,6 @@ func inventoryOf(hw *HostHardware) aiv1.Inventory {
 		inventory.Interfaces = append(inventory.Interfaces, report)
 	}
 	return inventory
-}
-
-func inventoryDisks(hw *HostHardware) []aiv1.Disk {
-	disks := hw.Disks
-	if len(disks) == 0 {
-		disks = []Disk{{Name: "sda", SizeBytes: defaultDisk}}
-	}
-	var out []aiv1.Disk
-	for _, disk := range disks {
-		id := "/dev/disk/by-id/wwn-0x" + strings.ReplaceAll(hostID(*hw), "-", "")[:16]
-		if len(out) > 0 {
-			id += "-" + disk.Name
-		}
-		out = append(out, aiv1.Disk{
-			ID: id, ByID: id, Name: disk.Name, Path: "/dev/" + disk.Name, DriveType: "SSD", SizeBytes: disk.SizeBytes,
-			InstallationEligibility: &aiv1.InstallationEligibility{Eligible: true, NotEligibleReasons: []string{}},
-		})
-	}
-	return out
 }
 
 // inventoryLabels are the labels that the service derives from the hardware.

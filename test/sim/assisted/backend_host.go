@@ -35,6 +35,7 @@ type host struct {
 	suggestedRole string
 	hostname      string
 	nodeLabels    map[string]string
+	disk          string
 	specSynced    bool
 	lostDisk      bool
 	moved         *types.NamespacedName

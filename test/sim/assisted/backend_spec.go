@@ -23,6 +23,7 @@ func (b *backend) hostView(id string) (hostView, bool) {
 		id: h.id, state: h.state, info: h.info, kind: h.kind, role: h.effectiveRole(), stage: h.stageName(),
 		clusterID: h.clusterID, bootstrap: h.bootstrap, validated: h.validated, failing: slices.Clone(h.failing),
 		stages: slices.Clone(h.stages), percent: stagePercent(h.stages, h.stage), inventory: h.inventory,
+		disk:     h.installationDisk(),
 		diskGone: h.lostDisk && h.inventory == nil, infraEnv: h.infraEnv, created: h.created,
 	}
 	if h.deprovision != nil {
@@ -102,7 +103,7 @@ func (b *backend) applySpec(id string, spec aiv1.AgentSpec) error {
 		b.setApproved(h, spec.Approved)
 		return nil
 	}
-	if err := checkDisk(h, spec); err != nil {
+	if err := b.takeDisk(h, spec); err != nil {
 		return err
 	}
 	if err := checkInstallation(spec); err != nil {
@@ -129,27 +130,6 @@ func (b *backend) setApproved(h *host, approved bool) {
 		h.approved = approved
 		b.touchHost(h)
 	}
-}
-
-// checkDisk reads the disk out of the hardware report. Binding empties the report, on which the service fails before it
-// has looked at anything else (ASSISTED 8.1).
-func checkDisk(h *host, spec aiv1.AgentSpec) error {
-	if spec.InstallationDiskID == "" && spec.InstallationDiskPath == "" {
-		return nil
-	}
-	const text = "unexpected end of JSON input"
-	switch {
-	case h.inventory == nil && h.clusterID == "":
-		return userError(text)
-	case h.inventory == nil:
-		return serverError(text)
-	}
-	for _, disk := range inventoryDisks(h.inventory) {
-		if disk.ID == spec.InstallationDiskID || disk.Path == spec.InstallationDiskPath {
-			return nil
-		}
-	}
-	return userError("Requested installation disk is not part of the host's valid disks")
 }
 
 // setSynced records whether an Agent's spec is applied; a cluster does not start while one is not.

@@ -51,6 +51,7 @@ type hostView struct {
 	stages       []string
 	percent      int64
 	inventory    *HostHardware
+	disk         string
 	diskGone     bool
 	deprovision  *deprovision
 	approvedCSRs time.Time

@@ -167,7 +167,7 @@ func HardwareOf(host *bmov1alpha1.BareMetalHost) HostHardware {
 			hw.NICs = append(hw.NICs, NIC{Name: nic.Name, MAC: nic.MAC, IPs: withPrefix(nic.IP)})
 		}
 		for _, disk := range details.Storage {
-			hw.Disks = append(hw.Disks, Disk{Name: strings.TrimPrefix(disk.Name, "/dev/"), SizeBytes: int64(disk.SizeBytes)})
+			hw.Disks = append(hw.Disks, diskOf(disk))
 		}
 	}
 	if len(hw.NICs) == 0 && host.Spec.BootMACAddress != "" {

@@ -238,6 +238,9 @@ func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) ([]st
 	}
 	var out []string
 	for _, item := range list.Items {
+		if err := checkNetwork(&item); err != nil {
+			return nil, err
+		}
 		raw, err := json.Marshal(item.Spec)
 		if err != nil {
 			return nil, fmt.Errorf("cannot compare NMStateConfig %s: %w", client.ObjectKeyFromObject(&item), err)

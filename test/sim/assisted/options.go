@@ -132,10 +132,16 @@ type NIC struct {
 	IPs  []string
 }
 
-// Disk is a drive, by its kernel name (sda) and size in bytes.
+// Disk is a drive, by its kernel name (sda) and size in bytes. The rest may be empty.
 type Disk struct {
 	Name      string
 	SizeBytes int64
+	// Type is SSD, the default, or another type.
+	Type                       string
+	ByPath, HCTL               string
+	Vendor, Model, Serial, WWN string
+	// NotEligible says why nothing may be installed on it.
+	NotEligible []string
 }
 
 func (o Options) withDefaults() Options {

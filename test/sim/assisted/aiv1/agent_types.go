@@ -94,9 +94,14 @@ type Disk struct {
 	Name                    string                   `json:"name,omitempty"`
 	Path                    string                   `json:"path,omitempty"`
 	ByID                    string                   `json:"byID,omitempty"`
+	ByPath                  string                   `json:"byPath,omitempty"`
 	DriveType               string                   `json:"driveType,omitempty"`
+	HCTL                    string                   `json:"hctl,omitempty"`
+	Model                   string                   `json:"model,omitempty"`
 	Serial                  string                   `json:"serial,omitempty"`
 	SizeBytes               int64                    `json:"sizeBytes,omitempty"`
+	Vendor                  string                   `json:"vendor,omitempty"`
+	WWN                     string                   `json:"wwn,omitempty"`
 	InstallationEligibility *InstallationEligibility `json:"installationEligibility,omitempty"`
 }
 

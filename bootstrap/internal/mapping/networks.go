@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+)
+
+// FromNMStateConfig is every config of the InfraEnv that an NMStateConfig was made for.
+func (m Mapper) FromNMStateConfig(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[bootstrapv1.NMStateInfraEnvLabel]
+	if name == "" {
+		return nil
+	}
+	return m.recording(ctx, o.GetNamespace(), name)
+}
+
+// FromHostOrCandidate is FromHost and every config of the namespace that makes NMStateConfigs of hosts and whose Machine may still get any: a
+// host's labels, network data or inspected hardware may have changed.
+func (m Mapper) FromHostOrCandidate(ctx context.Context, o client.Object) []reconcile.Request {
+	return append(m.FromHost(ctx, o), m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
+		return config.Spec.StaticNetworking.Source != "" && !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition)
+	}, client.InNamespace(o.GetNamespace()))...)
+}
