@@ -117,11 +117,9 @@ func newRun(opts Options) (*run, error) {
 		}
 		opts.Template = opts.Boot
 	}
+	opts.Speed = cmp.Or(max(opts.Speed, 0), 1)
 	flavor := flavors[opts.Template]
 	opts.Topology = cmp.Or(opts.Topology, TopologyOf(opts.Template))
-	if opts.Speed <= 0 {
-		opts.Speed = 1
-	}
 	opts.Output = &lockedWriter{out: opts.Output}
 	r := &run{
 		opts: opts, cluster: types.NamespacedName{Namespace: cmp.Or(opts.Namespace, runNamespace), Name: runCluster},
@@ -136,27 +134,33 @@ func newRun(opts Options) (*run, error) {
 	if err := r.request.validate(); err != nil {
 		return nil, err
 	}
-	if opts.Fault != "" {
-		fault, err := faultNamed(opts.Fault)
-		if err != nil {
-			return nil, err
-		}
-		r.fault, r.request.Variables = fault, fault.Variables
-		if fault.NeedsPeers && opts.Topology == SNO {
-			return nil, fmt.Errorf("fault %s needs several control-plane hosts: choose topology %s or %s", fault.Name, Compact, HA)
-		}
-		if fault.WholeWorld && opts.World != nil {
-			return nil, fmt.Errorf("fault %s happens to all clusters of a World: it needs one of its own", fault.Name)
-		}
-		if fault.NeedsWorker && r.request.Workers == 0 {
-			return nil, fmt.Errorf("fault %s needs a worker: choose another topology or more workers", fault.Name)
-		}
-	}
 	r.hosts = r.request.Machines()
 	if r.scales() {
 		r.hosts++
 	}
-	return r, nil
+	return r, r.chooseFault()
+}
+
+// chooseFault sets the fault that the options name, if they name one, and says when it cannot happen to the cluster.
+func (r *run) chooseFault() error {
+	if r.opts.Fault == "" {
+		return nil
+	}
+	fault, err := faultNamed(r.opts.Fault)
+	if err != nil {
+		return err
+	}
+	r.fault, r.request.Variables = fault, fault.Variables
+	switch {
+	case fault.NeedsPeers && r.opts.Topology == SNO:
+		return fmt.Errorf("fault %s needs several control-plane hosts: choose topology %s or %s", fault.Name, Compact, HA)
+	case fault.WholeWorld && r.opts.World != nil:
+		return fmt.Errorf("fault %s happens to all clusters of a World: it needs one of its own", fault.Name)
+	case fault.NeedsWorker && r.request.Workers == 0:
+		return fmt.Errorf("fault %s needs a worker: choose another topology or more workers", fault.Name)
+	default:
+		return nil
+	}
 }
 
 // scales says whether a worker is added after the installation. A single-node cluster's workers are all added so.

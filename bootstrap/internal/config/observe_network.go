@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,19 +33,18 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 	}
 	s.nmstates = list.Items
 	sort.Slice(s.nmstates, func(i, j int) bool { return s.nmstates[i].Name < s.nmstates[j].Name })
-	candidates, err := metal3.Candidates(s.infraMachine, s.hosts)
-	if err != nil {
-		s.networksProblem = err
-		return nil
-	}
+	var candidates []bmov1alpha1.BareMetalHost
+	candidates, s.networksProblem = metal3.Candidates(s.infraMachine, s.hosts)
 	sort.Slice(candidates, func(i, j int) bool { return candidates[i].Name < candidates[j].Name })
 	for i := range candidates {
 		n := hostNetwork{host: &candidates[i]}
 		if n.secret, n.problem = metal3.NetworkDataSecret(n.host); n.secret == "" && n.problem == nil {
 			continue
 		}
-		if err := r.readNetworkData(ctx, s, &n); err != nil {
-			return err
+		if n.problem == nil {
+			if err := r.readNetworkData(ctx, s, &n); err != nil {
+				return err
+			}
 		}
 		s.networks = append(s.networks, n)
 	}
@@ -56,7 +56,7 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 func (r *Reconciler) readNetworkData(ctx context.Context, s *scope, n *hostNetwork) error {
 	name := nmstateName(s.infraEnvName, n.host.Name)
 	exists := slices.ContainsFunc(s.nmstates, func(c assisted.NMStateConfig) bool { return c.Name == name })
-	if n.problem != nil || exists && (ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) || !metal3.Free(n.host)) {
+	if exists && (ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) || !metal3.Free(n.host)) {
 		return nil
 	}
 	secret := &corev1.Secret{}

@@ -69,7 +69,7 @@ func TestObserveTrustBundle(t *testing.T) {
 			r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(tt.objects...).Build()}
 			g.Expect(r.observeInfraEnv(t.Context(), s)).To(Succeed())
 			g.Expect(s.trustBundleProblem.Reason).To(Equal(tt.reason), s.trustBundleProblem.Message)
-			g.Expect(s.infraEnvName != "").To(Equal(tt.named))
+			g.Expect(s.infraEnvName).To(WithTransform(func(name string) bool { return name != "" }, Equal(tt.named)))
 			if name == "there" {
 				g.Expect(newInfraEnv("demo", s.infraEnvName, s.config, s.inputs).Spec.AdditionalTrustBundle).To(Equal(good))
 			}

@@ -57,6 +57,12 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 	if d.reboot {
 		return r.reboot(ctx, s)
 	}
+	return r.applyInstallation(ctx, s)
+}
+
+// applyInstallation takes the claimed host into the cluster.
+func (r *Reconciler) applyInstallation(ctx context.Context, s *scope) error {
+	d := &s.decision
 	if d.bind != nil {
 		if err := r.bind(ctx, s, d.bind); err != nil {
 			return err

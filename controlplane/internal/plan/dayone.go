@@ -141,16 +141,15 @@ func (d DayOne) nextOpen() DayOneStep {
 	return closing
 }
 
-func (d DayOne) nextClosed() DayOneStep {
-	var out []string
-	counts := hiveext.ProvisionRequirements{}
+// members counts the hosts of the set that are left, by role, and names the bound hosts that take no part.
+func (d DayOne) members() (counts hiveext.ProvisionRequirements, out []string) {
 	for _, h := range d.Hosts {
 		member := slices.Contains(d.Set, h.Name)
 		switch {
 		case member && !h.Lost && h.Role == assisted.RoleMaster:
 			counts.ControlPlaneAgents++
 		case member && h.Role == assisted.RoleMaster:
-			// Counted as gone: the set is given up below.
+			// Counted as gone: the set is given up.
 		case member && !h.Lost:
 			counts.WorkerAgents++
 		default:
@@ -158,6 +157,11 @@ func (d DayOne) nextClosed() DayOneStep {
 		}
 	}
 	sort.Strings(out)
+	return counts, out
+}
+
+func (d DayOne) nextClosed() DayOneStep {
+	counts, out := d.members()
 	switch {
 	case counts.ControlPlaneAgents < d.Replicas:
 		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
