@@ -122,10 +122,10 @@ func capabilitiesOf(release semver.Version) []configv1.ClusterVersionCapability 
 // required are the capabilities that the installer insists on for a platform.
 func required(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, platform controlplanev1.Platform) []configv1.ClusterVersionCapability {
 	capabilities := []configv1.ClusterVersionCapability{configv1.ClusterVersionCapabilityIngress}
-	switch {
-	case platform == controlplanev1.PlatformBareMetal:
+	if platform == controlplanev1.PlatformBareMetal {
 		capabilities = append(capabilities, configv1.ClusterVersionCapabilityBaremetal)
-	case platform == controlplanev1.PlatformExternal:
+	}
+	if platform == controlplanev1.PlatformExternal {
 		capabilities = append(capabilities, configv1.ClusterVersionCapabilityCloudCredential)
 	}
 	if spec.Install.External.CloudControllerManager == controlplanev1.CloudControllerManagerExternal {

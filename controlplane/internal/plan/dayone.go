@@ -142,22 +142,7 @@ func (d DayOne) nextOpen() DayOneStep {
 }
 
 func (d DayOne) nextClosed() DayOneStep {
-	var out []string
-	counts := hiveext.ProvisionRequirements{}
-	for _, h := range d.Hosts {
-		member := slices.Contains(d.Set, h.Name)
-		switch {
-		case member && !h.Lost && h.Role == assisted.RoleMaster:
-			counts.ControlPlaneAgents++
-		case member && h.Role == assisted.RoleMaster:
-			// Counted as gone: the set is given up below.
-		case member && !h.Lost:
-			counts.WorkerAgents++
-		default:
-			out = append(out, h.Name)
-		}
-	}
-	sort.Strings(out)
+	counts, out := d.boundMembers()
 	switch {
 	case counts.ControlPlaneAgents < d.Replicas:
 		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
@@ -173,6 +158,25 @@ func (d DayOne) nextClosed() DayOneStep {
 			counts.ControlPlaneAgents, counts.WorkerAgents)}
 	}
 	return DayOneStep{Note: d.unreadyMembers()}
+}
+
+// boundMembers counts the hosts of the set that are bound, and lists the others that are. A lost control-plane host counts as gone: the set is
+// given up for it.
+func (d DayOne) boundMembers() (counts hiveext.ProvisionRequirements, out []string) {
+	for _, h := range d.Hosts {
+		member := slices.Contains(d.Set, h.Name)
+		switch {
+		case member && !h.Lost && h.Role == assisted.RoleMaster:
+			counts.ControlPlaneAgents++
+		case member && h.Role == assisted.RoleMaster:
+		case member && !h.Lost:
+			counts.WorkerAgents++
+		default:
+			out = append(out, h.Name)
+		}
+	}
+	sort.Strings(out)
+	return counts, out
 }
 
 // unreadyMembers names the hosts of the set that keep the service from beginning; empty when there are none.

@@ -82,7 +82,7 @@ func NetworksOf(install controlplanev1.InstallSpec, replicas int32, cluster *clu
 }
 
 func listOf(cidrs []string, path *field.Path) []Network {
-	var networks []Network
+	networks := make([]Network, 0, len(cidrs))
 	for i, cidr := range cidrs {
 		networks = append(networks, Network{CIDR: cidr, Path: path.Index(i), HostPrefixPath: path.Index(i)})
 	}
