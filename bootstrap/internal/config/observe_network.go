@@ -32,21 +32,20 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 	}
 	s.nmstates = list.Items
 	sort.Slice(s.nmstates, func(i, j int) bool { return s.nmstates[i].Name < s.nmstates[j].Name })
-	candidates, err := metal3.Candidates(s.infraMachine, s.hosts)
-	if err != nil {
-		s.networksProblem = err
-		return nil
-	}
+	candidates, problem := metal3.Candidates(s.infraMachine, s.hosts)
+	s.networksProblem = problem
 	sort.Slice(candidates, func(i, j int) bool { return candidates[i].Name < candidates[j].Name })
 	for i := range candidates {
 		n := hostNetwork{host: &candidates[i]}
-		if n.secret, n.problem = metal3.NetworkDataSecret(n.host); n.secret == "" && n.problem == nil {
-			continue
+		n.secret, n.problem = metal3.NetworkDataSecret(n.host)
+		if n.secret != "" {
+			if err := r.readNetworkData(ctx, s, &n); err != nil {
+				return err
+			}
 		}
-		if err := r.readNetworkData(ctx, s, &n); err != nil {
-			return err
+		if n.secret != "" || n.problem != nil {
+			s.networks = append(s.networks, n)
 		}
-		s.networks = append(s.networks, n)
 	}
 	return nil
 }
@@ -56,7 +55,7 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 func (r *Reconciler) readNetworkData(ctx context.Context, s *scope, n *hostNetwork) error {
 	name := nmstateName(s.infraEnvName, n.host.Name)
 	exists := slices.ContainsFunc(s.nmstates, func(c assisted.NMStateConfig) bool { return c.Name == name })
-	if n.problem != nil || exists && (ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) || !metal3.Free(n.host)) {
+	if exists && (ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) || !metal3.Free(n.host)) {
 		return nil
 	}
 	secret := &corev1.Secret{}

@@ -57,17 +57,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 	if d.reboot {
 		return r.reboot(ctx, s)
 	}
-	if d.bind != nil {
-		if err := r.bind(ctx, s, d.bind); err != nil {
-			return err
-		}
-	}
-	if d.disk != "" {
-		// What the Agent says of its disk exists by now; the deferred patch of the config writes the other side.
-		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
-	}
-	if d.approve != nil {
-		return r.approve(ctx, s, d.approve)
+	if err := r.applyBinding(ctx, s); err != nil {
+		return err
 	}
 	if d.nudge != nil {
 		return r.nudge(ctx, d.nudge, d.nudgeValue)

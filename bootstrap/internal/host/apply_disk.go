@@ -14,6 +14,24 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
+// applyBinding binds the Agent, or gives a bound one its disk and its approval.
+func (r *Reconciler) applyBinding(ctx context.Context, s *scope) error {
+	d := &s.decision
+	if d.bind != nil {
+		if err := r.bind(ctx, s, d.bind); err != nil {
+			return err
+		}
+	}
+	if d.disk != "" {
+		// What the Agent says of its disk exists by now; the deferred patch of the config writes the other side.
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
+	}
+	if d.approve != nil {
+		return r.approve(ctx, s, d.approve)
+	}
+	return nil
+}
+
 // setDisk notes the chosen disk on the Agent that is bound, and takes a disk of an earlier bind off: the service fails on any disk until the
 // bound host has reported (ASSISTED 8.1). A disk that somebody else asked for stays where there are no hints.
 func (b *binding) setDisk() {
