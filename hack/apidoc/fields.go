@@ -27,7 +27,7 @@ type child struct {
 
 // children are the fields of an object, sorted.
 func children(path string, schema *apiextensionsv1.JSONSchemaProps) []child {
-	var found []child
+	found := make([]child, 0, len(schema.Properties))
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		c := child{name: name, path: path + "." + name, required: slices.Contains(schema.Required, name), schema: schema.Properties[name]}
 		if c.element() != nil {
