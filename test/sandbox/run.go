@@ -42,7 +42,7 @@ const (
 type Options struct {
 	// Topology of the cluster. Default: the template's, else HA.
 	Topology Topology
-	// Workers is the number of worker Machines. Default: the template's, else two for HA and none otherwise.
+	// Workers is the number of worker Machines. Default: the template's, else that of the topology.
 	Workers *int
 	// Hold leaves everything running after the cluster was verified, until ctx ends, instead of deleting the cluster.
 	Hold bool
@@ -164,7 +164,7 @@ func (r *run) chooseFault() error {
 }
 
 // scales says whether a worker is added after the installation. A single-node cluster's workers are all added so.
-func (r *run) scales() bool { return r.opts.Topology == HA }
+func (r *run) scales() bool { return r.opts.Topology != SNO && r.request.HasWorkers() }
 
 // step is a part of a Run that is verified when do returns nil.
 type step struct {

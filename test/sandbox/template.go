@@ -23,10 +23,14 @@ const (
 	Compact Topology = "compact"
 	// SNO is a single-node cluster; workers join after the installation.
 	SNO Topology = "sno"
+	// Four and Five are as many control-plane hosts, which releases since 4.18 allow, and a worker.
+	Four Topology = "four"
+	// Five: see Four.
+	Five Topology = "five"
 )
 
 // Topologies returns every topology.
-func Topologies() []Topology { return []Topology{HA, Compact, SNO} }
+func Topologies() []Topology { return []Topology{HA, Compact, SNO, Four, Five} }
 
 // shape is what the templates do not say themselves.
 type shape struct {
@@ -37,6 +41,8 @@ type shape struct {
 
 var shapes = map[Topology]shape{
 	HA:      {template: "templates/cluster-template.yaml", controlPlane: 3, workers: 2},
+	Four:    {template: "templates/cluster-template.yaml", controlPlane: 4, workers: 1},
+	Five:    {template: "templates/cluster-template.yaml", controlPlane: 5, workers: 1},
 	Compact: {template: "templates/cluster-template-compact.yaml", controlPlane: 3},
 	SNO:     {template: "templates/cluster-template-sno.yaml", controlPlane: 1},
 }
