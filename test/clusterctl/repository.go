@@ -53,7 +53,7 @@ func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir stri
 	return r, errors.Join(
 		r.add(Core, "core-components.yaml", Core, "CoreProvider", core),
 		r.add("infrastructure-"+Metal3, "infrastructure-components.yaml", Metal3, "InfrastructureProvider", metal3),
-		// Otherwise one failed try of cert-manager, as while the namespace of the try before is still there, means that it is not installed.
+		// Otherwise one failed try of cert-manager means that it is not installed.
 		r.configure("cert-manager:\n  externallyProvisioned: \"true\"\n"),
 	)
 }
@@ -103,6 +103,11 @@ func (r *Repository) configure(lines string) error {
 // Clusterctl runs clusterctl with the Repository's configuration against a cluster and returns its standard output. environment has
 // variables of templates and components, in the form NAME=value.
 func (r *Repository) Clusterctl(ctx context.Context, cp *localcontrolplane.ControlPlane, environment []string, args ...string) (string, error) {
+	// clusterctl tries cert-manager in a namespace that it deletes without waiting. While that of the last time is still there, it takes it for
+	// its new one, and waits in vain for what it makes in it.
+	if _, err := cp.Run(ctx, "kubectl", nil, "wait", "--for=delete", "namespace/cert-manager-test", "--timeout=2m"); err != nil {
+		return "", err
+	}
 	environment = append(slices.Clone(environment), "CLUSTERCTL_REPOSITORY_PATH="+r.Dir)
 	out, err := cp.Run(ctx, "clusterctl", environment, append(args, "--config", r.Config)...)
 	return string(out), err
