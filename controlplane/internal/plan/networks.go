@@ -158,7 +158,8 @@ func sizes(networks []Network, bits int) field.ErrorList {
 		switch {
 		case prefix.Masked() != prefix:
 			errs = append(errs, field.Invalid(network.Path, network.CIDR, "must be the address of a network: "+prefix.Masked().String()))
-		case prefix.Addr().IsUnspecified():
+		case prefix.Addr().IsUnspecified() && (prefix.Addr().Is4() || prefix.Bits() == 0):
+			// Not so ::/64, which holds ::1: it is the only network of IPv6 that every machine is in, and the one of clusters in the sandbox.
 			errs = append(errs, field.Invalid(network.Path, network.CIDR, "must not be the unspecified network"))
 		case prefix.Bits() > longest:
 			errs = append(errs, field.Invalid(network.Path, network.CIDR,
