@@ -28,11 +28,12 @@ const (
 	// speed makes hosts boot within a second.
 	speed = 5
 
-	readTimeout   = 1 * time.Minute
+	readTimeout   = 3 * time.Minute
 	deleteTimeout = 3 * time.Minute
 
 	// apiAddress is what the pages call the address of their cluster's API. Nothing listens there, so no installation is ever completed.
-	apiAddress = "192.0.2.10"
+	apiAddress     = "192.0.2.10"
+	machineNetwork = "192.0.2.0/24"
 
 	// loopbackAddress is where the APIs of clusters without virtual addresses do listen, each on its own: those are installed to the end, as
 	// far as their pages wait for it.
@@ -67,7 +68,8 @@ func try(t *testing.T, world *sandbox.World, p page, address string) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	request := sandbox.ClusterRequest{Namespace: p.name, Name: "demo", Topology: sandbox.HA, Workers: 1, Address: address}
+	request := sandbox.ClusterRequest{Namespace: p.name, Name: "demo", Topology: sandbox.HA, Workers: 1, Address: address,
+		Variables: map[string]string{"OPENSHIFT_MACHINE_NETWORK_CIDR": machineNetwork}}
 	hosts := p.replicas(request.ControlPlaneReplicas()) + request.Workers
 	g.Expect(world.CreateInputsFor(ctx, request, hosts)).To(Succeed())
 	manifests, err := world.Render(ctx, request)
