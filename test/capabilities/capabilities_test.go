@@ -31,8 +31,13 @@ const (
 	readTimeout   = 3 * time.Minute
 	deleteTimeout = 3 * time.Minute
 
-	// apiAddress is what the pages call the address of their cluster's API. Nothing listens there, and no installation gets so far.
-	apiAddress = "192.0.2.10"
+	// apiAddress is what the pages call the address of their cluster's API. Nothing listens there, so no installation is ever completed.
+	apiAddress     = "192.0.2.10"
+	machineNetwork = "192.0.2.0/24"
+
+	// loopbackAddress is where the APIs of clusters without virtual addresses do listen, each on its own: those are installed to the end, as
+	// far as their pages wait for it.
+	loopbackAddress = "127.30.%d.1"
 )
 
 func TestPages(t *testing.T) {
@@ -46,20 +51,25 @@ func TestPages(t *testing.T) {
 	world, err := sandbox.NewWorld(context.WithoutCancel(t.Context()), sandbox.WorldOptions{Speed: speed})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(world.Stop()).To(Succeed()) })
-	for _, p := range pages {
+	for i, p := range pages {
+		address := apiAddress
+		if !p.bringsAddresses() {
+			address = fmt.Sprintf(loopbackAddress, i+1)
+		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			try(t, world, p)
+			try(t, world, p, address)
 		})
 	}
 }
 
 // try applies a page, waits for what it says and deletes the cluster until nothing of it is left.
-func try(t *testing.T, world *sandbox.World, p page) {
+func try(t *testing.T, world *sandbox.World, p page, address string) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	request := sandbox.ClusterRequest{Namespace: p.name, Name: "demo", Topology: sandbox.HA, Workers: 1, Address: apiAddress}
+	request := sandbox.ClusterRequest{Namespace: p.name, Name: "demo", Topology: sandbox.HA, Workers: 1, Address: address,
+		Variables: map[string]string{"OPENSHIFT_MACHINE_NETWORK_CIDR": machineNetwork}}
 	hosts := p.replicas(request.ControlPlaneReplicas()) + request.Workers
 	g.Expect(world.CreateInputsFor(ctx, request, hosts)).To(Succeed())
 	manifests, err := world.Render(ctx, request)

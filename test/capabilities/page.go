@@ -87,6 +87,17 @@ func (p page) replicas(template int) int {
 	return template
 }
 
+// bringsAddresses tells whether the page's cluster has virtual addresses: it has none where load balancing is left to the user.
+func (p page) bringsAddresses() bool {
+	for _, object := range p.manifest {
+		if object.GetKind() == kindControlPlane {
+			vips, _, _ := unstructured.NestedSlice(object.Object, "spec", "install", "apiVIPs")
+			return len(vips) > 0
+		}
+	}
+	return true
+}
+
 const (
 	kindControlPlane   = "OpenshiftAssistedControlPlane"
 	kindConfigTemplate = "OpenshiftAssistedConfigTemplate"

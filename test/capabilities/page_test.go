@@ -57,6 +57,8 @@ metadata: {name: manifests, namespace: demo}
 	g.Expect(err).NotTo(HaveOccurred())
 	p := page{name: "page", manifest: manifest}
 	g.Expect(p.replicas(3)).To(Equal(5))
+	g.Expect(p.bringsAddresses()).To(BeFalse())
+	g.Expect(page{}.bringsAddresses()).To(BeTrue(), "of a page without a control plane")
 
 	objects, err := p.overlay(cluster, "page")
 	g.Expect(err).NotTo(HaveOccurred())
