@@ -103,9 +103,8 @@ type Options struct {
 	// CalmState turns off the flapping between insufficient and pending-for-input of a cluster without hosts
 	// (ASSISTED fact 5).
 	CalmState bool
-	// ShowEveryState stops the simulation's time from changing anything while a change is not yet written to its Agent or
-	// AgentClusterInstall, so that a watch sees every state even on a loaded machine. The real service writes late and
-	// skips some.
+	// ShowEveryState stops the simulation's time while a change is not yet written to its Agent or AgentClusterInstall, so that
+	// a watch sees every state even on a loaded machine. The real service writes late and skips some.
 	ShowEveryState bool
 	// NoHostsFromAPI turns off the discovery of hosts through BareMetalHosts: only BootHost starts hosts.
 	NoHostsFromAPI bool

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,34 @@ type Simulator struct {
 	agents    notifier
 	acis      notifier
 	infraEnvs notifier
+
+	// patience is the clock of Options.ShowEveryState; nil without it.
+	patience *patientClock
+}
+
+// patientClock is a clock whose time passes a tick at a time, and only when everything that has happened was written: on a busy machine several
+// states of a host would be over before the first of them is seen.
+type patientClock struct {
+	clock.WithTicker
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Now implements clock.Clock.
+func (c *patientClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Since implements clock.Clock.
+func (c *patientClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+func (c *patientClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
 }
 
 // AddToScheme registers every kind that the simulator reads or writes.
@@ -48,7 +77,14 @@ func AddToScheme(s *runtime.Scheme) error {
 
 // New makes a simulator. It does nothing until its manager runs.
 func New(opts Options) *Simulator {
-	return &Simulator{backend: newBackend(opts.withDefaults())}
+	opts = opts.withDefaults()
+	s := &Simulator{}
+	if opts.ShowEveryState {
+		s.patience = &patientClock{WithTicker: opts.Clock, now: opts.Clock.Now()}
+		opts.Clock = s.patience
+	}
+	s.backend = newBackend(opts)
+	return s
 }
 
 // SetupWithManager adds the simulator's controllers and its clock to a manager whose scheme has AddToScheme.
@@ -81,8 +117,11 @@ func (s *Simulator) run(ctx context.Context) error {
 // Step advances the simulation to the clock's present. The manager does so by itself; it is exported for tests with a
 // clock of their own.
 func (s *Simulator) Step() {
-	if s.backend.opts.ShowEveryState && s.agents.busy()+s.acis.busy() > 0 {
-		return
+	if s.patience != nil {
+		if s.agents.busy()+s.acis.busy() > 0 {
+			return
+		}
+		s.patience.advance(s.backend.opts.Durations.Tick)
 	}
 	changed := s.backend.tick()
 	for _, key := range changed.agents {
