@@ -57,14 +57,14 @@ type Proxy struct {
 	slow sets.Set[string]
 
 	mu      sync.Mutex
-	onWrite func(Write) bool
+	onWrite func(write Write, dying bool) bool
 	cut     bool
 }
 
 // NewProxy starts a proxy on loopback. config is the manager's; slow are resources whose watch events are to come late. onWrite is called, one
 // write at a time, when a write was carried out; if it returns true the manager never hears of it, nor of anything else until Mend: its
-// connections are cut.
-func NewProxy(config *rest.Config, slow []string, onWrite func(Write) bool) (*Proxy, error) {
+// connections are cut. dying says that they are cut already: writes that were on their way are carried out, and not heard of either.
+func NewProxy(config *rest.Config, slow []string, onWrite func(write Write, dying bool) bool) (*Proxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, fmt.Errorf("parse the API server's address: %w", err)
@@ -138,7 +138,7 @@ func (p *Proxy) observe(response *http.Response) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut = p.cut || p.onWrite(write)
+	p.cut = p.onWrite(write, p.cut) || p.cut
 	if p.cut {
 		return errCut
 	}

@@ -61,15 +61,17 @@ func (v *Victim) Adjust(cp *localcontrolplane.ControlPlane, spec *localcontrolpl
 	}
 }
 
-// onWrite notes the point of a kill and asks for it.
-func (v *Victim) onWrite(write Write) bool {
+// onWrite notes the point of a kill and asks for it, unless the manager is dying already.
+func (v *Victim) onWrite(write Write, dying bool) bool {
 	if !v.Choose(write) {
 		return false
 	}
 	v.mu.Lock()
 	v.points = append(v.points, write)
 	v.mu.Unlock()
-	v.kills <- struct{}{}
+	if !dying {
+		v.kills <- struct{}{}
+	}
 	return true
 }
 
