@@ -28,6 +28,9 @@ const (
 	// InstallationDiskDefault is the value of InstallationDiskAnnotation on a config without root device hints.
 	InstallationDiskDefault = "chosen-by-assisted-service"
 
+	// TrustBundleKey is the key of the certificates in the ConfigMap that spec.additionalTrustBundleRef names, as OpenShift has it.
+	TrustBundleKey = "ca-bundle.crt"
+
 	// RecognitionAnnotation, on an unclaimed Agent of an InfraEnv made by this provider, says why no host is recognised in it.
 	RecognitionAnnotation = "bootstrap.cluster.x-k8s.io/not-recognized"
 
