@@ -61,7 +61,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(o.ControlPlaneConcurrency),
 	}
 	if o.ResolveReleases {
-		resolver := release.NewResolver(mgr.GetAPIReader(), release.NewRegistry(remote.DefaultClusterAPIUserAgent(name)))
+		registry := release.NewRegistry(remote.DefaultClusterAPIUserAgent(name))
+		registry.CAFile = o.RegistryCAFile
+		resolver := release.NewResolver(mgr.GetAPIReader(), registry)
 		if err := mgr.Add(resolver); err != nil {
 			return fmt.Errorf("add the resolver of release images: %w", err)
 		}

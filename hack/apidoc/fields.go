@@ -9,14 +9,9 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-)
 
-// windows are the sentences at the end of a description that say until when a field can change, and what the table has for them.
-var windows = []struct{ sentence, short string }{
-	{"Changeable before the installation.", "before the installation"},
-	{"Changeable at any time.", "at any time"},
-	{"Never changeable.", "never"},
-}
+	"github.com/capi-openshift/agent-providers/test/windows"
+)
 
 // child is a field of an object.
 type child struct {
@@ -183,12 +178,8 @@ func boundText(from, to *int64, unit string) string {
 
 // split takes the default and the window out of a description. What goes on after the default stays with the description.
 func split(description string) (rest, initial, window string) {
-	rest = text(description)
-	for _, w := range windows {
-		if before, found := strings.CutSuffix(rest, w.sentence); found {
-			rest, window = strings.TrimSpace(before), w.short
-		}
-	}
+	rest, until := windows.Split(description)
+	rest, window = text(rest), until.Short()
 	if before, value, found := strings.Cut(rest, "Defaults to "); found {
 		sentence, after, _ := strings.Cut(value, ". ")
 		initial = strings.TrimSuffix(sentence, ".")

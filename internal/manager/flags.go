@@ -25,6 +25,9 @@ const (
 	defaultConcurrency = 100
 )
 
+// FlagRegistryCAFile is the flag with the certificates of registries; the reasons why an image is not resolved name it.
+const FlagRegistryCAFile = "registry-ca-file"
+
 // Flags whose names are needed in messages too.
 const (
 	flagConcurrency                 = "max-concurrent-reconciles"
@@ -95,6 +98,8 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 			minRemoteConditionsGracePeriod))
 	fs.BoolVar(&o.ResolveReleases, "resolve-releases", true,
 		"Ask registries for the digest and the Kubernetes version of release images, with the pull secret of the cluster. Nothing waits for the answer.")
+	fs.StringVar(&o.RegistryCAFile, FlagRegistryCAFile, "",
+		"File of PEM certificates by which the manager trusts registries of release images, besides the system's and the additional trust bundle of the cluster. It is read anew before each image.")
 }
 
 func addConcurrencyFlag(fs *pflag.FlagSet, value *int, name, things string) {

@@ -54,6 +54,8 @@ type Options struct {
 
 	// ResolveReleases makes the manager ask registries what release images are.
 	ResolveReleases bool
+	// RegistryCAFile is a file of PEM certificates by which those registries are trusted besides the system's; may be empty.
+	RegistryCAFile string
 
 	// ClusterCacheConcurrency is the number of workload clusters that are connected at a time.
 	ClusterCacheConcurrency int

@@ -72,7 +72,8 @@ spec:` + indent(2, configSpec),
 	boundConfig: `
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: OpenshiftAssistedConfig
-metadata: {name: worker-1, namespace: default, annotations: {bootstrap.cluster.x-k8s.io/installation-disk: /dev/disk/by-id/wwn-0x5002538e00000001}}
+metadata: {name: worker-1, namespace: default, annotations: {
+  bootstrap.cluster.x-k8s.io/agent: worker-1, bootstrap.cluster.x-k8s.io/installation-disk: /dev/disk/by-id/wwn-0x5002538e00000001}}
 spec:` + indent(2, configSpec) + `
 `,
 	configTemplate: `

@@ -38,6 +38,20 @@ func ReadFolder(folder string) ([]*apiextensionsv1.CustomResourceDefinition, err
 	return crds, nil
 }
 
+// ReadKind returns the schema of the first version of a kind whose CustomResourceDefinition is in a folder.
+func ReadKind(folder, kind string) (*apiextensionsv1.JSONSchemaProps, error) {
+	crds, err := ReadFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, crd := range crds {
+		if crd.Spec.Names.Kind == kind {
+			return crd.Spec.Versions[0].Schema.OpenAPIV3Schema, nil
+		}
+	}
+	return nil, fmt.Errorf("no %s in %s", kind, folder)
+}
+
 func readFile(file string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

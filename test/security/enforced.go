@@ -34,6 +34,7 @@ var Occasional = map[string][]Enforcement{
 	},
 	"controlplane": {
 		{events, "count an event that was recorded before"},
+		{Permission{"get", "configmaps", ""}, "read the certificates of additionalTrustBundleRef before a registry is asked, which no template sets"},
 		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},
 		{Permission{"patch", "clusterdeployments", "hive.openshift.io"}, "mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)"},
 	},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package templates checks what the shipped templates say to their users, and installs clusters from those that no other test installs.
-// test/release checks their form, test/clusterctl renders and applies all of them, test/contract/topology installs from the ClusterClass.
+// Package templates checks what the shipped templates say to their users and what becomes of the ClusterClass's variables, and installs clusters from
+// those that no other test installs. test/release checks their form, test/clusterctl renders and applies all of them, test/contract/topology installs from the ClusterClass.
 package templates
 
 import (
@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -81,12 +81,20 @@ func TestContractGuidance(t *testing.T) {
 	})
 }
 
-// class is the shipped ClusterClass.
+// class is the shipped ClusterClass, as Cluster API has it once it has read the variables.
 func class(t *testing.T) *clusterv1.ClusterClass {
 	t.Helper()
 	_, body := read(t, classFile)
 	class := &clusterv1.ClusterClass{}
-	err := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(body), len(body)).Decode(class)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	first, _, _ := strings.Cut(body, "\n---\n")
+	NewWithT(t).Expect(yaml.UnmarshalStrict([]byte(first), class)).To(Succeed())
+	class.Namespace = "ns"
+	for _, variable := range class.Spec.Variables {
+		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{
+			Name: variable.Name, DefinitionsConflict: ptr.To(false), Definitions: []clusterv1.ClusterClassStatusVariableDefinition{
+				{From: clusterv1.VariableDefinitionFromInline, Required: variable.Required, Schema: variable.Schema},
+			},
+		})
+	}
 	return class
 }

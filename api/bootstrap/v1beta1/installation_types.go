@@ -6,8 +6,8 @@ package v1beta1
 // +kubebuilder:validation:MinProperties=1
 type InstallationSpec struct {
 	// kernelArguments are appended to the kernel's command line of the installed system, in this order, each as parameter or parameter=value.
-	// They stay when MachineConfigs of the cluster change. A config's can be changed until its host is recognised.
-	// Changeable before the installation.
+	// They stay when MachineConfigs of the cluster change.
+	// Changeable until the host is recognised.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -18,8 +18,8 @@ type InstallationSpec struct {
 	KernelArguments []string `json:"kernelArguments,omitempty"`
 
 	// deletedKernelArguments are taken from the kernel's command line of the image before it is installed, each as it is there, for example
-	// quiet. A config's can be changed until its host is recognised.
-	// Changeable before the installation.
+	// quiet.
+	// Changeable until the host is recognised.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -30,8 +30,8 @@ type InstallationSpec struct {
 	DeletedKernelArguments []string `json:"deletedKernelArguments,omitempty"`
 
 	// ignition is an ignition config of version 3.1.0 or 3.2.0, as JSON, that is merged into that of the installed system before its first boot.
-	// It is not for what MachineConfigs of the cluster manage: they win later. A config's can be changed until its host is recognised.
-	// Changeable before the installation.
+	// It is not for what MachineConfigs of the cluster manage: they win later.
+	// Changeable until the host is recognised.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=262144
@@ -39,9 +39,8 @@ type InstallationSpec struct {
 
 	// rootDeviceHints choose the disk that the system is installed on, among those that the host reports. They win over the
 	// spec.rootDeviceHints of its BareMetalHost; with neither, the Assisted Installer chooses. A host without an eligible disk that meets all
-	// hints is not bound, and nothing is written to it. The hints of a config can be changed until its host is bound to the cluster.
-	//
-	// Changeable before the installation.
+	// hints is not bound, and nothing is written to it.
+	// Changeable until the host is bound.
 	// +optional
 	RootDeviceHints RootDeviceHints `json:"rootDeviceHints,omitempty,omitzero"`
 }
@@ -51,7 +50,7 @@ type InstallationSpec struct {
 type RootDeviceHints struct {
 	// deviceName is the kernel's name of the disk, for example /dev/sda, or a link to it below /dev/disk/by-path or /dev/disk/by-id. Kernel's
 	// names may be others after the next boot: prefer links. It must be exactly that of the disk.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=6
 	// +kubebuilder:validation:MaxLength=256
@@ -59,8 +58,7 @@ type RootDeviceHints struct {
 	DeviceName string `json:"deviceName,omitempty"`
 
 	// hctl is the SCSI address of the disk: host, channel, target and LUN, for example 0:0:1:0. It must be exactly that of the disk.
-	//
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=7
 	// +kubebuilder:validation:MaxLength=64
@@ -68,35 +66,35 @@ type RootDeviceHints struct {
 	HCTL string `json:"hctl,omitempty"`
 
 	// model is a part of the model's name, in any case.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Model string `json:"model,omitempty"`
 
 	// vendor is a part of the vendor's name, in any case.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Vendor string `json:"vendor,omitempty"`
 
 	// serialNumber is the disk's serial number, whole and in any case.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	SerialNumber string `json:"serialNumber,omitempty"`
 
 	// minSizeGigabytes is how large the disk is at least, in GiB.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	MinSizeGigabytes int32 `json:"minSizeGigabytes,omitempty"`
 
 	// wwn is the World Wide Name of the disk, with or without its vendor extension, for example 0x5000c500a0b1c2d3.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -104,7 +102,7 @@ type RootDeviceHints struct {
 	WWN string `json:"wwn,omitempty"`
 
 	// wwnWithExtension is the World Wide Name of the disk with its vendor extension.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -112,7 +110,7 @@ type RootDeviceHints struct {
 	WWNWithExtension string `json:"wwnWithExtension,omitempty"`
 
 	// wwnVendorExtension is the vendor extension of the World Wide Name of the disk.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -120,7 +118,7 @@ type RootDeviceHints struct {
 	WWNVendorExtension string `json:"wwnVendorExtension,omitempty"`
 
 	// rotational is true for disks with spinning media and false for all others.
-	// Changeable before the installation.
+	// Changeable until the host is bound.
 	// +optional
 	Rotational *bool `json:"rotational,omitempty"`
 }

@@ -37,6 +37,9 @@ const (
 	// itself from BareMetalHosts that it boots (ASSISTED 1.6).
 	FencingCredentialsAnnotation = "bmac.agent-install.openshift.io/fencing-credentials-secret-name"
 
+	// TrustBundleKey is the key of the certificates in the ConfigMap that spec.additionalTrustBundleRef names, as OpenShift has it.
+	TrustBundleKey = "ca-bundle.crt"
+
 	// RecognitionAnnotation, on an unclaimed Agent of an InfraEnv made by this provider, says why no host is recognised in it.
 	RecognitionAnnotation = "bootstrap.cluster.x-k8s.io/not-recognized"
 

@@ -66,8 +66,9 @@ const CPUArchitectureX86 CPUArchitecture = "x86_64"
 
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
 // The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
-// The last sentence of a field says when the field of an OpenshiftAssistedConfig may change. Templates, and a control plane's
-// openshiftAssistedConfigSpec, may change at any time: the change is for configs that are made later.
+// The last sentence of a field, or of the one around it, says until when the field of an OpenshiftAssistedConfig may change; the rest of them is
+// refused, because nobody would act on it. Templates, and a control plane's openshiftAssistedConfigSpec, may change at any time: the change is for
+// configs that are made later.
 // +kubebuilder:validation:XValidation:rule="!has(self.boot) || !has(self.boot.mode) || self.boot.mode != 'UserData' || !has(self.discovery) || !has(self.discovery.kernelArguments)",fieldPath=".discovery.kernelArguments",message="must not be set with boot.mode UserData: a disk image brings its own kernel arguments"
 // +kubebuilder:validation:XValidation:rule="!has(self.ntpSources) || !has(self.additionalNTPSources)",fieldPath=".ntpSources",message="must not be set together with additionalNTPSources: name all servers here"
 // +kubebuilder:validation:XValidation:rule="!has(self.additionalTrustBundleRef) || !has(self.additionalTrustBundle)",fieldPath=".additionalTrustBundleRef",message="must not be set together with additionalTrustBundle: put all certificates into the ConfigMap"
@@ -84,10 +85,12 @@ type OpenshiftAssistedConfigSpec struct {
 
 	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret used during discovery.
 	// When it is not set, the pull secret of the cluster's ClusterDeployment is used.
+	// Never changeable.
 	// +optional
 	PullSecretRef LocalSecretReference `json:"pullSecretRef,omitempty,omitzero"`
 
 	// sshAuthorizedKey is a public key, in authorized_keys form, that may log in as core on the host while it runs the discovery image.
+	// Never changeable.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8192
@@ -95,10 +98,12 @@ type OpenshiftAssistedConfigSpec struct {
 	SSHAuthorizedKey string `json:"sshAuthorizedKey,omitempty"`
 
 	// proxy is the proxy that the host uses during discovery.
+	// Never changeable.
 	// +optional
 	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
 
 	// additionalNTPSources are NTP servers (host names or IP addresses) that the host uses besides those of its network.
+	// Never changeable.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -121,6 +126,7 @@ type OpenshiftAssistedConfigSpec struct {
 	NTPSources []string `json:"ntpSources,omitempty"`
 
 	// additionalTrustBundle is a bundle of PEM certificates that the host trusts during discovery and the installed cluster trusts afterwards.
+	// Never changeable.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
@@ -149,10 +155,12 @@ type OpenshiftAssistedConfigSpec struct {
 	NetworkDiscoveryDelaySeconds int32 `json:"networkDiscoveryDelaySeconds,omitempty"`
 
 	// cpuArchitecture is the architecture of the host. Defaults to x86_64.
+	// Never changeable.
 	// +optional
 	CPUArchitecture CPUArchitecture `json:"cpuArchitecture,omitempty"`
 
 	// nmStateConfigSelector selects the NMStateConfigs of this namespace that give static network configuration to hosts by MAC address.
+	// Never changeable.
 	// +optional
 	NMStateConfigSelector *metav1.LabelSelector `json:"nmStateConfigSelector,omitempty"`
 
@@ -166,11 +174,11 @@ type OpenshiftAssistedConfigSpec struct {
 	NodeRegistration NodeRegistrationSpec `json:"nodeRegistration,omitempty,omitzero"`
 
 	// installation says how the system is installed on the host.
-	// Changeable before the installation.
 	// +optional
 	Installation InstallationSpec `json:"installation,omitempty,omitzero"`
 
 	// hostIdentity is the rule by which the host is recognised. Defaults to BareMetalHost.
+	// Never changeable.
 	// +optional
 	HostIdentity HostIdentity `json:"hostIdentity,omitempty"`
 }
@@ -255,10 +263,12 @@ type ProxySpec struct {
 // +kubebuilder:validation:MinProperties=1
 type NodeRegistrationSpec struct {
 	// name is the rule by which the Node gets its name. Defaults to MachineName.
+	// Changeable until the host is recognised.
 	// +optional
 	Name NodeName `json:"name,omitempty"`
 
 	// labels are put on the Node besides those that the providers need.
+	// Changeable until the host is recognised.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -267,9 +277,8 @@ type NodeRegistrationSpec struct {
 	Labels []NodeLabel `json:"labels,omitempty"`
 
 	// machineConfigPool is the MachineConfigPool of the installed cluster that the Node joins with. Defaults to worker. A host of a custom pool is
-	// not part of the first installation, which knows no custom pools: it joins when the cluster is installed. Workers only. A config's can be
-	// changed until its host is recognised.
-	// Changeable before the installation.
+	// not part of the first installation, which knows no custom pools: it joins when the cluster is installed. Workers only.
+	// Changeable until the host is recognised.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

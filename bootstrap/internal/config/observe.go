@@ -203,9 +203,6 @@ func (r *Reconciler) observeInfraEnv(ctx context.Context, s *scope) error {
 	}
 }
 
-// trustBundleKey is the key of the certificates in a ConfigMap, as OpenShift has it.
-const trustBundleKey = "ca-bundle.crt"
-
 // observeTrustBundle reads the ConfigMap of spec.additionalTrustBundleRef, unless that was done before in this pass.
 func (r *Reconciler) observeTrustBundle(ctx context.Context, s *scope) error {
 	name := s.config.Spec.AdditionalTrustBundleRef.Name
@@ -221,11 +218,11 @@ func (r *Reconciler) observeTrustBundle(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("read ConfigMap %s of spec.additionalTrustBundleRef: %w", name, err)
 	}
-	if problem := validation.TrustBundleProblem(bundle.Data[trustBundleKey]); problem != "" {
-		s.trustBundleProblem = fact.Waiting(bootstrapv1.TrustBundleInvalidReason, "key %s of ConfigMap %s, which spec.additionalTrustBundleRef names: %s", trustBundleKey, name, problem)
+	if problem := validation.TrustBundleProblem(bundle.Data[bootstrapv1.TrustBundleKey]); problem != "" {
+		s.trustBundleProblem = fact.Waiting(bootstrapv1.TrustBundleInvalidReason, "key %s of ConfigMap %s, which spec.additionalTrustBundleRef names: %s", bootstrapv1.TrustBundleKey, name, problem)
 		return nil
 	}
-	s.trustBundle = bundle.Data[trustBundleKey]
+	s.trustBundle = bundle.Data[bootstrapv1.TrustBundleKey]
 	return nil
 }
 

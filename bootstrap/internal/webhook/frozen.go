@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	mediaFrozen = "cannot be changed: the discovery media of a config are made once; change its template, or the control plane's " +
-		"openshiftAssistedConfigSpec, and replace the Machine"
+	mediaFrozen = "cannot be changed: the discovery media of a config are made once, as it is when it is created; change its template, or the " +
+		"control plane's openshiftAssistedConfigSpec, and replace the Machine"
 	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked for; change " +
 		"its template, or the control plane's openshiftAssistedConfigSpec, and replace the Machine"
 	diskFrozen = "is immutable once the host is bound to the cluster, because its disk has been chosen: change its template, or the control plane's " +
@@ -26,7 +26,7 @@ type frozenField struct {
 	before, after any
 }
 
-// frozen refuses changes that nobody would act on any more. Templates may change: they are for configs that are made later (CONTRACT BOOT-40).
+// frozen refuses changes that nobody would act on any more: the windows that the descriptions of the fields end with. Templates may change: they are for configs that are made later (CONTRACT BOOT-40).
 func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := unchanged(mediaFields(spec, before.Spec, after.Spec), mediaFrozen)
@@ -50,7 +50,7 @@ func unchanged(fields []frozenField, why string) field.ErrorList {
 	return errs
 }
 
-// mediaFields decide what the host boots.
+// mediaFields decide what the host boots, and how it is recognised then.
 func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
 	boot, discovery := spec.Child("boot"), spec.Child("discovery")
 	return []frozenField{
@@ -59,19 +59,29 @@ func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedCo
 		{boot.Child("osImageVersion"), before.Boot.OSImageVersion, after.Boot.OSImageVersion},
 		{discovery.Child("kernelArguments"), before.Discovery.KernelArguments, after.Discovery.KernelArguments},
 		{discovery.Child("ignition"), before.Discovery.Ignition, after.Discovery.Ignition},
+		{spec.Child("pullSecretRef"), before.PullSecretRef, after.PullSecretRef},
+		{spec.Child("sshAuthorizedKey"), before.SSHAuthorizedKey, after.SSHAuthorizedKey},
+		{spec.Child("proxy"), before.Proxy, after.Proxy},
+		{spec.Child("additionalNTPSources"), before.AdditionalNTPSources, after.AdditionalNTPSources},
 		{spec.Child("ntpSources"), before.NTPSources, after.NTPSources},
+		{spec.Child("additionalTrustBundle"), before.AdditionalTrustBundle, after.AdditionalTrustBundle},
 		{spec.Child("additionalTrustBundleRef"), before.AdditionalTrustBundleRef, after.AdditionalTrustBundleRef},
 		{spec.Child("mirrorRegistryRef"), before.MirrorRegistryRef, after.MirrorRegistryRef},
+		{spec.Child("cpuArchitecture"), cmp.Or(before.CPUArchitecture, bootstrapv1.CPUArchitectureX86), cmp.Or(after.CPUArchitecture, bootstrapv1.CPUArchitectureX86)},
+		{spec.Child("nmStateConfigSelector"), before.NMStateConfigSelector, after.NMStateConfigSelector},
 		{spec.Child("staticNetworking"), before.StaticNetworking, after.StaticNetworking},
 		{spec.Child("networkDiscoveryDelaySeconds"), before.NetworkDiscoveryDelaySeconds, after.NetworkDiscoveryDelaySeconds},
+		{spec.Child("hostIdentity"), cmp.Or(before.HostIdentity, bootstrapv1.HostIdentityBareMetalHost), cmp.Or(after.HostIdentity, bootstrapv1.HostIdentityBareMetalHost)},
 	}
 }
 
 // hostFields reach the Agent when it is bound (DESIGN D8).
 func hostFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
-	installation := spec.Child("installation")
+	registration, installation := spec.Child("nodeRegistration"), spec.Child("installation")
 	return []frozenField{
-		{spec.Child("nodeRegistration", "machineConfigPool"), before.NodeRegistration.MachineConfigPool, after.NodeRegistration.MachineConfigPool},
+		{registration.Child("name"), cmp.Or(before.NodeRegistration.Name, bootstrapv1.NodeNameMachine), cmp.Or(after.NodeRegistration.Name, bootstrapv1.NodeNameMachine)},
+		{registration.Child("labels"), before.NodeRegistration.Labels, after.NodeRegistration.Labels},
+		{registration.Child("machineConfigPool"), before.NodeRegistration.MachineConfigPool, after.NodeRegistration.MachineConfigPool},
 		{installation.Child("kernelArguments"), before.Installation.KernelArguments, after.Installation.KernelArguments},
 		{installation.Child("deletedKernelArguments"), before.Installation.DeletedKernelArguments, after.Installation.DeletedKernelArguments},
 		{installation.Child("ignition"), before.Installation.Ignition, after.Installation.Ignition},

@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -10,53 +11,62 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/test/crdschema"
+	"github.com/capi-openshift/agent-providers/test/windows"
 )
 
-func TestFrozen(t *testing.T) {
-	type spec = bootstrapv1.OpenshiftAssistedConfigSpec
-	const always, recognised = "always", "recognised"
-	tests := map[string]struct {
-		change func(*spec)
-		when   string
-	}{
-		"spec.boot.mode":                           {func(s *spec) { s.Boot.Mode = bootstrapv1.BootModeUserData }, always},
-		"spec.boot.imageType":                      {func(s *spec) { s.Boot.ImageType = bootstrapv1.ImageTypeFull }, always},
-		"spec.boot.osImageVersion":                 {func(s *spec) { s.Boot.OSImageVersion = "4.20" }, always},
-		"spec.discovery.kernelArguments":           {func(s *spec) { s.Discovery.KernelArguments = []string{"quiet"} }, always},
-		"spec.discovery.ignition":                  {func(s *spec) { s.Discovery.Ignition = "{}" }, always},
-		"spec.ntpSources":                          {func(s *spec) { s.NTPSources = []string{"192.0.2.1"} }, always},
-		"spec.additionalTrustBundleRef":            {func(s *spec) { s.AdditionalTrustBundleRef.Name = "ca" }, always},
-		"spec.mirrorRegistryRef":                   {func(s *spec) { s.MirrorRegistryRef.Name = "mirrors" }, always},
-		"spec.networkDiscoveryDelaySeconds":        {func(s *spec) { s.NetworkDiscoveryDelaySeconds = 5 }, always},
-		"spec.nodeRegistration.machineConfigPool":  {func(s *spec) { s.NodeRegistration.MachineConfigPool = "infra" }, recognised},
-		"spec.installation.kernelArguments":        {func(s *spec) { s.Installation.KernelArguments = []string{"quiet"} }, recognised},
-		"spec.installation.deletedKernelArguments": {func(s *spec) { s.Installation.DeletedKernelArguments = []string{"quiet"} }, recognised},
-		"spec.installation.ignition":               {func(s *spec) { s.Installation.Ignition = "{}" }, recognised},
+// TestWindows: every field can be changed as long as its description says, and is refused afterwards with what to do instead.
+func TestWindows(t *testing.T) {
+	schema, err := crdschema.ReadKind("../../../config/bootstrap/crd/bases", "OpenshiftAssistedConfig")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	recognised := map[string]string{bootstrapv1.AgentAnnotation: "agent"}
+	bound := map[string]string{bootstrapv1.AgentAnnotation: "agent", bootstrapv1.InstallationDiskAnnotation: bootstrapv1.InstallationDiskDefault}
+	open := map[windows.Window][]map[string]string{
+		windows.Never:           {},
+		windows.UntilRecognised: {nil},
+		windows.UntilBound:      {nil, recognised},
 	}
-	for path, tt := range tests {
+	for path, change := range windows.Changes[bootstrapv1.OpenshiftAssistedConfigSpec]() {
 		t.Run(path, func(t *testing.T) {
 			g := NewWithT(t)
-			before := &bootstrapv1.OpenshiftAssistedConfig{}
-			after := before.DeepCopy()
-			tt.change(&after.Spec)
-			if tt.when == recognised {
-				g.Expect(frozen(before, after)).To(BeEmpty())
-				before.Annotations = map[string]string{bootstrapv1.AgentAnnotation: "agent"}
+			said := windows.At(schema, path)
+			g.Expect(said).To(HaveLen(1), "one window")
+			g.Expect(open).To(HaveKey(said[0]))
+			for i, annotations := range []map[string]string{nil, recognised, bound} {
+				before := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+				after := before.DeepCopy()
+				change(&after.Spec)
+				g.Expect(frozen(after, after)).To(BeEmpty())
+				errs := frozen(before, after)
+				if i < len(open[said[0]]) {
+					g.Expect(errs).To(BeEmpty(), "%v", annotations)
+					continue
+				}
+				g.Expect(errs).To(HaveLen(1), "%v", annotations)
+				g.Expect(strings.HasPrefix(path+".", errs[0].Field+".")).To(BeTrue(), errs[0].Field)
+				g.Expect(errs[0].Detail).To(ContainSubstring("replace the Machine"))
 			}
-			g.Expect(frozen(before, before)).To(BeEmpty())
-			errs := frozen(before, after)
-			g.Expect(errs).To(HaveLen(1))
-			g.Expect(errs[0].Field).To(Equal(path))
-			g.Expect(errs[0].Detail).To(ContainSubstring("replace the Machine"))
 		})
 	}
+}
+
+// TestDefaultsCanBeWritten: to write down a default changes nothing.
+func TestDefaultsCanBeWritten(t *testing.T) {
 	g := NewWithT(t)
-	before := &bootstrapv1.OpenshiftAssistedConfig{}
+	before := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bootstrapv1.AgentAnnotation: "agent"}}}
 	after := before.DeepCopy()
 	after.Spec.Boot.Mode = bootstrapv1.BootModeLiveISO
-	g.Expect(frozen(before, after)).To(BeEmpty(), "it is the default")
+	after.Spec.CPUArchitecture = bootstrapv1.CPUArchitectureX86
+	after.Spec.HostIdentity = bootstrapv1.HostIdentityBareMetalHost
+	after.Spec.NodeRegistration.Name = bootstrapv1.NodeNameMachine
+	g.Expect(frozen(before, after)).To(BeEmpty())
+}
+
+func TestDeletedConfigsPass(t *testing.T) {
+	before := &bootstrapv1.OpenshiftAssistedConfig{}
+	after := before.DeepCopy()
 	after.Spec.Boot.Mode = bootstrapv1.BootModeUserData
 	after.DeletionTimestamp = ptr.To(metav1.Now())
 	_, err := configValidator{}.ValidateUpdate(t.Context(), before, after)
-	g.Expect(err).NotTo(HaveOccurred(), "its finalizer has to go")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "its finalizer has to go")
 }

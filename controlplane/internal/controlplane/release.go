@@ -41,7 +41,9 @@ func (r *Reconciler) observeRelease(_ context.Context, s *scope) error {
 	s.release.image = plan.ReleaseImage(spec)
 	if r.Releases != nil && s.controlPlane.Status.Release.Image != s.release.image {
 		s.release.answer = r.Releases.Lookup(client.ObjectKeyFromObject(s.controlPlane), release.Request{
-			Image: s.release.image, PullSecret: spec.Install.PullSecretRef.Name, TrustBundle: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
+			Image: s.release.image, PullSecret: spec.Install.PullSecretRef.Name,
+			TrustBundle:    spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
+			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name,
 		})
 	}
 	return nil

@@ -4,7 +4,11 @@
 // it. A Resolver asks registries beside the reconciler, wakes it when there is an answer, and tries again less and less often.
 package release
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/capi-openshift/agent-providers/internal/manager"
+)
 
 // Release is what an image is.
 type Release struct {
@@ -20,14 +24,17 @@ type Release struct {
 var (
 	// ErrPullSecret: the pull secret is missing or no docker configuration.
 	ErrPullSecret = errors.New("the pull secret cannot be used")
-	// ErrTrustBundle: the additional certificates cannot be read.
-	ErrTrustBundle = errors.New("the additional trust bundle holds no certificate")
+	// ErrTrustBundle: the additional certificates of the cluster are missing or no certificates.
+	ErrTrustBundle = errors.New("the additional trust bundle cannot be used")
+	// ErrCAFile: the manager's own file of certificates is missing or holds none.
+	ErrCAFile = errors.New("the manager cannot use the file of its flag --" + manager.FlagRegistryCAFile)
 	// ErrUnauthorized: the registry wants other credentials.
 	ErrUnauthorized = errors.New("the registry refuses the credentials of the pull secret")
 	// ErrNotFound: the registry does not have the image.
 	ErrNotFound = errors.New("the registry does not have the image")
 	// ErrCertificate: the registry's certificate is not trusted.
-	ErrCertificate = errors.New("the certificate of the registry is not trusted")
+	ErrCertificate = errors.New("the certificate of the registry is not trusted: add its CA to openshiftAssistedConfigSpec.additionalTrustBundle, or to " +
+		"the file of the manager's flag --" + manager.FlagRegistryCAFile)
 	// ErrTimeout: the registry is too slow.
 	ErrTimeout = errors.New("the registry did not answer in time")
 	// ErrUnreachable: there is no connection to the registry, or it has a problem of its own.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -42,8 +43,11 @@ type Access struct {
 type Registry struct {
 	// UserAgent tells registries who asks.
 	UserAgent string
-	// Timeout bounds all requests for one image; 0 is a default.
+	// Timeout bounds all requests for one image.
 	Timeout time.Duration
+	// CAFile is a file of PEM certificates that are trusted besides those of the system and of the cluster; may be empty. It is read anew for each
+	// image.
+	CAFile string
 
 	tags     *lru.Cache
 	releases *lru.Cache
@@ -81,7 +85,7 @@ func (r *Registry) Fetch(ctx context.Context, image string, access Access) (Rele
 	if err != nil {
 		return Release{}, err
 	}
-	roots, err := trusted(access.TrustBundle)
+	roots, err := r.trusted(access.TrustBundle)
 	if err != nil {
 		return Release{}, err
 	}
@@ -162,11 +166,20 @@ func keyOf(reference name.Reference, access Access) tagKey {
 	return tagKey{image: reference.Name(), pullSecret: sha256.Sum256(access.PullSecret), trustBundle: sha256.Sum256([]byte(access.TrustBundle))}
 }
 
-// trusted are the certificates of the system and those of a bundle.
-func trusted(bundle string) (*x509.CertPool, error) {
+// trusted are the certificates of the system, of the manager's file and of a cluster's bundle.
+func (r *Registry) trusted(bundle string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // An image without certificates: those of the bundle are all there are.
+	}
+	if r.CAFile != "" {
+		own, err := os.ReadFile(r.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCAFile, err)
+		}
+		if !pool.AppendCertsFromPEM(own) {
+			return nil, fmt.Errorf("%w: it holds no PEM certificate", ErrCAFile)
+		}
 	}
 	if bundle != "" && !pool.AppendCertsFromPEM([]byte(bundle)) {
 		return nil, ErrTrustBundle

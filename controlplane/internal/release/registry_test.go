@@ -5,6 +5,8 @@ package release
 import (
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +135,42 @@ func TestProblemsOfRegistries(t *testing.T) {
 			NewWithT(t).Expect(Explain(err)).To(Equal(c.want.Error()))
 		})
 	}
+}
+
+// TestCertificatesOfTheManager: registries under a private CA are trusted by a file of the manager's, which may appear and change while it runs.
+func TestCertificatesOfTheManager(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t)
+	digest := h.push("4.20.4", releaseImage(t))
+	registry := NewRegistry("test")
+	registry.CAFile = filepath.Join(t.TempDir(), "ca.crt")
+	fetch := func(bundle string) error {
+		found, err := registry.Fetch(t.Context(), h.image("4.20.4"), Access{PullSecret: pullSecret(nil), TrustBundle: bundle})
+		if err == nil {
+			g.Expect(found.Digest).To(Equal(digest))
+		}
+		return err
+	}
+	g.Expect(fetch(h.bundle())).To(And(MatchError(ErrCAFile), MatchError(ContainSubstring("no such file"))))
+	g.Expect(os.WriteFile(registry.CAFile, []byte("none"), 0o600)).To(Succeed())
+	g.Expect(fetch(h.bundle())).To(And(MatchError(ErrCAFile), MatchError(ContainSubstring("no PEM certificate"))))
+	g.Expect(Explain(fetch(h.bundle()))).To(Equal("the manager cannot use the file of its flag --registry-ca-file"))
+	g.Expect(os.WriteFile(registry.CAFile, []byte(privateCA(t)), 0o600)).To(Succeed())
+	g.Expect(fetch("")).To(MatchError(ErrCertificate), "it is that of another registry")
+	g.Expect(os.WriteFile(registry.CAFile, []byte(privateCA(t)+h.bundle()), 0o600)).To(Succeed())
+	g.Expect(fetch("")).To(Succeed())
+}
+
+// TestProxy: registries are asked through the proxy that the environment names. No name of this one's is ever resolved.
+func TestProxy(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t)
+	digest := h.push("4.20.4", releaseImage(t))
+	proxy.target.Store(new(h.host()))
+	found, err := NewRegistry("test").Fetch(t.Context(), proxiedHost+"/"+repository+":4.20.4", h.access())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Digest).To(Equal(digest))
+	g.Expect(proxy.asked.Load()).To(HaveValue(Equal(proxiedHost + ":443")))
 }
 
 func TestWhatIsRemembered(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
@@ -37,6 +38,8 @@ type Request struct {
 	PullSecret string
 	// TrustBundle are PEM certificates that are trusted besides those of the system.
 	TrustBundle string
+	// TrustBundleRef is the name of the ConfigMap with such certificates, in the control plane's namespace; empty when there is none.
+	TrustBundleRef string
 }
 
 // Answer is what is known. Without a Release and an Err it is not known yet.
@@ -54,8 +57,8 @@ type Fetcher interface {
 
 // Resolver answers requests of control planes beside their reconciler. It is a runnable of the manager, and runs where the reconciler does.
 type Resolver struct {
-	// Secrets reads pull secrets; it must not cache them.
-	Secrets client.Reader
+	// Reader reads pull secrets and trust bundles; it must not cache them.
+	Reader client.Reader
 	// Registry asks registries.
 	Registry Fetcher
 
@@ -73,9 +76,9 @@ type entry struct {
 }
 
 // NewResolver returns a Resolver that answers once it is started.
-func NewResolver(secrets client.Reader, registry Fetcher) *Resolver {
+func NewResolver(reader client.Reader, registry Fetcher) *Resolver {
 	return &Resolver{
-		Secrets: secrets, Registry: registry,
+		Reader: reader, Registry: registry,
 		events: make(chan event.GenericEvent),
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)),
 		known:  map[types.NamespacedName]entry{},
@@ -180,18 +183,41 @@ func (r *Resolver) send(ctx context.Context, key types.NamespacedName) {
 func (r *Resolver) resolve(ctx context.Context, namespace string, request Request) (Release, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: namespace, Name: request.PullSecret}
-	if err := r.Secrets.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+	if err := r.Reader.Get(ctx, key, secret); apierrors.IsNotFound(err) {
 		return Release{}, fmt.Errorf("%w: Secret %s does not exist", ErrPullSecret, key.Name)
 	} else if err != nil {
 		return Release{}, fmt.Errorf("%w: %w", ErrPullSecret, err)
 	}
-	return r.Registry.Fetch(ctx, request.Image, Access{PullSecret: secret.Data[corev1.DockerConfigJsonKey], TrustBundle: request.TrustBundle})
+	bundle, err := r.trustBundle(ctx, namespace, request)
+	if err != nil {
+		return Release{}, err
+	}
+	return r.Registry.Fetch(ctx, request.Image, Access{PullSecret: secret.Data[corev1.DockerConfigJsonKey], TrustBundle: bundle})
+}
+
+// trustBundle is the cluster's, by value or in a ConfigMap.
+func (r *Resolver) trustBundle(ctx context.Context, namespace string, request Request) (string, error) {
+	if request.TrustBundleRef == "" {
+		return request.TrustBundle, nil
+	}
+	bundle := &corev1.ConfigMap{}
+	key := types.NamespacedName{Namespace: namespace, Name: request.TrustBundleRef}
+	if err := r.Reader.Get(ctx, key, bundle); apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("%w: ConfigMap %s does not exist", ErrTrustBundle, key.Name)
+	} else if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrTrustBundle, err)
+	}
+	found := bundle.Data[bootstrapv1.TrustBundleKey]
+	if found == "" {
+		return "", fmt.Errorf("%w: ConfigMap %s has no key %s", ErrTrustBundle, key.Name, bootstrapv1.TrustBundleKey)
+	}
+	return found, nil
 }
 
 // Explain is what users are told of an error: the reason, without details that change between attempts. Those are in the log.
 func Explain(err error) string {
 	for _, reason := range []error{
-		ErrPullSecret, ErrTrustBundle, ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
+		ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
 	} {
 		if errors.Is(err, reason) {
 			return reason.Error()

@@ -117,6 +117,28 @@ func TestResolver(t *testing.T) {
 		calls := registry.calls()
 		g.Consistently(registry.calls, "50ms").Should(BeNumerically("<=", calls+1))
 	})
+	t.Run("reads the trust bundle of a ConfigMap", func(t *testing.T) {
+		g := NewWithT(t)
+		byName := Request{Image: request.Image, PullSecret: "pull", TrustBundleRef: "ca"}
+		bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "ca"}}
+		ask := func(data map[string]string) (Answer, []Access) {
+			bundle.Data = data
+			registry := &fakeRegistry{answers: []Answer{{Release: found}}}
+			r := start(t, registry, secret, bundle)
+			r.Lookup(controlPlane, byName)
+			g.Eventually(r.Events()).Should(Receive())
+			return r.Lookup(controlPlane, byName), registry.asked
+		}
+		answer, asked := ask(map[string]string{"ca-bundle.crt": "pem"})
+		g.Expect(answer.Release).To(Equal(found))
+		g.Expect(asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem"}}))
+		answer, asked = ask(map[string]string{"ca.crt": "pem"})
+		g.Expect(answer.Err).To(And(MatchError(ErrTrustBundle), MatchError(ContainSubstring("ConfigMap ca has no key ca-bundle.crt"))))
+		g.Expect(asked).To(BeEmpty())
+		byName.TrustBundleRef = "other"
+		answer, _ = ask(nil)
+		g.Expect(answer.Err).To(And(MatchError(ErrTrustBundle), MatchError(ContainSubstring("ConfigMap other does not exist"))))
+	})
 	t.Run("says that there is no pull secret", func(t *testing.T) {
 		g := NewWithT(t)
 		r := start(t, &fakeRegistry{})

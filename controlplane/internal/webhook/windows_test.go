@@ -4,16 +4,18 @@ package webhook_test
 
 import (
 	"context"
-	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
+	"github.com/capi-openshift/agent-providers/test/crdschema"
+	"github.com/capi-openshift/agent-providers/test/windows"
 )
 
 // changesBefore change every field of install that is changeable before the installation.
@@ -43,9 +45,6 @@ var changesBefore = map[string]func(*controlplanev1.InstallSpec){
 	"ignoredValidations":       func(i *controlplanev1.InstallSpec) { i.IgnoredValidations.Host = []string{"has-min-memory"} },
 	"workerWaitTimeoutSeconds": func(i *controlplanev1.InstallSpec) { i.WorkerWaitTimeoutSeconds = new(int32(1)) },
 }
-
-// neverChangeable are the fields of install that the CRD guards.
-var neverChangeable = []string{"baseDomain", "clusterName", "platform", "twoNode", "external", "pullSecretRef"}
 
 // TestWindows: a change is taken until the installation begins, and again when it has failed.
 func TestWindows(t *testing.T) {
@@ -80,17 +79,64 @@ func refusalUnless(open bool, name, phase string) []string {
 	return []string{"spec.install." + name, "changeable before the installation only", "in phase " + phase}
 }
 
-// TestEveryFieldHasAWindow: a new field of install is guarded by the CRD or by the webhook.
+// TestEveryFieldHasAWindow: what the description of a field says about changes is what admission does. What is never changeable is the CRD's to
+// refuse.
 func TestEveryFieldHasAWindow(t *testing.T) {
-	typ := reflect.TypeFor[controlplanev1.InstallSpec]()
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-		_, before := changesBefore[name]
-		never := regexp.MustCompile("^(" + strings.Join(neverChangeable, "|") + ")$").MatchString(name)
-		if before == never {
-			t.Errorf("install.%s: before the installation %t, never changeable %t: must be one of the two", name, before, never)
+	schema, err := crdschema.ReadKind("../../../config/controlplane/crd/bases", "OpenshiftAssistedControlPlane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, installing, failed, installed := valid(), valid(), valid(), valid()
+	waiting.Status.Install.Phase = controlplanev1.InstallPhaseWaitingForHosts
+	installing.Status.Install.Phase = controlplanev1.InstallPhaseInstalling
+	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
+	installed.Status.Install.Phase = controlplanev1.InstallPhaseCompleted
+	installed.Status.Initialization.ControlPlaneInitialized = new(true)
+	refused := map[windows.Window]func(former *controlplanev1.OpenshiftAssistedControlPlane) bool{
+		windows.BeforeInstallation: func(former *controlplanev1.OpenshiftAssistedControlPlane) bool {
+			return former == installing || former == installed
+		},
+		windows.AfterInstallation: func(former *controlplanev1.OpenshiftAssistedControlPlane) bool {
+			return former == waiting || former == installing
+		},
+		windows.AtAnyTime: func(*controlplanev1.OpenshiftAssistedControlPlane) bool { return false },
+	}
+	for path, change := range windows.Changes[controlplanev1.OpenshiftAssistedControlPlaneSpec]() {
+		said := windows.At(schema, path)
+		if len(said) == 0 {
+			t.Fatalf("%s: its description does not say when it can be changed", path)
+		}
+		if said[0] == windows.Never {
+			checkImmutable(t, schema, path)
+			continue
+		}
+		if path == "spec.openshiftAssistedConfigSpec.cpuArchitecture" {
+			continue // TestReleaseWindow
+		}
+		for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{waiting, installing, failed, installed} {
+			changed := former.DeepCopy()
+			change(&changed.Spec)
+			errs := webhook.ValidateWindows(former, changed, field.NewPath("spec"))
+			if want := refused[said[0]](former); len(errs) > 0 != want {
+				t.Errorf("%s in phase %s: refused is %t, want %t for %q: %v", path, former.Status.Install.Phase, len(errs) > 0, want, said[0], errs)
+			}
+			if len(errs) > 0 && !strings.HasPrefix(path+".", errs[0].Field+".") {
+				t.Errorf("%s: the refusal is of %s", path, errs[0].Field)
+			}
 		}
 	}
+}
+
+// checkImmutable looks for the rule that compares a field of the spec, or the one around it, with what it was.
+func checkImmutable(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, path string) {
+	t.Helper()
+	for _, rule := range schema.Properties["spec"].XValidations {
+		if rule.FieldPath != "" && strings.HasPrefix(path+".", "spec"+rule.FieldPath+".") &&
+			strings.Contains(rule.Rule, "self"+rule.FieldPath+" == oldSelf"+rule.FieldPath) && strings.Contains(rule.Message, "is immutable") {
+			return
+		}
+	}
+	t.Errorf("%s: no rule of the CRD refuses a change", path)
 }
 
 // TestReleaseWindow: the release is fixed until the cluster is installed, and free for another attempt and for upgrades.
@@ -106,11 +152,24 @@ func TestReleaseWindow(t *testing.T) {
 		former.Status.Install.Phase = phase
 		check(t, change(former), []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"})
 	}
+	architecture := func(former *controlplanev1.OpenshiftAssistedControlPlane) error {
+		changed := former.DeepCopy()
+		changed.Spec.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
+		_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
+		return err
+	}
+	check(t, architecture(valid()), []string{"spec.openshiftAssistedConfigSpec.cpuArchitecture", "is fixed until the cluster is installed"})
+	named, set := valid(), valid()
+	named.Spec.Release.Image, set.Spec.Release.ImageSetRef.Name = "registry.example.com/release:4.20.4", "ocp-4.20"
+	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{named, set} {
+		check(t, architecture(former), nil)
+	}
 	failed, upgraded, moved := valid(), valid(), valid()
 	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
 	upgraded.Status.Initialization.ControlPlaneInitialized = new(true)
 	moved.Annotations = map[string]string{controlplanev1.InstalledClusterAnnotation: "{}"}
 	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{failed, upgraded, moved} {
 		check(t, change(former), nil)
+		check(t, architecture(former), nil)
 	}
 }

@@ -79,7 +79,7 @@ func TestContractPublishedData(t *testing.T) {
 		}
 		before := published(g)
 		config := l.config(ctx, g, "m-0")
-		l.change(t, config, func() { config.Spec.AdditionalNTPSources = []string{"ntp.example.com"} })
+		l.change(t, config, func() { config.Spec.Installation.KernelArguments = []string{"quiet"} })
 		eventually(t, func(g Gomega) {
 			g.Expect(l.config(ctx, g, "m-0").Status.ObservedGeneration).To(Equal(config.Generation))
 		})

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package templates
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	featuretesting "k8s.io/component-base/featuregate/testing"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/core/webhooks/admission"
+	"sigs.k8s.io/cluster-api/feature"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+)
+
+// needed are the variables without which nothing is rendered.
+var needed = map[string]string{"openshiftVersion": "4.20.0", "baseDomain": "example.com", "controlPlaneEndpointHost": "192.0.2.9"}
+
+// at is a field of a template's spec.
+type at struct{ template, field string }
+
+// fields are a value of every variable, and where it goes. What is empty is the value itself.
+var fields = map[string]struct {
+	value string
+	want  map[at]string
+}{
+	"openshiftVersion":         {"4.20.1", map[at]string{{controlPlane, "distributionVersion"}: ""}},
+	"release":                  {"{image: registry.example.com/release:4.20.0}", map[at]string{{controlPlane, "release"}: ""}},
+	"baseDomain":               {"example.org", map[at]string{{controlPlane, "install.baseDomain"}: ""}},
+	"openshiftClusterName":     {"other", map[at]string{{controlPlane, "install.clusterName"}: ""}},
+	"controlPlaneEndpointHost": {"192.0.2.8", map[at]string{{infraCluster, "controlPlaneEndpoint.host"}: ""}},
+	"vips": {"{api: [192.0.2.10], ingress: [192.0.2.11]}", map[at]string{
+		{controlPlane, "install.apiVIPs"}: "[192.0.2.10]", {controlPlane, "install.ingressVIPs"}: "[192.0.2.11]",
+	}},
+	"networking": {"{machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16]}", map[at]string{
+		{controlPlane, "install.networking"}: "{machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16], networkType: OVNKubernetes}",
+	}},
+	"pullSecret":               {"pulls", map[at]string{{controlPlane, "install.pullSecretRef"}: "{name: pulls}"}},
+	"workerWaitTimeoutSeconds": {"0", map[at]string{{controlPlane, "install.workerWaitTimeoutSeconds"}: ""}},
+	"holdInstallation":         {"true", map[at]string{{controlPlane, "install.holdInstallation"}: ""}},
+	"platform":                 {`"None"`, map[at]string{{controlPlane, "install.platform"}: ""}},
+	"loadBalancer":             {"UserManaged", map[at]string{{controlPlane, "install.loadBalancer"}: "{type: UserManaged}"}},
+	"schedulableControlPlane":  {"true", map[at]string{{controlPlane, "install.schedulableControlPlane"}: ""}},
+	"manifests":                {"[{name: a}, {name: b}]", map[at]string{{controlPlane, "install.manifestsConfigMapRefs"}: ""}},
+	"diskEncryption": {"{mode: Tang, roles: [Worker], tangServers: [{url: \"http://tang.example.com:7500\", thumbprint: abc}]}",
+		map[at]string{{controlPlane, "install.diskEncryption"}: ""}},
+	"capabilities":    {"{baseline: None, additional: [NodeTuning]}", map[at]string{{controlPlane, "install.capabilities"}: ""}},
+	"fips":            {"true", map[at]string{{controlPlane, "install.fips"}: ""}},
+	"configOverrides": {"{publish: Internal, compute: [{name: worker}]}", map[at]string{{controlPlane, "install.configOverrides"}: ""}},
+	"clusterProxy":    {"{httpProxy: \"http://proxy.example.com:3128\", noProxy: [.example.com]}", map[at]string{{controlPlane, "install.proxy"}: ""}},
+	"sshAuthorizedKey": {"ssh-ed25519 AAAA", map[at]string{
+		{controlPlane, "install.sshAuthorizedKey"}: "", {controlPlane, "openshiftAssistedConfigSpec.sshAuthorizedKey"}: "", {worker, "sshAuthorizedKey"}: "",
+	}},
+	"mirrorRegistry": {"mirrors", map[at]string{
+		{controlPlane, "install.mirrorRegistryRef"}: "{name: mirrors}", {controlPlane, "openshiftAssistedConfigSpec.mirrorRegistryRef"}: "{name: mirrors}",
+		{worker, "mirrorRegistryRef"}: "{name: mirrors}",
+	}},
+	"ntpSources": {"[ntp.example.com]", map[at]string{
+		{controlPlane, "install.ntpSources"}: "", {controlPlane, "openshiftAssistedConfigSpec.ntpSources"}: "", {worker, "ntpSources"}: "",
+	}},
+	"cpuArchitecture":       {"aarch64", ofHosts("cpuArchitecture", "")},
+	"proxy":                 {"{httpsProxy: \"http://proxy.example.com:3128\"}", ofHosts("proxy", "")},
+	"additionalNTPSources":  {"[ntp.example.com]", ofHosts("additionalNTPSources", "")},
+	"additionalTrustBundle": {"pem", ofHosts("additionalTrustBundle", "")},
+	"nmStateConfigSelector": {"{matchLabels: {a: b}}", ofHosts("nmStateConfigSelector", "")},
+	"staticNetworking":      {"BareMetalHosts", ofHosts("staticNetworking", "{source: BareMetalHosts}")},
+	"discovery":             {"{kernelArguments: [console=ttyS0], ignition: '{}'}", ofHosts("discovery", "")},
+	"installation": {"{kernelArguments: [a], deletedKernelArguments: [quiet], rootDeviceHints: {deviceName: /dev/sda, minSizeGigabytes: 100, rotational: false}}",
+		ofHosts("installation", "")},
+	"nodeName": {"BareMetalHost", ofHosts("nodeRegistration.name", "")},
+	"boot":     {"{imageType: Full, osImageVersion: \"4.20\"}", ofHosts("boot", "{mode: LiveISO, imageType: Full, osImageVersion: \"4.20\"}")},
+	"diskImage": {"{url: \"http://example.com/coreos.qcow2\", checksum: abc, checksumType: sha256, format: qcow2}", union(
+		map[at]string{{controlPlaneMachine, "image"}: "", {workerMachine, "image"}: ""}, ofHosts("boot", "{mode: UserData}"))},
+	"workerNodeLabels":         {"[{key: a, value: \"\"}]", map[at]string{{worker, "nodeRegistration.labels"}: ""}},
+	"machineConfigPool":        {"infra", map[at]string{{worker, "nodeRegistration.machineConfigPool"}: ""}},
+	"controlPlaneHostSelector": {"{matchLabels: {a: b}}", map[at]string{{controlPlaneMachine, "hostSelector"}: ""}},
+	"workerHostSelector":       {"{matchLabels: {a: b}}", map[at]string{{workerMachine, "hostSelector"}: ""}},
+}
+
+// ofHosts is a field of all hosts' configs.
+func ofHosts(field, value string) map[at]string {
+	return map[at]string{{controlPlane, "openshiftAssistedConfigSpec." + field}: value, {worker, field}: value}
+}
+
+func union(a, b map[at]string) map[at]string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// TestClassIsAccepted: Cluster API takes the class as it is.
+func TestClassIsAccepted(t *testing.T) {
+	featuretesting.SetFeatureGateDuringTest(t, feature.Gates, feature.ClusterTopology, true)
+	_, err := (&admission.ClusterClass{}).ValidateCreate(t.Context(), class(t))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+}
+
+// TestClassVariables: every variable gets to the fields that it is for, and to no others, and what comes out has only fields that there are. The guide
+// tells of it.
+func TestClassVariables(t *testing.T) {
+	g := NewWithT(t)
+	root, err := localcontrolplane.RepositoryRoot()
+	g.Expect(err).NotTo(HaveOccurred())
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "guides", "clusterclass.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	plain := render(t, needed)
+	for _, variable := range class(t).Spec.Variables {
+		t.Run(variable.Name, func(t *testing.T) {
+			g := NewWithT(t)
+			test, ok := fields[variable.Name]
+			g.Expect(ok).To(BeTrue(), "say in fields what it is for")
+			g.Expect(string(guide)).To(ContainSubstring("| `"+variable.Name+"` |"), "docs/guides/clusterclass.md")
+			values := maps.Clone(needed)
+			values[variable.Name] = test.value
+			specs := render(t, values)
+			checkTypes(t, specs)
+			for where, want := range test.want {
+				if want == "" {
+					want = test.value
+				}
+				wanted, err := yaml.YAMLToJSON([]byte(want))
+				g.Expect(err).NotTo(HaveOccurred())
+				path := strings.Split(where.field, ".")
+				found, _, err := unstructured.NestedFieldNoCopy(specs[where.template], path...)
+				g.Expect(err).NotTo(HaveOccurred())
+				data, err := json.Marshal(found)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(data).To(MatchJSON(wanted), "%s of %s", where.field, where.template)
+				restore(g, specs[where.template], plain[where.template], path)
+			}
+			g.Expect(specs).To(Equal(plain), "without those fields")
+		})
+	}
+}
+
+// restore makes a field what it is in another object.
+func restore(g Gomega, object, from map[string]any, path []string) {
+	value, exists, err := unstructured.NestedFieldCopy(from, path...)
+	g.Expect(err).NotTo(HaveOccurred())
+	if !exists {
+		unstructured.RemoveNestedField(object, path...)
+		return
+	}
+	g.Expect(unstructured.SetNestedField(object, value, path...)).To(Succeed())
+}
+
+// checkTypes checks that our templates have no fields but those of their types.
+func checkTypes(t *testing.T, specs rendered) {
+	t.Helper()
+	for template, into := range map[string]any{
+		controlPlane: &controlplanev1.OpenshiftAssistedControlPlaneTemplateResourceSpec{}, worker: &bootstrapv1.OpenshiftAssistedConfigSpec{},
+	} {
+		data, err := yaml.Marshal(specs[template])
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(yaml.UnmarshalStrict(data, into)).To(Succeed(), template)
+	}
+}
