@@ -103,10 +103,22 @@ func newHost(namespace string, i int, labels map[string]string) []client.Object 
 					CredentialsName: name + "-bmc",
 				},
 				AutomatedCleaningMode: bmov1alpha1.CleaningModeDisabled,
+				RootDeviceHints:       rootDeviceHints(name, i),
 			},
 		},
 	}
 }
+
+// rootDeviceHints ask every second host for a disk that the Assisted Installer would not choose by itself.
+func rootDeviceHints(host string, i int) *bmov1alpha1.RootDeviceHints {
+	if i%2 == 0 {
+		return nil
+	}
+	return &bmov1alpha1.RootDeviceHints{SerialNumber: secondDisk(host)}
+}
+
+// secondDisk is the serial number of a host's second disk.
+func secondDisk(host string) string { return "DISK-" + host + "-2" }
 
 // bootMAC is a host's MAC address. Hosts of two namespaces are different machines, so they share neither it nor a serial number.
 func bootMAC(namespace string, i int) string {
@@ -120,6 +132,9 @@ func bootMAC(namespace string, i int) string {
 func (o WorldOptions) inspected(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	hardware := simmetal3.DefaultHardware(host)
 	hardware.SystemVendor.SerialNumber = "SN-" + host.Namespace + "-" + host.Name
+	second := hardware.Storage[0]
+	second.Name, second.SerialNumber = "/dev/sdb", secondDisk(host.Name)
+	hardware.Storage = append(hardware.Storage, second)
 	var index int
 	if _, err := fmt.Sscanf(host.Name, hostName, &index); err == nil {
 		hardware.NIC[0].IP = hostAddress(index, host.Labels[ipFamilyLabel] == ipFamily6)

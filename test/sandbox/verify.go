@@ -141,6 +141,7 @@ func (c chain) verify(clusterDeployment string) error {
 		{"role", c.agent.Spec.Role, role},
 		{"hostname", c.agent.Spec.Hostname, c.machine.Name},
 		{"node label", c.agent.Spec.NodeLabels[metal3.NodeUIDLabel], string(c.host.UID)},
+		{"serial number of its disk", c.diskSerial(), c.hintedSerial()},
 		{"MAC address of BareMetalHost " + c.host.Name, slices.Contains(c.agent.MACAddresses(), metal3.BootMAC(c.host)), true},
 	} {
 		if fact.got != fact.want {
@@ -149,6 +150,24 @@ func (c chain) verify(clusterDeployment string) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// hintedSerial is the serial number that the host's root device hints ask for.
+func (c chain) hintedSerial() string {
+	if c.host.Spec.RootDeviceHints == nil {
+		return ""
+	}
+	return c.host.Spec.RootDeviceHints.SerialNumber
+}
+
+// diskSerial is the serial number of the disk that the Agent was given.
+func (c chain) diskSerial() string {
+	for _, disk := range c.agent.Status.Inventory.Disks {
+		if disk.ID == c.agent.Spec.InstallationDiskID {
+			return disk.Serial
+		}
+	}
+	return c.agent.Spec.InstallationDiskID
 }
 
 // WriteKubeconfig writes the kubeconfig of an installed cluster, as Cluster API publishes it, to a file.
