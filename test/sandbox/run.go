@@ -276,7 +276,8 @@ func (r *run) verify(ctx context.Context) error {
 	return r.verifyWorkersDayTwo(ctx, agents)
 }
 
-// verifyHosts checks which host is which Machine and which Node, and returns the Agents' names by Machine.
+// verifyHosts checks which host is which Machine and which Node, and what becomes of the Nodes' certificates. It returns the Agents' names by
+// Machine.
 func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	agents, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {
@@ -286,7 +287,10 @@ func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
 		return nil, err
 	}
-	return agents, r.world.VerifyNodes(ctx, r.cluster, kubeconfig)
+	if err := r.world.VerifyNodes(ctx, r.cluster, kubeconfig); err != nil {
+		return nil, err
+	}
+	return agents, r.world.VerifyServingCertificates(ctx, r.cluster, r.slower(settleTimeout))
 }
 
 // verifyWorkersDayTwo checks that all workers of a single-node cluster joined after its installation.
