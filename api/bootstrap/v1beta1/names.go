@@ -218,6 +218,9 @@ const (
 	// HostnameInvalidReason: the BareMetalHost's name, which spec.nodeRegistration.name chooses for the Node, is no hostname (DESIGN D7).
 	HostnameInvalidReason = "HostnameInvalid"
 
+	// ArchitectureMismatchReason: the host reports another architecture than spec.cpuArchitecture, so it is not bound; the message has both.
+	ArchitectureMismatchReason = "ArchitectureMismatch"
+
 	// InstallationInvalidReason: spec.installation, which was not checked at admission, is not valid; the message says what.
 	InstallationInvalidReason = "InstallationInvalid"
 
