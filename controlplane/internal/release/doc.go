@@ -4,7 +4,11 @@
 // it. A Resolver asks registries beside the reconciler, wakes it when there is an answer, and tries again less and less often.
 package release
 
-import "errors"
+import (
+	"errors"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+)
 
 // Release is what an image is.
 type Release struct {
@@ -14,6 +18,8 @@ type Release struct {
 	Version string
 	// KubernetesVersion is the version of Kubernetes in it, for example v1.33.5.
 	KubernetesVersion string
+	// Architectures are those that the release is for, in the spelling of the Assisted Installer and in order; none when it does not tell.
+	Architectures []bootstrapv1.CPUArchitecture
 }
 
 // The reasons why an image is not resolved. Their texts are shown to users, so nothing that changes between attempts is in them.
