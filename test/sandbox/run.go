@@ -130,6 +130,8 @@ func newRun(opts Options) (*run, error) {
 		Namespace: r.cluster.Namespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
 		Workers: ptr.Deref(opts.Workers, cmp.Or(flavor.workers, shapes[opts.Topology].workers)),
 		Address: cmp.Or(opts.Address, flavor.address, runAddress),
+		// All workers of a single-node cluster join on day 2.
+		HostNetworks: opts.Topology == SNO && slices.Contains([]string{"", string(SNO)}, opts.Template),
 	}
 	if err := r.request.validate(); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type chain struct {
 	machine *clusterv1.Machine
 	host    *bmov1alpha1.BareMetalHost
 	infra   string
+	config  *bootstrapv1.OpenshiftAssistedConfig
 	agent   *assisted.Agent
 }
 
@@ -59,7 +60,7 @@ func (w *World) VerifyHosts(ctx context.Context, cluster types.NamespacedName) (
 	var problems []error
 	for _, c := range chains {
 		names[c.machine.Name] = c.agent.Name
-		problems = append(problems, c.verify(controlPlane.Name))
+		problems = append(problems, c.verify(controlPlane.Name), w.verifyNetwork(ctx, c))
 	}
 	for i := range agents.Items {
 		agent := &agents.Items[i]
@@ -112,12 +113,12 @@ func (w *World) chainOf(ctx context.Context, machine *clusterv1.Machine) (chain,
 	if !metal3.Consumes(c.host, infra) {
 		return c, fmt.Errorf("BareMetalHost %s is not consumed by Metal3Machine %s of Machine %s", key.Name, c.infra, machine.Name)
 	}
-	config := &bootstrapv1.OpenshiftAssistedConfig{}
+	c.config = &bootstrapv1.OpenshiftAssistedConfig{}
 	configKey := types.NamespacedName{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}
-	if err := w.Client.Get(ctx, configKey, config); err != nil {
+	if err := w.Client.Get(ctx, configKey, c.config); err != nil {
 		return c, fmt.Errorf("cannot read the config of Machine %s: %w", machine.Name, err)
 	}
-	agentKey := types.NamespacedName{Namespace: machine.Namespace, Name: config.Annotations[bootstrapv1.AgentAnnotation]}
+	agentKey := types.NamespacedName{Namespace: machine.Namespace, Name: c.config.Annotations[bootstrapv1.AgentAnnotation]}
 	if err := w.Client.Get(ctx, agentKey, c.agent); err != nil {
 		return c, fmt.Errorf("cannot read the Agent of Machine %s: %w", machine.Name, err)
 	}
