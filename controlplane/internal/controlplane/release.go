@@ -63,7 +63,7 @@ func setRelease(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseF
 
 // architectureNames are architectures as status has them.
 func architectureNames(architectures []bootstrapv1.CPUArchitecture) []string {
-	var names []string
+	names := make([]string, 0, len(architectures))
 	for _, architecture := range architectures {
 		names = append(names, string(architecture))
 	}
