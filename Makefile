@@ -138,5 +138,5 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno|four|five TEMPLATE=flavor|file WORKERS=n BOOT=userdata HOLD=true FAULT=name RETRY=true SPEED=n.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

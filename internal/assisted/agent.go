@@ -93,6 +93,11 @@ func (a *Agent) BindRefused() bool {
 		a.Condition(ConditionSpecSynced).Is(corev1.ConditionFalse, ReasonInputError)
 }
 
+// Refused reports whether the service refuses what a bound host is given, such as a Secret that does not exist.
+func (a *Agent) Refused() bool {
+	return a.Condition(ConditionBound).Is(corev1.ConditionTrue) && a.Condition(ConditionSpecSynced).Is(corev1.ConditionFalse, ReasonInputError)
+}
+
 // HasInventory reports whether the host has said what it is. It is false just after registration and while a host binds.
 func (a *Agent) HasInventory() bool { return len(a.Status.Inventory.Interfaces) > 0 }
 

@@ -19,7 +19,7 @@ type ClusterReference struct {
 type AgentSpec struct {
 	// ClusterDeploymentName binds the Agent to a cluster; nil unbinds it.
 	ClusterDeploymentName *ClusterReference `json:"clusterDeploymentName,omitempty"`
-	// Role is master or worker.
+	// Role is master, arbiter or worker.
 	Role string `json:"role"`
 	// Hostname becomes the Node's name.
 	Hostname string `json:"hostname,omitempty"`
@@ -33,6 +33,8 @@ type AgentSpec struct {
 	InstallerArgs string `json:"installerArgs,omitempty"`
 	// IgnitionConfigOverrides are merged into the ignition of the installed system.
 	IgnitionConfigOverrides string `json:"ignitionConfigOverrides,omitempty"`
+	// FencingCredentialsSecretRef is the name of a Secret of the Agent's namespace by which the host is powered off.
+	FencingCredentialsSecretRef string `json:"fencingCredentialsSecretRef,omitempty"`
 	// InstallationDiskID is the ID of the disk to install on; empty leaves the choice to the service.
 	InstallationDiskID string `json:"installation_disk_id,omitempty"`
 }

@@ -112,16 +112,32 @@ const (
 	GateClosed Gate = "Closed"
 )
 
+// TakesArbiter reports whether the cluster is one of two control-plane hosts and an arbiter.
+func TakesArbiter(aci *hiveext.AgentClusterInstall) bool {
+	return aci != nil && aci.Annotations[TwoNodeAnnotation] == TwoNodeArbiter
+}
+
+// NeedsFencing reports whether the control-plane hosts of the cluster power each other off.
+func NeedsFencing(aci *hiveext.AgentClusterInstall) bool {
+	return aci != nil && aci.Annotations[TwoNodeAnnotation] == TwoNodeFencing
+}
+
 // GateOf decides whether a host of a role may be bound now (DESIGN D8, ASSISTED 8.8 rule 1). Workers are no part of the first installation
-// while it requires none: a single-node cluster refuses them, and a surplus host blocks it.
+// while it requires none: a single-node cluster refuses them, and a surplus host blocks it. An arbiter is part of the first installation only.
 func GateOf(aci *hiveext.AgentClusterInstall, role string) Gate {
 	if aci == nil || !aci.DeletionTimestamp.IsZero() || !AcceptsHosts(aci) {
 		return GateClosed
 	}
 	switch PhaseOf(aci) {
 	case PhaseCompleted:
+		if role == RoleArbiter {
+			return GateClosed
+		}
 		return GateDayTwo
 	case PhaseWaiting:
+		if role == RoleArbiter && !TakesArbiter(aci) {
+			return GateClosed
+		}
 		if _, closed := DayOneAgents(aci); closed {
 			return GateClosed
 		}

@@ -78,6 +78,24 @@ func TestPhaseAndGate(t *testing.T) {
 	NewWithT(t).Expect(GateOf(nil, RoleMaster)).To(Equal(GateClosed))
 }
 
+// TestGateOfArbiters: only clusters of two nodes take one, and only in their first installation.
+func TestGateOfArbiters(t *testing.T) {
+	g := NewWithT(t)
+	notStarted := condition(hiveext.ClusterCompletedCondition, corev1.ConditionFalse, hiveext.ClusterInstallationNotStartedReason)
+	aci := install(ClusterStateReady, notStarted)
+	g.Expect(GateOf(aci, RoleArbiter)).To(Equal(GateClosed))
+	aci.Annotations = map[string]string{TwoNodeAnnotation: TwoNodeFencing}
+	g.Expect(GateOf(aci, RoleArbiter)).To(Equal(GateClosed))
+	g.Expect(NeedsFencing(aci)).To(BeTrue())
+	aci.Annotations[TwoNodeAnnotation] = TwoNodeArbiter
+	g.Expect(GateOf(aci, RoleArbiter)).To(Equal(GateDayOne))
+	g.Expect(NeedsFencing(aci)).To(BeFalse())
+	aci = install(ClusterStateAddingHosts, condition(hiveext.ClusterCompletedCondition, corev1.ConditionTrue, hiveext.ClusterInstalledReason))
+	aci.Annotations = map[string]string{TwoNodeAnnotation: TwoNodeArbiter}
+	g.Expect(GateOf(aci, RoleArbiter)).To(Equal(GateClosed))
+	g.Expect(GateOf(aci, RoleWorker)).To(Equal(GateDayTwo))
+}
+
 func TestDayOneAgents(t *testing.T) {
 	g := NewWithT(t)
 	aci := install(ClusterStateReady)

@@ -55,6 +55,13 @@ const (
 
 	// WorkerWaitStartedAnnotation holds the RFC 3339 time at which all control-plane hosts were ready and the wait for workers began.
 	WorkerWaitStartedAnnotation = "controlplane.cluster.x-k8s.io/worker-wait-started"
+
+	// TwoNodeAnnotation holds TwoNodeArbiter or TwoNodeFencing for a control plane of two hosts. It never changes.
+	TwoNodeAnnotation = "controlplane.cluster.x-k8s.io/two-node"
+	// TwoNodeArbiter: the cluster takes one arbiter, on day 1.
+	TwoNodeArbiter = "Arbiter"
+	// TwoNodeFencing: control-plane hosts need credentials for fencing.
+	TwoNodeFencing = "Fencing"
 )
 
 // InstallSpecAnnotation, on an AgentClusterInstall, is a hash of what the control plane provider last wrote of what is changeable before the
@@ -66,6 +73,8 @@ const InstallSpecAnnotation = "controlplane.cluster.x-k8s.io/install-spec"
 const (
 	// RoleMaster is the role of control-plane hosts.
 	RoleMaster = "master"
+	// RoleArbiter is the role of the host that gives two control-plane hosts a quorum.
+	RoleArbiter = "arbiter"
 	// RoleWorker is the role of the others.
 	RoleWorker = "worker"
 )
@@ -82,12 +91,14 @@ const (
 
 // Values of an AgentClusterInstall's diskEncryption.
 const (
-	// EncryptNone, EncryptAll, EncryptMasters and EncryptWorkers say which hosts are encrypted.
+	// EncryptNone and EncryptAll say which hosts are encrypted, and so does a list of the others, separated by commas and in this order.
 	EncryptNone = "none"
 	// EncryptAll: see EncryptNone.
 	EncryptAll = "all"
 	// EncryptMasters: see EncryptNone.
 	EncryptMasters = "masters"
+	// EncryptArbiters: see EncryptNone.
+	EncryptArbiters = "arbiters"
 	// EncryptWorkers: see EncryptNone.
 	EncryptWorkers = "workers"
 	// EncryptByTPM and EncryptByTang say where the keys are.

@@ -8,6 +8,7 @@ package assisted
 
 import (
 	"github.com/openshift/assisted-service/api/common"
+	"github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -558,6 +559,11 @@ func (in *NewerInstallSpec) DeepCopyInto(out *NewerInstallSpec) {
 		in, out := &in.NTPSources, &out.NTPSources
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.Arbiter != nil {
+		in, out := &in.Arbiter, &out.Arbiter
+		*out = new(v1beta1.AgentMachinePool)
+		**out = **in
 	}
 }
 

@@ -13,6 +13,16 @@ type change struct {
 	allowed string
 }
 
+// addresses are those of a cluster's API and ingress.
+const addresses = "apiVIPs: [192.0.2.10], ingressVIPs: [192.0.2.11]"
+
+// twoNodes is the spec of a control plane of two hosts of a release, with fields of its installation.
+func twoNodes(release, install string) string {
+	return "{replicas: 2, version: v1.33.4, distributionVersion: " + release + ", machineTemplate: {spec: {infrastructureRef: " +
+		"{apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: masters}}}, " +
+		"install: {baseDomain: example.com, pullSecretRef: {name: a}, " + install + "}}"
+}
+
 // badCreates are wrong in one field each.
 var badCreates = []change{
 	{"boot mode", config, "spec.boot.mode", "PXE", "spec.boot.mode", `supported values: "LiveISO"`},
@@ -108,8 +118,19 @@ var badCreates = []change{
 
 	{"long name", controlPlane, "metadata.name", "a-control-plane-whose-name-is-longer-than-a-host-name-can-be-x", "metadata.name", "no more than 60 characters"},
 	{"name with dots", controlPlane, "metadata.name", "demo.example.com", "metadata.name", "hostnames"},
-	{"two replicas", controlPlane, "spec.replicas", "2", "spec.replicas", `supported values: "1", "3", "4", "5"`},
-	{"no replicas", controlPlane, "spec.replicas", "0", "spec.replicas", `supported values: "1", "3", "4", "5"`},
+	{"two replicas", controlPlane, "spec.replicas", "2", "spec.install.twoNode", "is required with replicas 2"},
+	{"no replicas", controlPlane, "spec.replicas", "0", "spec.replicas", `supported values: "1", "2", "3", "4", "5"`},
+	{"six replicas", controlPlane, "spec.replicas", "6", "spec.replicas", `supported values: "1", "2", "3", "4", "5"`},
+	{"kind of two nodes", controlPlane, "spec.install.twoNode", "Quorum", "spec.install.twoNode", `supported values: "Arbiter", "Fencing"`},
+	{"two nodes of three", controlPlane, "spec.install.twoNode", "Arbiter", "spec.install.twoNode", "must not be set with other replicas"},
+	{"arbiter on a platform without addresses", controlPlane, "spec", twoNodes("4.20.4", "twoNode: Arbiter, platform: None"), "spec.install.platform", "must be BareMetal for two nodes with an arbiter"},
+	{"fencing on another platform", controlPlane, "spec", twoNodes("4.22.0", "twoNode: Fencing, platform: External"), "spec.install.platform", "must be BareMetal or None for two nodes with fencing"},
+	{"arbiter of an old release", controlPlane, "spec", twoNodes("4.18.4", "twoNode: Arbiter, "+addresses), "spec.install.twoNode", "they need release 4.19 or newer"},
+	{"arbiter as a preview", controlPlane, "spec", twoNodes("4.19.4", "twoNode: Arbiter, "+addresses), "spec.install.twoNode", "needs install.featureSet TechPreviewNoUpgrade"},
+	{"fencing of an old release", controlPlane, "spec", twoNodes("4.19.4", "twoNode: Fencing, featureSet: TechPreviewNoUpgrade, "+addresses), "spec.install.twoNode", "they need release 4.20 or newer"},
+	{"fencing as a preview", controlPlane, "spec", twoNodes("4.21.0", "twoNode: Fencing, "+addresses), "spec.install.twoNode", "or release 4.22 or newer"},
+	{"hyperthreading of no arbiter", controlPlane, "spec.install.hyperthreading", "{arbiter: Disabled}", "spec.install.hyperthreading.arbiter", "must not be set but for two nodes with an arbiter"},
+	{"encryption of no arbiter", controlPlane, "spec.install.diskEncryption", "{mode: TPM2, roles: [Arbiter]}", "spec.install.diskEncryption.roles", "must not have Arbiter but for two nodes with an arbiter"},
 	{"replicas missing", controlPlane, "spec.replicas", "", "spec.replicas", "Required value"},
 	{"annotation of the providers for Machines", controlPlane, "spec.machineTemplate.metadata", "{annotations: {controlplane.cluster.x-k8s.io/install-attempt: \"7\"}}", "spec.machineTemplate.metadata.annotations[controlplane.cluster.x-k8s.io/install-attempt]", "is set by the providers"},
 	{"number of the installation", controlPlane, "metadata.annotations", "{controlplane.cluster.x-k8s.io/install-attempt: second}", "metadata.annotations[controlplane.cluster.x-k8s.io/install-attempt]", "1, 2, 3"},
@@ -181,7 +202,7 @@ var badCreates = []change{
 	{"time servers of two kinds", controlPlane, "spec.install.ntpSources", "[ntp.example.com]", "spec.install.ntpSources", "must not be set together with openshiftAssistedConfigSpec.additionalNTPSources"},
 	{"disk encryption without mode", controlPlane, "spec.install.diskEncryption", "{roles: [Worker]}", "spec.install.diskEncryption.mode", "Required value"},
 	{"disk encryption's mode", controlPlane, "spec.install.diskEncryption", "{mode: Password}", "spec.install.diskEncryption.mode", `supported values: "TPM2", "Tang"`},
-	{"disk encryption's role", controlPlane, "spec.install.diskEncryption", "{mode: TPM2, roles: [Master]}", "spec.install.diskEncryption.roles[0]", `supported values: "ControlPlane", "Worker"`},
+	{"disk encryption's role", controlPlane, "spec.install.diskEncryption", "{mode: TPM2, roles: [Master]}", "spec.install.diskEncryption.roles[0]", `supported values: "ControlPlane", "Arbiter", "Worker"`},
 	{"disk encryption's role twice", controlPlane, "spec.install.diskEncryption", "{mode: TPM2, roles: [Worker, Worker]}", "spec.install.diskEncryption.roles[1]", "Duplicate value"},
 	{"Tang without servers", controlPlane, "spec.install.diskEncryption", "{mode: Tang}", "spec.install.diskEncryption.tangServers", "is required for mode Tang"},
 	{"TPM with servers", controlPlane, "spec.install.diskEncryption", "{mode: TPM2, tangServers: [{url: \"http://tang\", thumbprint: a}]}", "spec.install.diskEncryption.tangServers", "must not be set for mode TPM2"},
@@ -262,5 +283,6 @@ var badUpdates = []change{
 	{"disk of a bound host", boundConfig, "spec.installation.rootDeviceHints", "{model: other}", "spec.installation.rootDeviceHints", "immutable once the host is bound"},
 	{"static networking", boundConfig, "spec", "{staticNetworking: {source: BareMetalHosts}}", "spec.staticNetworking", "discovery media of a config are made once"},
 	{"no disk for a bound host any more", boundConfig, "spec.installation", "", "spec.installation.rootDeviceHints", "immutable once the host is bound"},
-	{"replicas", controlPlane, "spec.replicas", "2", "spec.replicas", `supported values: "1", "3", "4", "5"`},
+	{"replicas", controlPlane, "spec.replicas", "6", "spec.replicas", `supported values: "1", "2", "3", "4", "5"`},
+	{"fewer replicas", controlPlane, "spec.replicas", "2", "spec", "replicas cannot change from or to 1 or 2"},
 }

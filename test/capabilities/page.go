@@ -87,6 +87,17 @@ func (p page) replicas(template int) int {
 	return template
 }
 
+// deployments is how many MachineDeployments of one Machine the page has.
+func (p page) deployments() int {
+	count := 0
+	for _, object := range p.manifest {
+		if object.GetKind() == kindMachineDeployment {
+			count++
+		}
+	}
+	return count
+}
+
 // bringsAddresses tells whether the page's cluster has virtual addresses: it has none where load balancing is left to the user.
 func (p page) bringsAddresses() bool {
 	for _, object := range p.manifest {
@@ -102,6 +113,8 @@ const (
 	kindControlPlane   = "OpenshiftAssistedControlPlane"
 	kindConfigTemplate = "OpenshiftAssistedConfigTemplate"
 	kindCluster        = "Cluster"
+
+	kindMachineDeployment = "MachineDeployment"
 )
 
 // references are the paths of what a page's object takes over from the cluster's own.

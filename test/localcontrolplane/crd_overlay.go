@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
@@ -16,7 +17,7 @@ import (
 // the apiserver drops what the service writes there.
 type newField struct {
 	crd    string
-	parent string // property of the object's schema: spec or status
+	parent string // the object that has the field, as a path such as spec.provisionRequirements
 	name   string
 	schema apiextensionsv1.JSONSchemaProps
 }
@@ -35,6 +36,17 @@ var newFields = []newField{
 	{crd: crdAgentClusterInstalls, parent: "spec", name: "ntpSources", schema: apiextensionsv1.JSONSchemaProps{
 		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
 	}},
+	// Clusters of two control-plane hosts (ASSISTED 1.2, 1.3).
+	{crd: "agents.agent-install.openshift.io", parent: "spec", name: "fencingCredentialsSecretRef", schema: apiextensionsv1.JSONSchemaProps{Type: "string"}},
+	{crd: crdAgentClusterInstalls, parent: "spec.provisionRequirements", name: "arbiterAgents", schema: apiextensionsv1.JSONSchemaProps{
+		Type: "integer", Minimum: ptr.To(0.0),
+	}},
+	{crd: crdAgentClusterInstalls, parent: "spec", name: "arbiter", schema: apiextensionsv1.JSONSchemaProps{
+		Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"name":           {Type: "string"},
+			"hyperthreading": {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`""`)}, {Raw: []byte(`"Enabled"`)}, {Raw: []byte(`"Disabled"`)}}},
+		},
+	}},
 }
 
 const crdAgentClusterInstalls = "agentclusterinstalls.extensions.hive.openshift.io"
@@ -46,6 +58,7 @@ var newValues = []struct {
 	values []string
 }{
 	{crdAgentClusterInstalls, []string{"spec", "networking", "networkType"}, []string{"CiscoACI", "Cilium", "Calico", "None"}},
+	{crdAgentClusterInstalls, []string{"spec", "diskEncryption", "enableOn"}, []string{"arbiters", "masters,arbiters", "masters,workers", "arbiters,workers"}},
 }
 
 // addNewValues adds the values to every version of their CRDs.
@@ -105,16 +118,29 @@ func addNewFields(crds []*apiextensionsv1.CustomResourceDefinition) error {
 
 func (f newField) addTo(crd *apiextensionsv1.CustomResourceDefinition) error {
 	for i := range crd.Spec.Versions {
-		properties := crd.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties
-		parent, found := properties[f.parent]
-		if !found {
-			return fmt.Errorf("CRD %s has no %s to add field %s to", f.crd, f.parent, f.name)
+		if err := f.addBelow(crd.Spec.Versions[i].Schema.OpenAPIV3Schema, strings.Split(f.parent, ".")); err != nil {
+			return fmt.Errorf("CRD %s: %w", f.crd, err)
 		}
-		if _, known := parent.Properties[f.name]; known {
-			return fmt.Errorf("CRD %s has %s.%s by itself now: remove it from the fields that are added", f.crd, f.parent, f.name)
-		}
-		parent.Properties[f.name] = f.schema
-		properties[f.parent] = parent
 	}
+	return nil
+}
+
+// addBelow adds the field to the object at a path below a schema.
+func (f newField) addBelow(schema *apiextensionsv1.JSONSchemaProps, path []string) error {
+	if len(path) > 0 {
+		property, found := schema.Properties[path[0]]
+		if !found {
+			return fmt.Errorf("there is no %s to add field %s to", f.parent, f.name)
+		}
+		if err := f.addBelow(&property, path[1:]); err != nil {
+			return err
+		}
+		schema.Properties[path[0]] = property
+		return nil
+	}
+	if _, known := schema.Properties[f.name]; known {
+		return fmt.Errorf("there is %s.%s by itself now: remove it from the fields that are added", f.parent, f.name)
+	}
+	schema.Properties[f.name] = f.schema
 	return nil
 }

@@ -12,8 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
@@ -53,6 +58,8 @@ type flavor struct {
 var flavors = map[string]flavor{
 	"compact": {topology: Compact},
 	"sno":     {topology: SNO},
+	"arbiter": {topology: Arbiter},
+	"fencing": {topology: Fencing, prepare: createFencingCredentials},
 	// One worker, because all of them are replaced one after the other when a variable changes.
 	"topology":     {topology: HA, workers: 1, managed: true},
 	"static-ip":    {topology: HA, workers: 1, prepare: createNetworkConfigs},
@@ -129,6 +136,30 @@ func registryVariables(w *World) map[string]string {
 		"OPENSHIFT_RELEASE_IMAGE": releaseImage,
 		"OPENSHIFT_TRUST_BUNDLE":  strings.ReplaceAll(string(w.Management.Admin().CAData), "\n", `\n`),
 	}
+}
+
+// createFencingCredentials makes a Secret for every host by which it can be powered off, and names it there.
+func createFencingCredentials(ctx context.Context, w *World, r ClusterRequest, hosts int) error {
+	for i := range hosts {
+		name := fmt.Sprintf(hostName, i)
+		host := &bmov1alpha1.BareMetalHost{}
+		if err := w.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, host); err != nil {
+			return fmt.Errorf("cannot read BareMetalHost %s: %w", name, err)
+		}
+		credentials := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name + "-fencing"},
+			StringData: map[string]string{"address": host.Spec.BMC.Address, "username": "admin", "password": "admin"},
+		}
+		if err := w.Client.Create(ctx, credentials); err != nil {
+			return fmt.Errorf("cannot create Secret %s: %w", credentials.Name, err)
+		}
+		before := host.DeepCopy()
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, bootstrapv1.FencingCredentialsAnnotation, credentials.Name)
+		if err := w.Client.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("cannot annotate BareMetalHost %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // createNetworkConfigs gives every host a static address.

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ func (w *World) CreateInputsFor(ctx context.Context, r ClusterRequest, hosts int
 	if err := w.createInputs(ctx, r.Namespace, hosts, labels, r.HostNetworks); err != nil {
 		return err
 	}
-	if prepare := flavors[r.Template].prepare; prepare != nil {
+	// A topology with a template of its own is a flavor of that name.
+	if prepare := flavors[cmp.Or(r.Template, string(r.Topology))].prepare; prepare != nil {
 		return prepare(ctx, w, r, hosts)
 	}
 	return nil

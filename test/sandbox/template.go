@@ -27,24 +27,33 @@ const (
 	Four Topology = "four"
 	// Five: see Four.
 	Five Topology = "five"
+	// Arbiter is two control-plane hosts and an arbiter.
+	Arbiter Topology = "arbiter"
+	// Fencing is two control-plane hosts that power each other off.
+	Fencing Topology = "fencing"
 )
 
 // Topologies returns every topology.
-func Topologies() []Topology { return []Topology{HA, Compact, SNO, Four, Five} }
+func Topologies() []Topology { return []Topology{HA, Compact, SNO, Four, Five, Arbiter, Fencing} }
 
 // shape is what the templates do not say themselves.
 type shape struct {
 	template     string
 	controlPlane int
+	arbiters     int
 	workers      int
+	// noWorkers: the template has none.
+	noWorkers bool
 }
 
 var shapes = map[Topology]shape{
 	HA:      {template: "templates/cluster-template.yaml", controlPlane: 3, workers: 2},
 	Four:    {template: "templates/cluster-template.yaml", controlPlane: 4, workers: 1},
 	Five:    {template: "templates/cluster-template.yaml", controlPlane: 5, workers: 1},
-	Compact: {template: "templates/cluster-template-compact.yaml", controlPlane: 3},
+	Compact: {template: "templates/cluster-template-compact.yaml", controlPlane: 3, noWorkers: true},
 	SNO:     {template: "templates/cluster-template-sno.yaml", controlPlane: 1},
+	Arbiter: {template: "templates/cluster-template-arbiter.yaml", controlPlane: 2, arbiters: 1, noWorkers: true},
+	Fencing: {template: "templates/cluster-template-fencing.yaml", controlPlane: 2, noWorkers: true},
 }
 
 // ClusterRequest is a cluster that a user asks for.
@@ -55,7 +64,7 @@ type ClusterRequest struct {
 	Topology Topology
 	// Template is another template than the topology's: one of Flavors, or a path, absolute or relative to the repository's root.
 	Template string
-	// Workers is the number of worker Machines; always 0 for Compact.
+	// Workers is the number of worker Machines; always 0 where HasWorkers says so.
 	Workers int
 	// Address is the loopback address of the cluster's API, such as 127.10.1.5. Every cluster needs its own and the one after
 	// it, which is that of its ingress. There is only one of IPv6, ::1.
@@ -85,10 +94,12 @@ const controlPlaneSuffix = "-control-plane"
 func (r ClusterRequest) ControlPlaneReplicas() int { return shapes[r.Topology].controlPlane }
 
 // Machines is the number of Machines that the cluster starts with.
-func (r ClusterRequest) Machines() int { return r.ControlPlaneReplicas() + r.Workers }
+func (r ClusterRequest) Machines() int {
+	return r.ControlPlaneReplicas() + shapes[r.Topology].arbiters + r.Workers
+}
 
 // HasWorkers says whether the template has a MachineDeployment.
-func (r ClusterRequest) HasWorkers() bool { return r.Topology != Compact }
+func (r ClusterRequest) HasWorkers() bool { return !shapes[r.Topology].noWorkers }
 
 // validate says what cannot be asked for.
 func (r ClusterRequest) validate() error {

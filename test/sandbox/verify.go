@@ -126,9 +126,11 @@ func (w *World) chainOf(ctx context.Context, machine *clusterv1.Machine) (chain,
 }
 
 func (c chain) verify(clusterDeployment string) error {
-	role := assisted.RoleWorker
+	role, fencing := assisted.RoleWorker, ""
 	if util.IsControlPlaneMachine(c.machine) {
-		role = assisted.RoleMaster
+		role, fencing = assisted.RoleMaster, c.host.Annotations[bootstrapv1.FencingCredentialsAnnotation]
+	} else if _, arbiter := c.machine.Labels[bootstrapv1.ArbiterLabel]; arbiter {
+		role = assisted.RoleArbiter
 	}
 	claim := c.machine.Name + "/" + string(c.machine.UID)
 	var problems []error
@@ -140,6 +142,7 @@ func (c chain) verify(clusterDeployment string) error {
 		{"approval", c.agent.Spec.Approved, true},
 		{"cluster", c.agent.BoundTo(c.machine.Namespace, clusterDeployment), true},
 		{"role", c.agent.Spec.Role, role},
+		{"fencing credentials", c.agent.Spec.FencingCredentialsSecretRef, fencing},
 		{"hostname", c.agent.Spec.Hostname, c.machine.Name},
 		{"node label", c.agent.Spec.NodeLabels[metal3.NodeUIDLabel], string(c.host.UID)},
 		{"serial number of its disk", c.diskSerial(), c.hintedSerial()},

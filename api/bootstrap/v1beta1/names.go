@@ -28,6 +28,15 @@ const (
 	// InstallationDiskDefault is the value of InstallationDiskAnnotation on a config without root device hints.
 	InstallationDiskDefault = "chosen-by-assisted-service"
 
+	// ArbiterLabel, on a Machine, says that its host is the arbiter of a control plane of two hosts (spec.install.twoNode: Arbiter). Cluster API puts
+	// it on the Node, as it does with every label of its prefix.
+	ArbiterLabel = "node-role.kubernetes.io/arbiter"
+
+	// FencingCredentialsAnnotation, on a BareMetalHost, names the Secret of its namespace by which the host is powered off, in a control plane of two
+	// hosts with fencing: keys address, username, password and optionally certificateVerification. It is the annotation that assisted-service reads
+	// itself from BareMetalHosts that it boots (ASSISTED 1.6).
+	FencingCredentialsAnnotation = "bmac.agent-install.openshift.io/fencing-credentials-secret-name"
+
 	// RecognitionAnnotation, on an unclaimed Agent of an InfraEnv made by this provider, says why no host is recognised in it.
 	RecognitionAnnotation = "bootstrap.cluster.x-k8s.io/not-recognized"
 
@@ -220,6 +229,12 @@ const (
 
 	// ArchitectureMismatchReason: the host reports another architecture than spec.cpuArchitecture, so it is not bound; the message has both.
 	ArchitectureMismatchReason = "ArchitectureMismatch"
+
+	// ArbiterNotTakenReason: the Machine is an arbiter, and its cluster takes none, or none any more.
+	ArbiterNotTakenReason = "ArbiterNotTaken"
+
+	// FencingCredentialsMissingReason: the cluster is one of two nodes with fencing, and the BareMetalHost names no Secret with credentials.
+	FencingCredentialsMissingReason = "FencingCredentialsMissing"
 
 	// InstallationInvalidReason: spec.installation, which was not checked at admission, is not valid; the message says what.
 	InstallationInvalidReason = "InstallationInvalid"

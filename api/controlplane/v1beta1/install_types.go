@@ -84,6 +84,12 @@ type InstallSpec struct {
 	// +optional
 	Platform Platform `json:"platform,omitempty"`
 
+	// twoNode is how a control plane of two hosts keeps its quorum: Arbiter, with a third host that runs etcd and little else, the Machine with the
+	// label node-role.kubernetes.io/arbiter; or Fencing, where the hosts power each other off, by credentials that their BareMetalHosts name. Never
+	// changeable.
+	// +optional
+	TwoNode TwoNodeTopology `json:"twoNode,omitempty"`
+
 	// external says what is known of the provider of platform External. Never changeable.
 	// +optional
 	External ExternalPlatformSpec `json:"external,omitempty,omitzero"`
@@ -197,6 +203,19 @@ type InstallSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	WorkerWaitTimeoutSeconds *int32 `json:"workerWaitTimeoutSeconds,omitempty"`
 }
+
+// TwoNodeTopology is how a control plane of two hosts keeps its quorum.
+// +kubebuilder:validation:Enum=Arbiter;Fencing
+type TwoNodeTopology string
+
+const (
+	// TwoNodeArbiter: a third host, the arbiter, has a vote. It needs release 4.20, or 4.19 with feature set TechPreviewNoUpgrade.
+	TwoNodeArbiter TwoNodeTopology = "Arbiter"
+
+	// TwoNodeFencing: a host that does not answer is powered off by the other one. It needs release 4.22, or 4.20 with feature set
+	// TechPreviewNoUpgrade.
+	TwoNodeFencing TwoNodeTopology = "Fencing"
+)
 
 // NetworkingSpec are the networks of the cluster. With two IP families every kind of network has one network per family, in one order: that of
 // apiVIPs. No two networks may overlap.
@@ -319,11 +338,11 @@ type DiskEncryptionSpec struct {
 	// +required
 	Mode DiskEncryptionMode `json:"mode,omitempty"`
 
-	// roles are those of the hosts that are encrypted: ControlPlane, Worker. Defaults to both. Changeable before the installation.
+	// roles are those of the hosts that are encrypted: ControlPlane, Arbiter, Worker. Defaults to all. Changeable before the installation.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=3
 	Roles []HostRole `json:"roles,omitempty"`
 
 	// tangServers are the Tang servers. Changeable before the installation.
@@ -348,12 +367,15 @@ const (
 )
 
 // HostRole is the role of a host in the cluster.
-// +kubebuilder:validation:Enum=ControlPlane;Worker
+// +kubebuilder:validation:Enum=ControlPlane;Arbiter;Worker
 type HostRole string
 
 const (
 	// HostRoleControlPlane is that of control-plane hosts.
 	HostRoleControlPlane HostRole = "ControlPlane"
+
+	// HostRoleArbiter is that of the arbiter of two control-plane hosts.
+	HostRoleArbiter HostRole = "Arbiter"
 
 	// HostRoleWorker is that of the others.
 	HostRoleWorker HostRole = "Worker"
@@ -382,6 +404,10 @@ type HyperthreadingSpec struct {
 	// controlPlane is Enabled or Disabled. Defaults to Enabled. Changeable before the installation.
 	// +optional
 	ControlPlane Hyperthreading `json:"controlPlane,omitempty"`
+
+	// arbiter is Enabled or Disabled. Defaults to Enabled. Changeable before the installation.
+	// +optional
+	Arbiter Hyperthreading `json:"arbiter,omitempty"`
 
 	// worker is Enabled or Disabled. Defaults to Enabled. Changeable before the installation.
 	// +optional

@@ -15,19 +15,25 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.replicas != 1 || (!has(self.install.apiVIPs) && !has(self.install.ingressVIPs))",message="install.apiVIPs and install.ingressVIPs must not be set for a single-node control plane (replicas: 1)"
 // +kubebuilder:validation:XValidation:rule="self.replicas != 1 || !has(self.install.loadBalancer)",message="install.loadBalancer must not be set for a single-node control plane (replicas: 1)"
 // +kubebuilder:validation:XValidation:rule="self.replicas == 1 || (has(self.install.platform) && self.install.platform != 'BareMetal') || has(self.install.apiVIPs)",message="install.apiVIPs is required on platform BareMetal"
-// +kubebuilder:validation:XValidation:rule="self.replicas == oldSelf.replicas || (self.replicas != 1 && oldSelf.replicas != 1)",message="replicas cannot change from or to 1: a single-node cluster cannot be extended"
+// +kubebuilder:validation:XValidation:rule="self.replicas == oldSelf.replicas || (self.replicas > 2 && oldSelf.replicas > 2)",message="replicas cannot change from or to 1 or 2: single-node and two-node clusters cannot be extended"
+// +kubebuilder:validation:XValidation:rule="(self.replicas == 2) == has(self.install.twoNode)",message="is required with replicas 2, which need an arbiter or fencing, and must not be set with other replicas",fieldPath=".install.twoNode"
+// +kubebuilder:validation:XValidation:rule="!has(self.install.twoNode) || self.install.twoNode != 'Arbiter' || !has(self.install.platform) || self.install.platform == 'BareMetal'",message="must be BareMetal for two nodes with an arbiter",fieldPath=".install.platform"
+// +kubebuilder:validation:XValidation:rule="!has(self.install.twoNode) || self.install.twoNode != 'Fencing' || !has(self.install.platform) || self.install.platform in ['BareMetal', 'None']",message="must be BareMetal or None for two nodes with fencing",fieldPath=".install.platform"
+// +kubebuilder:validation:XValidation:rule="!has(self.install.hyperthreading) || !has(self.install.hyperthreading.arbiter) || (has(self.install.twoNode) && self.install.twoNode == 'Arbiter')",message="must not be set but for two nodes with an arbiter",reason=FieldValueForbidden,fieldPath=".install.hyperthreading.arbiter"
+// +kubebuilder:validation:XValidation:rule="!has(self.install.diskEncryption) || !has(self.install.diskEncryption.roles) || !self.install.diskEncryption.roles.exists(r, r == 'Arbiter') || (has(self.install.twoNode) && self.install.twoNode == 'Arbiter')",message="must not have Arbiter but for two nodes with an arbiter",fieldPath=".install.diskEncryption.roles"
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.baseDomain"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.pullSecretRef"
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain) == has(oldSelf.install.baseDomain) && (!has(self.install.baseDomain) || self.install.baseDomain == oldSelf.install.baseDomain)",message="baseDomain is immutable: names and certificates of the cluster are made of it",fieldPath=".install.baseDomain"
 // +kubebuilder:validation:XValidation:rule="has(self.install.clusterName) == has(oldSelf.install.clusterName) && (!has(self.install.clusterName) || self.install.clusterName == oldSelf.install.clusterName)",message="clusterName is immutable: names and certificates of the cluster are made of it",fieldPath=".install.clusterName"
 // +kubebuilder:validation:XValidation:rule="has(self.install.platform) == has(oldSelf.install.platform) && (!has(self.install.platform) || self.install.platform == oldSelf.install.platform)",message="platform is immutable: the cluster is registered with it",fieldPath=".install.platform"
+// +kubebuilder:validation:XValidation:rule="has(self.install.twoNode) == has(oldSelf.install.twoNode) && (!has(self.install.twoNode) || self.install.twoNode == oldSelf.install.twoNode)",message="twoNode is immutable: the cluster is registered with it",fieldPath=".install.twoNode"
 // +kubebuilder:validation:XValidation:rule="has(self.install.external) == has(oldSelf.install.external) && (!has(self.install.external) || self.install.external == oldSelf.install.external)",message="external is immutable: the cluster is registered with it",fieldPath=".install.external"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef) == has(oldSelf.install.pullSecretRef) && (!has(self.install.pullSecretRef) || self.install.pullSecretRef == oldSelf.install.pullSecretRef)",message="pullSecretRef is immutable: the cluster is registered with it; change the content of the Secret instead",fieldPath=".install.pullSecretRef"
 type OpenshiftAssistedControlPlaneSpec struct {
-	// replicas is the number of control-plane Machines: 1, 3, 4 or 5; 4 and 5 need release 4.18 or newer. It cannot change from or to 1.
-	// Changeable at any time.
+	// replicas is the number of control-plane Machines, 1 to 5: 2 need install.twoNode, and 4 and 5 need release 4.18 or newer. It cannot change
+	// from or to 1 or 2. Changeable at any time.
 	// +required
-	// +kubebuilder:validation:Enum=1;3;4;5
+	// +kubebuilder:validation:Enum=1;2;3;4;5
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// version is the Kubernetes version of the release, for example v1.33.4 (CONTRACT CP-70). The release itself is distributionVersion.

@@ -113,6 +113,7 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 	b.agent.Spec.MachineConfigPool = b.pool
 	b.agent.Spec.IgnitionConfigOverrides = b.ignition
 	b.agent.Spec.InstallerArgs = b.installerArgs
+	b.agent.Spec.FencingCredentialsSecretRef = b.fencing
 	b.agent.Spec.ClusterDeploymentName = &b.cluster
 	b.setDisk()
 	// Of a host with a chosen disk the approval comes with the disk.

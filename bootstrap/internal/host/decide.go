@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
@@ -63,6 +62,8 @@ type binding struct {
 	installerArgs string
 	// disk is the ID of the disk that root device hints chose; empty when there are none.
 	disk string
+	// fencing is the name of the Secret by which the host is powered off; empty in clusters that do not need it.
+	fencing string
 }
 
 // decide says what the pass does for a Machine that lives. The hook comes before everything, so that the host is never freed while its
@@ -205,10 +206,7 @@ func takesPart(s *scope, agentName string) bool {
 
 // decideInstallation binds the claimed Agent when the cluster takes hosts, and says how far its installation is.
 func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
-	role := assisted.RoleWorker
-	if util.IsControlPlaneMachine(s.machine) {
-		role = assisted.RoleMaster
-	}
+	role := roleOf(s.machine)
 	gate := assisted.GateOf(s.install, role)
 	if agent.Spec.ClusterDeploymentName == nil {
 		return decideBind(s, d, agent, role, gate)
@@ -233,6 +231,7 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
 	name := hostname(s)
 	problems := validation.HostnameProblems(name)
+	fencing, unfenced := fencingSecret(s, role)
 	switch {
 	case len(problems) > 0:
 		return fact.Waiting(bootstrapv1.HostnameInvalidReason, "%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete Machine %s",
@@ -241,11 +240,13 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 		return fact.Waiting(bootstrapv1.ArchitectureMismatchReason, "Agent %s reports architecture %s, and spec.cpuArchitecture is %s: correct the template, or the labels by which its Metal3MachineTemplate chooses hosts, and delete Machine %s",
 			agent.Name, agent.Status.Inventory.CPU.Architecture, s.config.Spec.Architecture(), s.machine.Name)
 	case gate == assisted.GateClosed:
-		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster takes %s hosts", agent.Name, role)
+		return closedFact(s, agent, role)
 	case gate != assisted.GateDayTwo && machineConfigPool(s, role) != "":
 		// Until the cluster is installed, assisted-service would give the host to pool worker without a word.
 		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster is installed: it joins with MachineConfigPool %s",
 			agent.Name, machineConfigPool(s, role))
+	case unfenced:
+		return noFencingFact(s, agent)
 	case !agent.MayBeBound():
 		return discoveringFact(agent)
 	}
@@ -268,6 +269,7 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 		ignition: merged, installerArgs: args,
 		cluster: assisted.ClusterReference{Namespace: s.install.Namespace, Name: ref},
 		disk:    choice.ID,
+		fencing: fencing,
 	}
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
 }
@@ -328,6 +330,9 @@ func progressFact(agent *assisted.Agent) fact.Fact {
 		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 	case agent.Installing():
 		return fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText())
+	case agent.Refused():
+		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: assisted-service refuses what the host is given: %s",
+			agent.Name, agent.Condition(assisted.ConditionSpecSynced).Message)
 	case agent.ReadyToInstall():
 		return fact.Waiting(bootstrapv1.AgentReadyReason, "Agent %s is ready and waits for the installation to begin", agent.Name)
 	}

@@ -322,6 +322,7 @@ func dayOne(s *scope) plan.DayOneStep {
 		Phase:        assisted.PhaseOf(s.install),
 		Replicas:     int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)),
 		Workers:      s.wantedWorkers,
+		Arbiters:     plan.Arbiters(s.controlPlane.Spec.Install),
 		WorkerWait:   time.Duration(wait) * time.Second,
 		Hold:         s.install.Spec.HoldInstallation,
 		UserHold:     ptr.Deref(s.controlPlane.Spec.Install.HoldInstallation, false),

@@ -17,7 +17,7 @@ import (
 type Host struct {
 	// Name is the Agent's name, Machine that of the Machine that it is claimed for.
 	Name, Machine string
-	// Role is assisted.RoleMaster or assisted.RoleWorker.
+	// Role is assisted.RoleMaster, assisted.RoleArbiter or assisted.RoleWorker.
 	Role string
 	// Ready: the Agent counts for the first installation and its Machine is not being deleted.
 	Ready bool
@@ -33,6 +33,8 @@ type DayOne struct {
 	Phase assisted.Phase
 	// Replicas and Workers are the numbers of hosts that Cluster API asks for.
 	Replicas, Workers int
+	// Arbiters is the number of arbiters without which nothing is installed: 1 beside two control-plane hosts that have no fencing, else 0.
+	Arbiters int
 	// WorkerWait is how long workers are waited for once all control-plane hosts are ready.
 	WorkerWait time.Duration
 	// WaitStarted is when that wait began; nil before.
@@ -111,21 +113,21 @@ func (d DayOne) workers() int {
 
 func (d DayOne) nextOpen() DayOneStep {
 	wanted := hiveext.ProvisionRequirements{ControlPlaneAgents: d.Replicas, WorkerAgents: d.workers()}
-	masters, workers := d.ready(assisted.RoleMaster), d.ready(assisted.RoleWorker)
-	note := fmt.Sprintf("%d of %d control-plane hosts and %d of %d workers are ready", len(masters), d.Replicas, len(workers), d.workers())
+	masters, arbiters, workers := d.ready(assisted.RoleMaster), d.ready(assisted.RoleArbiter), d.ready(assisted.RoleWorker)
+	note := d.readyNote(len(masters), len(arbiters), len(workers))
 	if d.Requirements != wanted || !d.Hold {
 		return DayOneStep{Action: DayOneRequire, Requirements: wanted, Note: note}
 	}
-	if len(masters) < d.Replicas {
+	if len(masters) < d.Replicas || len(arbiters) < d.Arbiters {
 		return DayOneStep{Note: note}
 	}
 	if d.UserHold {
 		return DayOneStep{Held: true, Note: note + "; " + heldByUser} // Open: hosts may still join.
 	}
 	// More control-plane hosts than replicas are bound while a surplus Machine goes away; the first by name are as good as any.
-	set := masters[:d.Replicas]
+	set := slices.Concat(masters[:d.Replicas], arbiters[:d.Arbiters])
 	if d.Replicas > 1 {
-		set = slices.Concat(set, workers)
+		set = append(set, workers...)
 	}
 	sort.Strings(set)
 	closing := DayOneStep{Action: DayOneClose, Agents: set, Note: note}
@@ -141,14 +143,25 @@ func (d DayOne) nextOpen() DayOneStep {
 	return closing
 }
 
+// readyNote says how many hosts are ready.
+func (d DayOne) readyNote(masters, arbiters, workers int) string {
+	third := ""
+	if d.Arbiters > 0 {
+		third = fmt.Sprintf(", %d of %d arbiters", arbiters, d.Arbiters)
+	}
+	return fmt.Sprintf("%d of %d control-plane hosts%s and %d of %d workers are ready", masters, d.Replicas, third, workers, d.workers())
+}
+
 // members counts the hosts of the set that are left, by role, and names the bound hosts that take no part.
-func (d DayOne) members() (counts hiveext.ProvisionRequirements, out []string) {
+func (d DayOne) members() (counts hiveext.ProvisionRequirements, arbiters int, out []string) {
 	for _, h := range d.Hosts {
 		member := slices.Contains(d.Set, h.Name)
 		switch {
 		case member && !h.Lost && h.Role == assisted.RoleMaster:
 			counts.ControlPlaneAgents++
-		case member && h.Role == assisted.RoleMaster:
+		case member && !h.Lost && h.Role == assisted.RoleArbiter:
+			arbiters++
+		case member && h.Role != assisted.RoleWorker:
 			// Counted as gone: the set is given up.
 		case member && !h.Lost:
 			counts.WorkerAgents++
@@ -157,15 +170,17 @@ func (d DayOne) members() (counts hiveext.ProvisionRequirements, out []string) {
 		}
 	}
 	sort.Strings(out)
-	return counts, out
+	return counts, arbiters, out
 }
 
 func (d DayOne) nextClosed() DayOneStep {
-	counts, out := d.members()
+	counts, arbiters, out := d.members()
 	switch {
 	case counts.ControlPlaneAgents < d.Replicas:
 		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
 			counts.ControlPlaneAgents, d.Replicas)}
+	case arbiters < d.Arbiters:
+		return DayOneStep{Action: DayOneReopen, Note: "the arbiter of the first installation is gone"}
 	case d.UserHold && !d.Hold:
 		return DayOneStep{Action: DayOneReopen, Note: heldByUser}
 	case len(out) > 0:

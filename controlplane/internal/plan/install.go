@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 const (
@@ -175,12 +176,11 @@ func (i Install) meta() metav1.ObjectMeta {
 	if filter, ok := i.ControlPlane.Labels[clusterv1.WatchLabel]; ok {
 		labels[clusterv1.WatchLabel] = filter // Who looks after them when the control plane is gone.
 	}
-	return metav1.ObjectMeta{
-		Name:        i.ControlPlane.Name,
-		Namespace:   i.ControlPlane.Namespace,
-		Labels:      labels,
-		Annotations: map[string]string{controlplanev1.InstallAttemptAnnotation: Attempt(i.ControlPlane)},
+	annotations := map[string]string{controlplanev1.InstallAttemptAnnotation: Attempt(i.ControlPlane)}
+	if twoNode := i.ControlPlane.Spec.Install.TwoNode; twoNode != "" {
+		annotations[assisted.TwoNodeAnnotation] = string(twoNode)
 	}
+	return metav1.ObjectMeta{Name: i.ControlPlane.Name, Namespace: i.ControlPlane.Namespace, Labels: labels, Annotations: annotations}
 }
 
 func (i Install) networking(platform controlplanev1.Platform) hiveext.Networking {

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -14,6 +15,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
+// arbiterPool is the name of the arbiters' pool of machines.
+const arbiterPool = "arbiter"
+
 // addOptions sets the fields of an AgentClusterInstall that say how the cluster is installed. What is not asked for is left out, so that older
 // releases of assisted-service, which do not know all fields, take the object.
 func (i Install) addOptions(spec *hiveext.AgentClusterInstallSpec) {
@@ -22,7 +26,7 @@ func (i Install) addOptions(spec *hiveext.AgentClusterInstallSpec) {
 	spec.APIVIPs, spec.IngressVIPs = install.APIVIPs, install.IngressVIPs
 	spec.MastersSchedulable = ptr.Deref(install.SchedulableControlPlane, false)
 	spec.Proxy = proxyOf(install.Proxy)
-	spec.DiskEncryption = diskEncryptionOf(install.DiskEncryption)
+	spec.DiskEncryption = diskEncryptionOf(install.DiskEncryption, Arbiters(install) > 0)
 	spec.ControlPlane, spec.Compute = poolsOf(install.Hyperthreading)
 	if install.LoadBalancer.Type != "" {
 		spec.LoadBalancer = &hiveext.LoadBalancer{Type: hiveext.LoadBalancerType(install.LoadBalancer.Type)}
@@ -60,16 +64,13 @@ type tangServer struct {
 	Thumbprint string `json:"thumbprint"`
 }
 
-func diskEncryptionOf(encryption controlplanev1.DiskEncryptionSpec) *hiveext.DiskEncryption {
+func diskEncryptionOf(encryption controlplanev1.DiskEncryptionSpec, arbiters bool) *hiveext.DiskEncryption {
 	if encryption.Mode == "" {
 		return nil
 	}
 	spec := &hiveext.DiskEncryption{EnableOn: ptr.To(assisted.EncryptAll), Mode: ptr.To(assisted.EncryptByTPM)}
-	if len(encryption.Roles) == 1 {
-		spec.EnableOn = ptr.To(assisted.EncryptWorkers)
-		if encryption.Roles[0] == controlplanev1.HostRoleControlPlane {
-			spec.EnableOn = ptr.To(assisted.EncryptMasters)
-		}
+	if roles := encryptedRoles(encryption.Roles, arbiters); roles != "" {
+		spec.EnableOn = ptr.To(roles)
 	}
 	if encryption.Mode != controlplanev1.DiskEncryptionTang {
 		return spec
@@ -86,17 +87,53 @@ func diskEncryptionOf(encryption controlplanev1.DiskEncryptionSpec) *hiveext.Dis
 	return spec
 }
 
-// poolsOf says which hosts use hyperthreading: always both pools, because assisted-service takes one that is missing beside the other for disabled.
+// encryptedRoles is the list of roles in the form and order of the AgentClusterInstall's API; empty for all that the cluster has. Lists are newer
+// than the values for one role and for all of them, and so only used where they say something else.
+func encryptedRoles(roles []controlplanev1.HostRole, arbiters bool) string {
+	names := []struct {
+		role controlplanev1.HostRole
+		name string
+	}{
+		{controlplanev1.HostRoleControlPlane, assisted.EncryptMasters},
+		{controlplanev1.HostRoleArbiter, assisted.EncryptArbiters},
+		{controlplanev1.HostRoleWorker, assisted.EncryptWorkers},
+	}
+	var wanted []string
+	all := true
+	for _, n := range names {
+		if slices.Contains(roles, n.role) {
+			wanted = append(wanted, n.name)
+		} else if n.role != controlplanev1.HostRoleArbiter || arbiters {
+			all = false
+		}
+	}
+	if all {
+		return ""
+	}
+	return strings.Join(wanted, ",")
+}
+
+// poolsOf says which hosts use hyperthreading: always all pools, because assisted-service takes one that is missing beside the others for disabled.
 func poolsOf(hyperthreading controlplanev1.HyperthreadingSpec) (*hiveext.AgentMachinePool, []hiveext.AgentMachinePool) {
-	if hyperthreading.ControlPlane == "" && hyperthreading.Worker == "" {
+	if hyperthreading == (controlplanev1.HyperthreadingSpec{}) {
 		return nil, nil
 	}
-	mode := func(h controlplanev1.Hyperthreading) hiveext.HyperthreadingMode {
-		if h == controlplanev1.HyperthreadingDisabled {
-			return hiveext.HyperthreadingDisabled
-		}
-		return hiveext.HyperthreadingEnabled
+	return &hiveext.AgentMachinePool{Name: hiveext.MasterAgentMachinePool, Hyperthreading: modeOf(hyperthreading.ControlPlane)},
+		[]hiveext.AgentMachinePool{{Name: hiveext.WorkerAgentMachinePool, Hyperthreading: modeOf(hyperthreading.Worker)}}
+}
+
+func modeOf(h controlplanev1.Hyperthreading) hiveext.HyperthreadingMode {
+	if h == controlplanev1.HyperthreadingDisabled {
+		return hiveext.HyperthreadingDisabled
 	}
-	return &hiveext.AgentMachinePool{Name: hiveext.MasterAgentMachinePool, Hyperthreading: mode(hyperthreading.ControlPlane)},
-		[]hiveext.AgentMachinePool{{Name: hiveext.WorkerAgentMachinePool, Hyperthreading: mode(hyperthreading.Worker)}}
+	return hiveext.HyperthreadingEnabled
+}
+
+// newerOptions are the options for which the AgentClusterInstall's type has no field.
+func newerOptions(install controlplanev1.InstallSpec) *assisted.NewerInstallSpec {
+	newer := &assisted.NewerInstallSpec{NTPSources: install.NTPSources}
+	if install.TwoNode == controlplanev1.TwoNodeArbiter && install.Hyperthreading != (controlplanev1.HyperthreadingSpec{}) {
+		newer.Arbiter = &hiveext.AgentMachinePool{Name: arbiterPool, Hyperthreading: modeOf(install.Hyperthreading.Arbiter)}
+	}
+	return newer
 }

@@ -39,11 +39,11 @@ var ownedKeys = map[string]string{
 	"imagedigestsources":          "use install.mirrorRegistryRef",
 	"bootstrapinplace":            "assisted-service sets it",
 	"compute":                     "use install.hyperthreading; the number of workers is that of their Machines",
-	"arbiter":                     "arbiter hosts are not supported",
+	"arbiter":                     "use install.twoNode; the number of arbiters is that of their Machines",
 	"controlplane.name":           "assisted-service sets it",
 	"controlplane.replicas":       "use spec.replicas",
 	"controlplane.platform":       "use install.platform",
-	"controlplane.fencing":        "fencing is not supported",
+	"controlplane.fencing":        "use install.twoNode and the annotations of BareMetalHosts",
 	"controlplane.architecture":   "use openshiftAssistedConfigSpec.cpuArchitecture",
 	"controlplane.hyperthreading": "use install.hyperthreading",
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -22,6 +23,7 @@ var changeable = []struct {
 	parts []string
 }{
 	{field: "apiVIPs"},
+	{field: "arbiter"},
 	{field: "compute"},
 	{field: "controlPlane"},
 	{field: "diskEncryption", parts: []string{"enableOn", "mode", "tangServers"}},
@@ -56,11 +58,14 @@ func (i Install) Object() (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert AgentClusterInstall %s: %w", install.Name, err)
 	}
-	newer, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&assisted.NewerInstallSpec{NTPSources: i.ControlPlane.Spec.Install.NTPSources})
+	newer, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newerOptions(i.ControlPlane.Spec.Install))
 	if err != nil {
 		return nil, fmt.Errorf("convert fields of AgentClusterInstall %s: %w", install.Name, err)
 	}
 	object := &unstructured.Unstructured{Object: fields}
+	if err := requireArbiter(object, i.ControlPlane.Spec.Install); err != nil {
+		return nil, err
+	}
 	object.SetGroupVersionKind(hiveext.GroupVersion.WithKind("AgentClusterInstall"))
 	delete(object.Object, "status")
 	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
@@ -79,6 +84,22 @@ func (i Install) Object() (*unstructured.Unstructured, error) {
 	annotations[assisted.InstallSpecAnnotation] = hex.EncodeToString(sum[:8])
 	object.SetAnnotations(annotations)
 	return object, nil
+}
+
+// requireArbiter asks for the arbiter, which the AgentClusterInstall's type does not know. The number never changes, so that nothing else writes it.
+func requireArbiter(object *unstructured.Unstructured, install controlplanev1.InstallSpec) error {
+	if arbiters := Arbiters(install); arbiters > 0 {
+		return unstructured.SetNestedField(object.Object, int64(arbiters), "spec", "provisionRequirements", "arbiterAgents")
+	}
+	return nil
+}
+
+// Arbiters is the number of arbiters of an installation.
+func Arbiters(install controlplanev1.InstallSpec) int {
+	if install.TwoNode == controlplanev1.TwoNodeArbiter {
+		return 1
+	}
+	return 0
 }
 
 // Update brings an AgentClusterInstall in line with the control plane; nil when it is.

@@ -8,29 +8,37 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
 // WantedWorkers is the number of workers that Cluster API asks for: MachineDeployments, MachineSets without a MachineDeployment, and
 // standalone Machines. The lists hold the objects of one Cluster; what is being deleted does not count, and a missing replicas field is 1,
-// as Cluster API defaults it.
+// as Cluster API defaults it. Arbiters are no workers: there is one or none, whatever is asked for.
 func WantedWorkers(deployments []clusterv1.MachineDeployment, sets []clusterv1.MachineSet, machines []*clusterv1.Machine) int {
 	n := 0
 	for i := range deployments {
-		if deployments[i].DeletionTimestamp.IsZero() {
+		if deployments[i].DeletionTimestamp.IsZero() && !arbiter(deployments[i].Spec.Template.Labels) {
 			n += int(ptr.Deref(deployments[i].Spec.Replicas, 1))
 		}
 	}
 	for i := range sets {
-		if sets[i].DeletionTimestamp.IsZero() && !ownedByKind(&sets[i], "MachineDeployment") {
+		if sets[i].DeletionTimestamp.IsZero() && !ownedByKind(&sets[i], "MachineDeployment") && !arbiter(sets[i].Spec.Template.Labels) {
 			n += int(ptr.Deref(sets[i].Spec.Replicas, 1))
 		}
 	}
 	for _, m := range machines {
-		if m.DeletionTimestamp.IsZero() && !util.IsControlPlaneMachine(m) && !ownedByKind(m, "MachineSet") {
+		if m.DeletionTimestamp.IsZero() && !util.IsControlPlaneMachine(m) && !ownedByKind(m, "MachineSet") && !arbiter(m.Labels) {
 			n++
 		}
 	}
 	return n
+}
+
+// arbiter reports whether a Machine with these labels is an arbiter.
+func arbiter(labels map[string]string) bool {
+	_, found := labels[bootstrapv1.ArbiterLabel]
+	return found
 }
 
 func ownedByKind(o metav1.Object, kind string) bool {

@@ -64,7 +64,7 @@ func randomControlPlane(r *rand.Rand) *controlplanev1.OpenshiftAssistedControlPl
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: fmt.Sprintf("cp-%d", r.IntN(100))}}
 	cp.Spec.Version = "v1.33.4"
 	cp.Spec.DistributionVersion = pick(r, "4.18.3", "4.19.0", "4.20.4", "4.20.0-okd-scos.1", "4.21.0-rc.1")
-	cp.Spec.Replicas = ptr.To(pick[int32](r, 1, 3, 4, 5))
+	cp.Spec.Replicas = ptr.To(pick[int32](r, 1, 2, 3, 4, 5))
 	if r.IntN(2) == 0 {
 		cp.Spec.Release.Image = "registry.example.com/ocp/release:" + cp.Spec.DistributionVersion
 	}
@@ -75,7 +75,20 @@ func randomControlPlane(r *rand.Rand) *controlplanev1.OpenshiftAssistedControlPl
 	randomNetworking(r, cp)
 	randomOptions(r, install)
 	randomOverrides(r, install)
+	randomTwoNode(r, cp)
 	return cp
+}
+
+// randomTwoNode is one of the ways in which two control-plane hosts can be installed.
+func randomTwoNode(r *rand.Rand, cp *controlplanev1.OpenshiftAssistedControlPlane) {
+	if *cp.Spec.Replicas != 2 {
+		return
+	}
+	cp.Spec.DistributionVersion, cp.Spec.Install.FeatureSet = "4.20.4", "TechPreviewNoUpgrade"
+	if cp.Spec.Install.TwoNode = controlplanev1.TwoNodeFencing; cp.Spec.Install.Platform != controlplanev1.PlatformNone && r.IntN(2) == 0 {
+		cp.Spec.Install.TwoNode = controlplanev1.TwoNodeArbiter
+		cp.Spec.Install.Hyperthreading.Arbiter = pick[controlplanev1.Hyperthreading](r, "", "Enabled", "Disabled")
+	}
 }
 
 // randomNetworking is of one family or both, on the platforms that the number of hosts allows.

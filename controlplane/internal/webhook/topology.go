@@ -16,6 +16,35 @@ import (
 // releaseOfFive is the first release with 4 or 5 control-plane hosts.
 var releaseOfFive = semver.MustParse("4.18.0-0")
 
+// releases of two-node clusters, and those before which they are a technology preview.
+var (
+	releaseOfArbiterPreview = semver.MustParse("4.19.0-0")
+	releaseOfArbiter        = semver.MustParse("4.20.0-0")
+	releaseOfFencingPreview = semver.MustParse("4.20.0-0")
+	releaseOfFencing        = semver.MustParse("4.22.0-0")
+)
+
+// validateTwoNode checks that a release can be installed on two control-plane hosts.
+func validateTwoNode(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, release semver.Version, path *field.Path) field.ErrorList {
+	twoNode, first, supported := spec.Install.TwoNode, releaseOfArbiterPreview, releaseOfArbiter
+	switch {
+	case twoNode == "":
+		return nil
+	case twoNode == controlplanev1.TwoNodeFencing:
+		first, supported = releaseOfFencingPreview, releaseOfFencing
+	}
+	switch {
+	case release.LT(first):
+		return field.ErrorList{field.Invalid(path, twoNode, fmt.Sprintf("release %s has no two-node clusters of this kind: they need release %d.%d or newer",
+			spec.DistributionVersion, first.Major, first.Minor))}
+	case release.LT(supported) && spec.Install.FeatureSet == "":
+		return field.ErrorList{field.Invalid(path, twoNode, fmt.Sprintf("is a technology preview in release %s: it needs install.featureSet "+
+			"TechPreviewNoUpgrade, with which the cluster can never be upgraded, or release %d.%d or newer",
+			spec.DistributionVersion, supported.Major, supported.Minor))}
+	}
+	return nil
+}
+
 // validateRelease checks what a release allows.
 func validateRelease(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *field.Path) field.ErrorList {
 	release, err := semver.Parse(spec.DistributionVersion)
@@ -27,6 +56,7 @@ func validateRelease(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path
 		errs = append(errs, field.Invalid(path.Child("replicas"), replicas,
 			fmt.Sprintf("release %s takes 1 or 3 control-plane hosts: 4 and 5 need release 4.18 or newer", spec.DistributionVersion)))
 	}
+	errs = append(errs, validateTwoNode(spec, release, path.Child("install", "twoNode"))...)
 	_, problems := plan.Capabilities(spec, path.Child("install"))
 	return append(errs, problems...)
 }

@@ -45,7 +45,7 @@ var changesBefore = map[string]func(*controlplanev1.InstallSpec){
 }
 
 // neverChangeable are the fields of install that the CRD guards.
-var neverChangeable = []string{"baseDomain", "clusterName", "platform", "external", "pullSecretRef"}
+var neverChangeable = []string{"baseDomain", "clusterName", "platform", "twoNode", "external", "pullSecretRef"}
 
 // TestWindows: a change is taken until the installation begins, and again when it has failed.
 func TestWindows(t *testing.T) {

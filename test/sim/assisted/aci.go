@@ -158,7 +158,10 @@ func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterI
 	if input.Asked, err = askedOf(aci.Spec); err != nil {
 		return input, err
 	}
-	if err := checkClusterSpec(aci); err != nil && !cd.Spec.Installed {
+	if input.ArbiterAgents, err = s.arbiters(ctx, aci); err != nil {
+		return input, err
+	}
+	if err := checkClusterSpec(aci, input.ArbiterAgents); err != nil && !cd.Spec.Installed {
 		return input, err
 	}
 	if cd.Spec.Installed {

@@ -121,7 +121,7 @@ func (s *Simulator) syncAgent(ctx context.Context, agent *aiv1.Agent) (ctrl.Resu
 			return ctrl.Result{}, err
 		}
 	}
-	specErr := s.syncSpec(agent)
+	specErr := s.syncSpec(ctx, agent)
 	s.backend.setSynced(agent.Name, specErr == nil)
 	view, ok := s.backend.hostView(agent.Name)
 	if !ok {
@@ -178,7 +178,7 @@ func ignoreGone(what string, obj client.Object, err error) error {
 }
 
 // syncSpec sends an Agent's spec to the backend. The error is what SpecSynced shows.
-func (s *Simulator) syncSpec(agent *aiv1.Agent) error {
+func (s *Simulator) syncSpec(ctx context.Context, agent *aiv1.Agent) error {
 	view, ok := s.backend.hostView(agent.Name)
 	if !ok || isOneOf(view.state, []string{hostUnbinding, hostUnbindingPending, hostCancelled}) {
 		return nil
@@ -194,6 +194,9 @@ func (s *Simulator) syncSpec(agent *aiv1.Agent) error {
 		if err := s.backend.bindOnce(agent.Name, signature(agent), cd); err != nil {
 			return err
 		}
+	}
+	if err := s.checkFencing(ctx, agent); err != nil {
+		return err
 	}
 	return s.backend.applySpec(agent.Name, agent.Spec)
 }

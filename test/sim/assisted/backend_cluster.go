@@ -36,6 +36,7 @@ type cluster struct {
 // clusterInput is what the custom resources ask for.
 type clusterInput struct {
 	ControlPlaneAgents int
+	ArbiterAgents      int
 	WorkerAgents       int
 	Held               bool
 	Imported           bool
@@ -145,11 +146,12 @@ func (b *backend) validateCluster(c *cluster) []string {
 	if len(members) == 0 {
 		return append(failing, "The cluster must have exactly "+controlPlaneSentence(c))
 	}
-	masters := 0
+	masters, unfenced := 0, 0
 	notReady := false
 	for _, h := range members {
 		if h.effectiveRole() == roleMaster {
 			masters++
+			unfenced += btoi(!h.fenced)
 		}
 		notReady = notReady || h.state != hostKnown
 	}
@@ -159,8 +161,14 @@ func (b *backend) validateCluster(c *cluster) []string {
 	if masters != c.spec.ControlPlaneAgents {
 		failing = append(failing, "The cluster must have exactly "+controlPlaneSentence(c))
 	}
+	if c.spec.fencing() && unfenced > 0 {
+		failing = append(failing, "Clusters with 2 control plane nodes need an arbiter, or fencing credentials of every control plane node")
+	}
 	return failing
 }
+
+// fencing says whether two control-plane hosts have no arbiter, by which the service tells that they fence each other.
+func (in clusterInput) fencing() bool { return in.ControlPlaneAgents == 2 && in.ArbiterAgents == 0 }
 
 func controlPlaneSentence(c *cluster) string {
 	return fmt.Sprintf("%d dedicated control plane nodes. Add or remove hosts, or change their roles configurations to meet the requirement.",
@@ -224,8 +232,8 @@ func (c *cluster) roleFor(b *backend, h *host) string {
 
 // tally is what the trigger rule counts (ASSISTED 1.3).
 type tally struct {
-	masters, workers, approved, unsynced int
-	mastersReady, workersReady           int
+	masters, arbiters, workers, approved, unsynced int
+	mastersReady, arbitersReady, workersReady      int
 }
 
 func (c *cluster) tally(b *backend) tally {
@@ -238,10 +246,14 @@ func (c *cluster) tally(b *backend) tally {
 
 func (t *tally) count(h *host) {
 	ready := h.state == hostKnown
-	if h.effectiveRole() == roleMaster {
+	switch h.effectiveRole() {
+	case roleMaster:
 		t.masters++
 		t.mastersReady += btoi(ready)
-	} else {
+	case roleArbiter:
+		t.arbiters++
+		t.arbitersReady += btoi(ready)
+	default:
 		t.workers++
 		t.workersReady += btoi(ready)
 	}
@@ -264,9 +276,9 @@ func (b *backend) startInstall(c *cluster) {
 	}
 	t := c.tally(b)
 	want := c.spec
-	exact := t.mastersReady == want.ControlPlaneAgents && t.workersReady == want.WorkerAgents &&
-		t.masters+t.workers == want.ControlPlaneAgents+want.WorkerAgents
-	if !exact || t.approved != want.ControlPlaneAgents+want.WorkerAgents || t.unsynced > 0 {
+	exact := t.mastersReady == want.ControlPlaneAgents && t.arbitersReady == want.ArbiterAgents && t.workersReady == want.WorkerAgents &&
+		t.masters+t.arbiters+t.workers == want.agents()
+	if !exact || t.approved != want.agents() || t.unsynced > 0 {
 		return
 	}
 	c.prepared = true
@@ -278,6 +290,11 @@ func (b *backend) startInstall(c *cluster) {
 			break
 		}
 	}
+}
+
+// agents is the number of hosts of the first installation.
+func (in clusterInput) agents() int {
+	return in.ControlPlaneAgents + in.ArbiterAgents + in.WorkerAgents
 }
 
 // removeCluster cancels a running installation and forgets the cluster. Its hosts become free as described in ASSISTED

@@ -36,6 +36,7 @@ type host struct {
 	hostname      string
 	nodeLabels    map[string]string
 	disk          string
+	fenced        bool
 	specSynced    bool
 	lostDisk      bool
 	moved         *types.NamespacedName

@@ -51,7 +51,7 @@ func (b *backend) monitorInstalling(c *cluster) {
 		percent += stagePercent(h.stages, h.stage)
 		if h.state != hostError {
 			running = append(running, h)
-		} else if h.effectiveRole() == roleMaster {
+		} else if h.votes() {
 			b.setCluster(c, clusterError)
 			return
 		}
@@ -145,7 +145,7 @@ func (b *backend) stagesFor(h *host) []string {
 		return singleNodeStages
 	case h.kind == kindHost && h.bootstrap:
 		return bootstrapStages
-	case h.effectiveRole() == roleMaster:
+	case h.votes():
 		return masterStages
 	}
 	return workerStages
@@ -208,21 +208,25 @@ func (b *backend) mayLeave(h *host) bool {
 	if c == nil || h.kind != kindHost {
 		return c != nil
 	}
+	others := min(2, c.spec.ControlPlaneAgents+c.spec.ArbiterAgents-1)
 	switch h.stageName() {
 	case StageWaitingBootkube:
-		return b.joinedMasters(c, h) >= min(2, c.spec.ControlPlaneAgents-1)
+		return b.joinedVoters(c, h) >= others
 	case StageWaitingControlPlane:
-		return h.bootstrap || b.joinedMasters(c, h) >= min(2, c.spec.ControlPlaneAgents-1)
+		return h.bootstrap || b.joinedVoters(c, h) >= others
 	}
 	return true
 }
 
-// joinedMasters counts the other control-plane hosts that have joined.
-func (b *backend) joinedMasters(c *cluster, h *host) int {
+// votes says whether the host has a member of etcd: the installer waits for arbiters as it does for control-plane hosts.
+func (h *host) votes() bool { return isOneOf(h.effectiveRole(), []string{roleMaster, roleArbiter}) }
+
+// joinedVoters counts the other hosts with a member of etcd that have joined.
+func (b *backend) joinedVoters(c *cluster, h *host) int {
 	n := 0
 	for _, other := range c.founders(b) {
 		joined := slices.Index(other.stages, StageJoined)
-		if other != h && other.effectiveRole() == roleMaster && joined >= 0 && other.stage >= joined {
+		if other != h && other.votes() && joined >= 0 && other.stage >= joined {
 			n++
 		}
 	}

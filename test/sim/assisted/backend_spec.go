@@ -117,6 +117,7 @@ func (b *backend) applySpec(id string, spec aiv1.AgentSpec) error {
 		h.role = spec.Role
 		b.touchHost(h)
 	}
+	h.fenced = spec.FencingCredentialsSecretRef != ""
 	if !maps.Equal(spec.NodeLabels, h.nodeLabels) {
 		h.nodeLabels = maps.Clone(spec.NodeLabels)
 		b.touchHost(h)

@@ -23,14 +23,14 @@ const (
 var networkTypes = []string{"", "OVNKubernetes", "CiscoACI", "Cilium", "Calico", "None"}
 
 // checkClusterSpec refuses what the service and its webhooks refuse of a cluster that is to be installed.
-func checkClusterSpec(aci *hiveext.AgentClusterInstall) error {
+func checkClusterSpec(aci *hiveext.AgentClusterInstall, arbiters int) error {
 	checks := []func(*hiveext.AgentClusterInstall) error{checkNetworks, checkPlatform, checkVIPs, checkDiskEncryption, checkAnnotations}
 	for _, check := range checks {
 		if err := check(aci); err != nil {
 			return err
 		}
 	}
-	return nil
+	return checkTwoNode(aci, arbiters)
 }
 
 // checkNetworks checks every network by itself and against the others (ASSISTED 1.3).

@@ -62,19 +62,22 @@ func TestCheckClusterSpec(t *testing.T) {
 		{"addresses of two families", func(s *spec) { s.IngressVIPs = []string{"2001:db8::6"} }, "two IP families"},
 		{"one address twice", func(s *spec) { s.IngressVIPs = s.APIVIPs }, "appears multiple times"},
 		{"an address outside", func(s *spec) { s.APIVIPs = []string{"198.51.100.5"} }, "does not belong to machine-network-cidr"},
+		{"two control-plane hosts without an arbiter on external", func(s *spec) {
+			s.ProvisionRequirements.ControlPlaneAgents, s.PlatformType, s.Networking.UserManagedNetworking, s.APIVIPs, s.IngressVIPs = 2, "External", ptr.To(true), nil, nil
+		}, "only supported on platforms baremetal and none"},
 		{"Tang without servers", func(s *spec) { s.DiskEncryption = &hiveext.DiskEncryption{Mode: ptr.To("tang")} }, "tang_servers isn't set"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			aci := goodInstall()
 			tt.change(&aci.Spec)
-			checkText(t, checkClusterSpec(aci), tt.want)
+			checkText(t, checkClusterSpec(aci, 0), tt.want)
 		})
 	}
 	for _, key := range []string{installConfigOverrides, ignoredClusterValidations, ignoredHostValidations} {
 		aci := goodInstall()
 		aci.Annotations = map[string]string{key: "}"}
-		checkText(t, checkClusterSpec(aci), "Failed to parse '"+key+"'")
+		checkText(t, checkClusterSpec(aci, 0), "Failed to parse '"+key+"'")
 	}
 }
 

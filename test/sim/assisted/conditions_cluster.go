@@ -64,12 +64,12 @@ func readyRequirements(c clusterView) condition {
 		return condition{condRequirementsMet, no, reason, fmt.Sprintf(format, args...)}
 	}
 	t, want := c.tally, c.spec
-	expected := want.ControlPlaneAgents + want.WorkerAgents
+	expected := want.agents()
 	switch {
-	case t.masters != want.ControlPlaneAgents || t.workers != want.WorkerAgents:
-		return unmet("InsufficientAgents", "The cluster currently requires exactly %d master agents, 0 arbiter agents and %d worker agents, "+
-			"but currently registered %d master agents, 0 arbiter agents and %d worker agents",
-			want.ControlPlaneAgents, want.WorkerAgents, t.masters, t.workers)
+	case t.masters != want.ControlPlaneAgents || t.arbiters != want.ArbiterAgents || t.workers != want.WorkerAgents:
+		return unmet("InsufficientAgents", "The cluster currently requires exactly %d master agents, %d arbiter agents and %d worker agents, "+
+			"but currently registered %d master agents, %d arbiter agents and %d worker agents",
+			want.ControlPlaneAgents, want.ArbiterAgents, want.WorkerAgents, t.masters, t.arbiters, t.workers)
 	case t.unsynced > 0:
 		return unmet("UnsyncedAgents", "The cluster currently has %d agents with spec error", t.unsynced)
 	case t.approved < expected:

@@ -47,9 +47,10 @@ const (
 	kindHost     = "Host"
 	kindAddition = "AddToExistingClusterHost"
 
-	roleMaster = "master"
-	roleWorker = "worker"
-	roleAuto   = "auto-assign"
+	roleMaster  = "master"
+	roleArbiter = "arbiter"
+	roleWorker  = "worker"
+	roleAuto    = "auto-assign"
 )
 
 // stateInfos are the sentences that go with a host's state, where they are fixed.

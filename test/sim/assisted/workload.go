@@ -48,7 +48,7 @@ type ClusterSpec struct {
 // NodeSpec is one host of an installed cluster.
 type NodeSpec struct {
 	Name string
-	// Role is master or worker.
+	// Role is master, arbiter or worker.
 	Role string
 	// Addresses are the internal IPs, without prefix length.
 	Addresses []string

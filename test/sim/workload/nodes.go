@@ -106,11 +106,15 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name, Labels: map[string]string{
 		corev1.LabelHostname: host.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: architecture(host),
 	}}}
-	if host.Role == "master" {
+	switch host.Role {
+	case "master":
 		node.Labels["node-role.kubernetes.io/master"] = ""
 		node.Labels["node-role.kubernetes.io/control-plane"] = ""
 		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}}
-	} else {
+	case "arbiter":
+		node.Labels["node-role.kubernetes.io/arbiter"] = ""
+		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/arbiter", Effect: corev1.TaintEffectNoSchedule}}
+	default:
 		node.Labels["node-role.kubernetes.io/worker"] = ""
 	}
 	if err := c.client.Create(ctx, node); err != nil {

@@ -36,6 +36,8 @@ type AgentSpec struct {
 	InstallerArgs           string            `json:"installerArgs,omitempty"`
 	IgnitionConfigOverrides string            `json:"ignitionConfigOverrides,omitempty"`
 	NodeLabels              map[string]string `json:"nodeLabels,omitempty"`
+	// FencingCredentialsSecretRef is the name of a Secret of the namespace.
+	FencingCredentialsSecretRef string `json:"fencingCredentialsSecretRef,omitempty"`
 }
 
 // AgentStatus is written by the service alone.
