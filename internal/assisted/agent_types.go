@@ -99,8 +99,16 @@ type Inventory struct {
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Disks are its disks.
 	Disks []Disk `json:"disks,omitempty"`
+	// CPU is its processor.
+	CPU CPU `json:"cpu,omitempty,omitzero"`
 	// SystemVendor identifies its hardware.
 	SystemVendor SystemVendor `json:"systemVendor,omitempty,omitzero"`
+}
+
+// CPU is a host's processor.
+type CPU struct {
+	// Architecture is that of the system that runs on it, for example x86_64.
+	Architecture string `json:"architecture,omitempty"`
 }
 
 // Progress is how far a host's installation is.

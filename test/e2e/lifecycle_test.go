@@ -20,7 +20,7 @@ var _ = Describe("topologies", func() {
 			kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 			Expect(world.WriteKubeconfig(ctx, s.key(), kubeconfig)).To(Succeed())
 			Expect(world.VerifyNodes(ctx, s.key(), kubeconfig)).To(Succeed())
-			s.expectServingCertificates(ctx)
+			Expect(world.VerifyServingCertificates(ctx, s.key(), settleTimeout)).To(Succeed())
 			s.delete(ctx)
 		},
 		Entry("compact", "compact", sandbox.Compact, 0, 41),

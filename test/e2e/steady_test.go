@@ -50,6 +50,8 @@ var _ = Describe("steady state (DESIGN D15)", func() {
 		s := newScene(ctx, "steady", "demo", sandbox.HA, 1, 31)
 		s.apply(ctx)
 		s.expectRunning(ctx)
+		By("leaving requests for serving certificates that nobody approves, which are looked at again every minute")
+		Expect(world.VerifyServingCertificates(ctx, s.key(), settleTimeout)).To(Succeed())
 		managers := []string{world.Bootstrap.User, world.ControlPlane.User}
 		By("waiting for the last conditions to settle")
 		var before []string

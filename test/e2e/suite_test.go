@@ -102,9 +102,10 @@ func newScene(ctx context.Context, namespace, name string, topology sandbox.Topo
 	GinkgoHelper()
 	s := scene{request: sandbox.ClusterRequest{
 		Namespace: namespace, Name: name, Topology: topology, Workers: workers, Address: fmt.Sprintf("127.10.%d.5", address),
+		HostNetworks: topology == sandbox.SNO && workers > 0,
 	}}
 	s.hosts = s.request.Machines()
-	Expect(world.CreateInputs(ctx, namespace, s.hosts)).To(Succeed())
+	Expect(world.CreateInputsFor(ctx, s.request, s.hosts)).To(Succeed())
 	return s
 }
 

@@ -46,7 +46,7 @@ const (
 // CreateInputs makes what the user brings: the namespace, the pull secret, and BareMetalHosts host-0 … host-<hosts-1>
 // with their BMC Secrets. It returns when all of them are available.
 func (w *World) CreateInputs(ctx context.Context, namespace string, hosts int) error {
-	return w.createInputs(ctx, namespace, hosts, nil)
+	return w.createInputs(ctx, namespace, hosts, nil, false)
 }
 
 // CreateInputsFor makes what the user brings for a cluster: CreateInputs, with hosts of the IP family of the cluster's
@@ -56,7 +56,7 @@ func (w *World) CreateInputsFor(ctx context.Context, r ClusterRequest, hosts int
 	if address, err := netip.ParseAddr(r.Address); err == nil && address.Is6() {
 		labels = map[string]string{ipFamilyLabel: ipFamily6}
 	}
-	if err := w.createInputs(ctx, r.Namespace, hosts, labels); err != nil {
+	if err := w.createInputs(ctx, r.Namespace, hosts, labels, r.HostNetworks); err != nil {
 		return err
 	}
 	// A topology with a template of its own is a flavor of that name.
@@ -66,7 +66,7 @@ func (w *World) CreateInputsFor(ctx context.Context, r ClusterRequest, hosts int
 	return nil
 }
 
-func (w *World) createInputs(ctx context.Context, namespace string, hosts int, labels map[string]string) error {
+func (w *World) createInputs(ctx context.Context, namespace string, hosts int, labels map[string]string, networks bool) error {
 	if hosts > maxHosts {
 		return fmt.Errorf("%d hosts are too many, at most %d", hosts, maxHosts)
 	}
@@ -79,7 +79,13 @@ func (w *World) createInputs(ctx context.Context, namespace string, hosts int, l
 		},
 	}
 	for i := range hosts {
-		objects = append(objects, newHost(namespace, i, labels)...)
+		secret, host := newHost(namespace, i, labels)
+		if networks {
+			// Whichever host a worker gets, both its disk and its network are chosen.
+			host.Spec.PreprovisioningNetworkDataName, host.Spec.RootDeviceHints = networkData(host.Name), hintsFor(secondDisk(host.Name))
+			objects = append(objects, newNetworkData(namespace, i))
+		}
+		objects = append(objects, secret, host)
 	}
 	for _, object := range objects {
 		if err := w.Client.Create(ctx, object); err != nil {
@@ -89,26 +95,42 @@ func (w *World) createInputs(ctx context.Context, namespace string, hosts int, l
 	return w.Watch.Await(ctx, hostsTimeout, "the BareMetalHosts to become available", w.HostsAvailable(namespace, hosts))
 }
 
-func newHost(namespace string, i int, labels map[string]string) []client.Object {
+// newHost makes a BareMetalHost and the Secret of its BMC.
+func newHost(namespace string, i int, labels map[string]string) (*corev1.Secret, *bmov1alpha1.BareMetalHost) {
 	name := fmt.Sprintf(hostName, i)
-	return []client.Object{
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-bmc"},
-			StringData: map[string]string{"username": "admin", "password": "admin"},
-		},
-		&bmov1alpha1.BareMetalHost{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-			Spec: bmov1alpha1.BareMetalHostSpec{
-				BootMACAddress: bootMAC(namespace, i),
-				BMC: bmov1alpha1.BMCDetails{
-					Address:         "redfish-virtualmedia+http://bmc.invalid/redfish/v1/Systems/" + name,
-					CredentialsName: name + "-bmc",
-				},
-				AutomatedCleaningMode: bmov1alpha1.CleaningModeDisabled,
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-bmc"},
+		StringData: map[string]string{"username": "admin", "password": "admin"},
+	}
+	host := &bmov1alpha1.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: bmov1alpha1.BareMetalHostSpec{
+			BootMACAddress: bootMAC(namespace, i),
+			BMC: bmov1alpha1.BMCDetails{
+				Address:         "redfish-virtualmedia+http://bmc.invalid/redfish/v1/Systems/" + name,
+				CredentialsName: secret.Name,
 			},
+			AutomatedCleaningMode: bmov1alpha1.CleaningModeDisabled,
+			RootDeviceHints:       rootDeviceHints(name, i),
 		},
 	}
+	return secret, host
 }
+
+// rootDeviceHints ask every second host for a disk that the Assisted Installer would not choose by itself.
+func rootDeviceHints(host string, i int) *bmov1alpha1.RootDeviceHints {
+	if i%2 == 0 {
+		return nil
+	}
+	return hintsFor(secondDisk(host))
+}
+
+func hintsFor(serialNumber string) *bmov1alpha1.RootDeviceHints {
+	return &bmov1alpha1.RootDeviceHints{SerialNumber: serialNumber}
+}
+
+// secondDisk is the serial number of a host's second disk.
+func secondDisk(host string) string { return "DISK-" + host + "-2" }
 
 // bootMAC is a host's MAC address. Hosts of two namespaces are different machines, so they share neither it nor a serial number.
 func bootMAC(namespace string, i int) string {
@@ -122,6 +144,9 @@ func bootMAC(namespace string, i int) string {
 func (o WorldOptions) inspected(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails {
 	hardware := simmetal3.DefaultHardware(host)
 	hardware.SystemVendor.SerialNumber = "SN-" + host.Namespace + "-" + host.Name
+	second := hardware.Storage[0]
+	second.Name, second.SerialNumber = "/dev/sdb", secondDisk(host.Name)
+	hardware.Storage = append(hardware.Storage, second)
 	var index int
 	if _, err := fmt.Sscanf(host.Name, hostName, &index); err == nil {
 		hardware.NIC[0].IP = hostAddress(index, host.Labels[ipFamilyLabel] == ipFamily6)

@@ -130,6 +130,8 @@ func newRun(opts Options) (*run, error) {
 		Namespace: r.cluster.Namespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
 		Workers: ptr.Deref(opts.Workers, cmp.Or(flavor.workers, shapes[opts.Topology].workers)),
 		Address: cmp.Or(opts.Address, flavor.address, runAddress),
+		// All workers of a single-node cluster join on day 2.
+		HostNetworks: opts.Topology == SNO && slices.Contains([]string{"", string(SNO)}, opts.Template),
 	}
 	if err := r.request.validate(); err != nil {
 		return nil, err
@@ -276,7 +278,8 @@ func (r *run) verify(ctx context.Context) error {
 	return r.verifyWorkersDayTwo(ctx, agents)
 }
 
-// verifyHosts checks which host is which Machine and which Node, and returns the Agents' names by Machine.
+// verifyHosts checks which host is which Machine and which Node, and what becomes of the Nodes' certificates. It returns the Agents' names by
+// Machine.
 func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	agents, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {
@@ -286,7 +289,10 @@ func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
 		return nil, err
 	}
-	return agents, r.world.VerifyNodes(ctx, r.cluster, kubeconfig)
+	if err := r.world.VerifyNodes(ctx, r.cluster, kubeconfig); err != nil {
+		return nil, err
+	}
+	return agents, r.world.VerifyServingCertificates(ctx, r.cluster, r.slower(settleTimeout))
 }
 
 // verifyWorkersDayTwo checks that all workers of a single-node cluster joined after its installation.

@@ -71,6 +71,8 @@ type ClusterRequest struct {
 	Address string
 	// KubernetesVersion is the version that the user asks for. Default: the constant of that name.
 	KubernetesVersion string
+	// HostNetworks gives workers the static network configuration that their BareMetalHosts name, which CreateInputsFor makes.
+	HostNetworks bool
 	// Variables are further variables of the template.
 	Variables map[string]string
 }
@@ -125,10 +127,14 @@ func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.Management.Run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
+	manifests, err := w.Management.Run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
 		"--target-namespace", r.Namespace, "--kubernetes-version", cmp.Or(r.KubernetesVersion, KubernetesVersion),
 		"--control-plane-machine-count", strconv.Itoa(r.ControlPlaneReplicas()),
 		"--worker-machine-count", strconv.Itoa(r.Workers))
+	if err != nil || !r.HostNetworks {
+		return manifests, err
+	}
+	return withHostNetworks(manifests)
 }
 
 // ApplyCluster renders the cluster's template and applies it with kubectl, as a user does.

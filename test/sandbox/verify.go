@@ -36,6 +36,7 @@ type chain struct {
 	machine *clusterv1.Machine
 	host    *bmov1alpha1.BareMetalHost
 	infra   string
+	config  *bootstrapv1.OpenshiftAssistedConfig
 	agent   *assisted.Agent
 }
 
@@ -59,7 +60,7 @@ func (w *World) VerifyHosts(ctx context.Context, cluster types.NamespacedName) (
 	var problems []error
 	for _, c := range chains {
 		names[c.machine.Name] = c.agent.Name
-		problems = append(problems, c.verify(controlPlane.Name))
+		problems = append(problems, c.verify(controlPlane.Name), w.verifyNetwork(ctx, c))
 	}
 	for i := range agents.Items {
 		agent := &agents.Items[i]
@@ -112,12 +113,12 @@ func (w *World) chainOf(ctx context.Context, machine *clusterv1.Machine) (chain,
 	if !metal3.Consumes(c.host, infra) {
 		return c, fmt.Errorf("BareMetalHost %s is not consumed by Metal3Machine %s of Machine %s", key.Name, c.infra, machine.Name)
 	}
-	config := &bootstrapv1.OpenshiftAssistedConfig{}
+	c.config = &bootstrapv1.OpenshiftAssistedConfig{}
 	configKey := types.NamespacedName{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}
-	if err := w.Client.Get(ctx, configKey, config); err != nil {
+	if err := w.Client.Get(ctx, configKey, c.config); err != nil {
 		return c, fmt.Errorf("cannot read the config of Machine %s: %w", machine.Name, err)
 	}
-	agentKey := types.NamespacedName{Namespace: machine.Namespace, Name: config.Annotations[bootstrapv1.AgentAnnotation]}
+	agentKey := types.NamespacedName{Namespace: machine.Namespace, Name: c.config.Annotations[bootstrapv1.AgentAnnotation]}
 	if err := w.Client.Get(ctx, agentKey, c.agent); err != nil {
 		return c, fmt.Errorf("cannot read the Agent of Machine %s: %w", machine.Name, err)
 	}
@@ -144,6 +145,7 @@ func (c chain) verify(clusterDeployment string) error {
 		{"fencing credentials", c.agent.Spec.FencingCredentialsSecretRef, fencing},
 		{"hostname", c.agent.Spec.Hostname, c.machine.Name},
 		{"node label", c.agent.Spec.NodeLabels[metal3.NodeUIDLabel], string(c.host.UID)},
+		{"serial number of its disk", c.diskSerial(), c.hintedSerial()},
 		{"MAC address of BareMetalHost " + c.host.Name, slices.Contains(c.agent.MACAddresses(), metal3.BootMAC(c.host)), true},
 	} {
 		if fact.got != fact.want {
@@ -152,6 +154,24 @@ func (c chain) verify(clusterDeployment string) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// hintedSerial is the serial number that the host's root device hints ask for.
+func (c chain) hintedSerial() string {
+	if c.host.Spec.RootDeviceHints == nil {
+		return ""
+	}
+	return c.host.Spec.RootDeviceHints.SerialNumber
+}
+
+// diskSerial is the serial number of the disk that the Agent was given.
+func (c chain) diskSerial() string {
+	for _, disk := range c.agent.Status.Inventory.Disks {
+		if disk.ID == c.agent.Spec.InstallationDiskID {
+			return disk.Serial
+		}
+	}
+	return c.agent.Spec.InstallationDiskID
 }
 
 // WriteKubeconfig writes the kubeconfig of an installed cluster, as Cluster API publishes it, to a file.

@@ -35,7 +35,7 @@ const (
 	// FencingCredentialsAnnotation, on a BareMetalHost, names the Secret of its namespace by which the host is powered off, in a control plane of two
 	// hosts with fencing: keys address, username, password and optionally certificateVerification. It is the annotation that assisted-service reads
 	// itself from BareMetalHosts that it boots (ASSISTED 1.6).
-	FencingCredentialsAnnotation = "bmac.agent-install.openshift.io/fencing-credentials-secret-name"
+	FencingCredentialsAnnotation = "bmac.agent-install.openshift.io/fencing-credentials-secret-name" //nolint:gosec // The name of an annotation.
 
 	// TrustBundleKey is the key of the certificates in the ConfigMap that spec.additionalTrustBundleRef names, as OpenShift has it.
 	TrustBundleKey = "ca-bundle.crt"
@@ -229,6 +229,9 @@ const (
 
 	// HostnameInvalidReason: the BareMetalHost's name, which spec.nodeRegistration.name chooses for the Node, is no hostname (DESIGN D7).
 	HostnameInvalidReason = "HostnameInvalid"
+
+	// ArchitectureMismatchReason: the host reports another architecture than spec.cpuArchitecture, so it is not bound; the message has both.
+	ArchitectureMismatchReason = "ArchitectureMismatch"
 
 	// ArbiterNotTakenReason: the Machine is an arbiter, and its cluster takes none, or none any more.
 	ArbiterNotTakenReason = "ArbiterNotTaken"

@@ -64,6 +64,26 @@ type CPUArchitecture string
 // CPUArchitectureX86 is the architecture that is assumed when none is given.
 const CPUArchitectureX86 CPUArchitecture = "x86_64"
 
+// CPUArchitectureOf is an architecture in the spelling of the Assisted Installer, which others call by the name that container images have.
+func CPUArchitectureOf(name string) CPUArchitecture {
+	switch name {
+	case "amd64":
+		return CPUArchitectureX86
+	case "arm64":
+		return "aarch64"
+	default:
+		return CPUArchitecture(name)
+	}
+}
+
+// Architecture is the architecture of the host, also when none is given.
+func (s OpenshiftAssistedConfigSpec) Architecture() CPUArchitecture {
+	if s.CPUArchitecture == "" {
+		return CPUArchitectureX86
+	}
+	return s.CPUArchitecture
+}
+
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
 // The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
 // The last sentence of a field, or of the one around it, says until when the field of an OpenshiftAssistedConfig may change; the rest of them is

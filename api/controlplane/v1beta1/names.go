@@ -168,8 +168,8 @@ const (
 	KubeconfigUserProvidedReason = "UserProvided"
 )
 
-// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, or when the Node of a worker does not run
-// the version of its Machine; the message has the value to set, and where (DESIGN D9).
+// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, when the Node of a worker does not run the
+// version of its Machine, or when the release is not for the architecture of a host; the message has the value to set, and where (DESIGN D9).
 const (
 	VersionsMatchCondition = "VersionsMatch"
 
@@ -178,6 +178,9 @@ const (
 
 	// VersionMismatchReason: the release or a Node has another version than was asked for.
 	VersionMismatchReason = "Mismatch"
+
+	// ArchitectureNotInReleaseReason: the release image is not for the architecture that a host is to have.
+	ArchitectureNotInReleaseReason = "ArchitectureNotInRelease"
 
 	// VersionUnknownReason: no Node has reported its version yet.
 	VersionUnknownReason = "Unknown"

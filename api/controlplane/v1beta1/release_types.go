@@ -28,4 +28,13 @@ type ReleaseStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// architectures are those that the image is for, in the spelling of cpuArchitecture: hosts of others cannot be installed with it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=32
+	Architectures []string `json:"architectures,omitempty"`
 }

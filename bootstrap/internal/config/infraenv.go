@@ -71,7 +71,7 @@ func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assist
 		AdditionalNTPSources:       spec.AdditionalNTPSources,
 		AdditionalTrustBundle:      cmp.Or(spec.AdditionalTrustBundle, in.trustBundle),
 		NTPSources:                 spec.NTPSources,
-		CPUArchitecture:            string(spec.CPUArchitecture),
+		CPUArchitecture:            string(spec.Architecture()),
 		NMStateConfigLabelSelector: spec.NMStateConfigSelector,
 	}
 	if name := spec.MirrorRegistryRef.Name; name != "" {
@@ -83,9 +83,6 @@ func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assist
 	result.IgnitionConfigOverride = spec.Discovery.Ignition
 	for _, argument := range spec.Discovery.KernelArguments {
 		result.KernelArguments = append(result.KernelArguments, assisted.KernelArgument{Operation: assisted.KernelArgumentAppend, Value: argument})
-	}
-	if result.CPUArchitecture == "" {
-		result.CPUArchitecture = string(bootstrapv1.CPUArchitectureX86)
 	}
 	if p := spec.Proxy; p.HTTPProxy != "" || p.HTTPSProxy != "" || len(p.NoProxy) > 0 {
 		result.Proxy = &assisted.Proxy{HTTPProxy: p.HTTPProxy, HTTPSProxy: p.HTTPSProxy, NoProxy: strings.Join(p.NoProxy, ",")}

@@ -236,6 +236,9 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 	case len(problems) > 0:
 		return fact.Waiting(bootstrapv1.HostnameInvalidReason, "%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete Machine %s",
 			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name)
+	case !rightArchitecture(s, agent):
+		return fact.Waiting(bootstrapv1.ArchitectureMismatchReason, "Agent %s reports architecture %s, and spec.cpuArchitecture is %s: correct the template, or the labels by which its Metal3MachineTemplate chooses hosts, and delete Machine %s",
+			agent.Name, agent.Status.Inventory.CPU.Architecture, s.config.Spec.Architecture(), s.machine.Name)
 	case gate == assisted.GateClosed:
 		return closedFact(s, agent, role)
 	case gate != assisted.GateDayTwo && machineConfigPool(s, role) != "":
@@ -269,6 +272,12 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 		fencing: fencing,
 	}
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
+}
+
+// rightArchitecture reports whether a host has the architecture that its config asks for, as far as the host has told yet.
+func rightArchitecture(s *scope, agent *assisted.Agent) bool {
+	reported := agent.Status.Inventory.CPU.Architecture
+	return reported == "" || bootstrapv1.CPUArchitectureOf(reported) == s.config.Spec.Architecture()
 }
 
 // hostname is the name that the Node will have (DESIGN D7).

@@ -92,6 +92,24 @@ func TestDecide(t *testing.T) {
 			s.config.Spec.NodeRegistration.Name, s.host.Name = bootstrapv1.NodeNameBareMetalHost, "localhost.localdomain"
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.HostnameInvalidReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
+		{name: "of another architecture", change: func(s *scope) {
+			s.config.Spec.CPUArchitecture, s.agents[0].Status.Inventory.CPU.Architecture = "aarch64", "x86_64"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.ArchitectureMismatchReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.bind).To(BeNil())
+				g.Expect(d.installed.Message).To(ContainSubstring("Agent a-0 reports architecture x86_64, and spec.cpuArchitecture is aarch64"))
+			}},
+		{name: "of another architecture than the one that is assumed, while the cluster takes no hosts", change: func(s *scope) {
+			s.agents[0].Status.Inventory.CPU.Architecture, s.install = "s390x", nil
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.ArchitectureMismatchReason},
+		{name: "of the architecture that was asked for", change: func(s *scope) {
+			s.config.Spec.CPUArchitecture, s.agents[0].Status.Inventory.CPU.Architecture = "aarch64", "aarch64"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).NotTo(BeNil()) }},
+		{name: "of the architecture that is assumed, by its other name", change: func(s *scope) {
+			s.agents[0].Status.Inventory.CPU.Architecture = "amd64"
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind).NotTo(BeNil()) }},
 		{name: "no worker while none is required", change: worker, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
 		{name: "day 1 is closed", change: func(s *scope) { s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-9"} },

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
@@ -57,8 +58,27 @@ func setRelease(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseF
 	if found := facts.answer.Release; found != nil {
 		cp.Status.Release = controlplanev1.ReleaseStatus{
 			Image: facts.image, Digest: found.Digest, Version: found.Version, KubernetesVersion: found.KubernetesVersion,
+			Architectures: architectureNames(found.Architectures),
 		}
 	}
+}
+
+// architectureNames are architectures as status has them.
+func architectureNames(architectures []bootstrapv1.CPUArchitecture) []string {
+	names := make([]string, 0, len(architectures))
+	for _, architecture := range architectures {
+		names = append(names, string(architecture))
+	}
+	return names
+}
+
+// architectureCheck compares the hosts of the Machines that exist with the release image.
+func architectureCheck(s *scope) plan.ArchitectureCheck {
+	check := plan.ArchitectureCheck{Spec: s.controlPlane.Spec, Resolved: s.controlPlane.Status.Release, Hosts: map[string]bootstrapv1.CPUArchitecture{}}
+	for machine, config := range s.configs {
+		check.Hosts[machine] = config.Spec.Architecture()
+	}
+	return check
 }
 
 func releaseCondition(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseFacts) metav1.Condition {

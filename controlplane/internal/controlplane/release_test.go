@@ -10,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 )
@@ -52,7 +54,9 @@ func (w *world) begin() {
 }
 
 func TestRelease(t *testing.T) {
-	found := &release.Release{Digest: "sha256:1", Version: "4.20.4", KubernetesVersion: "v1.33.5"}
+	found := &release.Release{
+		Digest: "sha256:1", Version: "4.20.4", KubernetesVersion: "v1.33.5", Architectures: []bootstrapv1.CPUArchitecture{"aarch64", "x86_64"},
+	}
 	t.Run("a release is looked up until status tells of it", func(t *testing.T) {
 		g := NewWithT(t)
 		releases := &fakeReleases{}
@@ -72,7 +76,9 @@ func TestRelease(t *testing.T) {
 		releases.answer = release.Answer{Release: found}
 		w.reconcile()
 		expectRelease(t, w, metav1.ConditionTrue, controlplanev1.ReleaseResolvedReason, "")
-		want := controlplanev1.ReleaseStatus{Image: releaseImage, Digest: "sha256:1", Version: "4.20.4", KubernetesVersion: "v1.33.5"}
+		want := controlplanev1.ReleaseStatus{
+			Image: releaseImage, Digest: "sha256:1", Version: "4.20.4", KubernetesVersion: "v1.33.5", Architectures: []string{"aarch64", "x86_64"},
+		}
 		g.Expect(w.controlPlane().Status.Release).To(Equal(want))
 		g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(ContainSubstring("to v1.33.5"))
 
@@ -117,4 +123,18 @@ func TestRelease(t *testing.T) {
 		w.reconcile()
 		NewWithT(t).Expect(releases.forgot).To(ConsistOf(key))
 	})
+}
+
+func TestArchitectureOfAWorker(t *testing.T) {
+	g := NewWithT(t)
+	s := scopeOf(true, true)
+	s.cluster = &clusterv1.Cluster{}
+	s.controlPlane.Spec.DistributionVersion = "4.20.4"
+	s.configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"w-0": {}}
+	g.Expect(versionsMatchCondition(s).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
+	s.configs["w-0"].Spec.CPUArchitecture = "aarch64"
+	g.Expect(versionsMatchCondition(s)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", controlplanev1.ArchitectureNotInReleaseReason), HaveField("Message", And(ContainSubstring("Machine w-0"), ContainSubstring("4.20.4-multi")))))
+	s.controlPlane.Status.Release = controlplanev1.ReleaseStatus{Image: releaseImage, Architectures: []string{"aarch64", "x86_64"}}
+	g.Expect(versionsMatchCondition(s).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
 }

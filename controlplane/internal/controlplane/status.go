@@ -136,7 +136,7 @@ func kubeconfigCondition(s *scope, d decision) metav1.Condition {
 	return condition
 }
 
-// versionsMatchCondition compares spec.version with the release and with what Nodes run (DESIGN D9).
+// versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9).
 func versionsMatchCondition(s *scope) metav1.Condition {
 	check := plan.VersionCheck{
 		Version: s.controlPlane.Spec.Version, Release: s.controlPlane.Spec.DistributionVersion, Resolved: s.controlPlane.Status.Release,
@@ -146,10 +146,13 @@ func versionsMatchCondition(s *scope) metav1.Condition {
 		check.Topology = s.cluster.Name
 	}
 	problem, known := check.Problem()
+	foreign := architectureCheck(s).Problem()
 	condition := metav1.Condition{Type: controlplanev1.VersionsMatchCondition}
 	switch {
 	case problem != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.VersionMismatchReason, problem
+	case foreign != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.ArchitectureNotInReleaseReason, foreign
 	case known:
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.VersionsMatchReason
 	default:

@@ -5,6 +5,7 @@ package csr
 import (
 	"context"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,8 +36,16 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) []error {
 			continue
 		}
 		r.reported.Add(refused.request.UID, nil)
-		r.Recorder.Eventf(s.controlPlane, nil, corev1.EventTypeWarning, controlplanev1.EventServingCertificateNotApproved, "Approve",
+		// Events that differ in their text only are one to the recorder: the related request keeps them apart.
+		r.Recorder.Eventf(s.controlPlane, referenceTo(refused.request), corev1.EventTypeWarning, controlplanev1.EventServingCertificateNotApproved, "Approve",
 			"CertificateSigningRequest %s of %s in the installed cluster is left alone: %s", refused.request.Name, refused.request.Spec.Username, refused.reason)
 	}
 	return errs
+}
+
+// referenceTo refers to a request in the installed cluster.
+func referenceTo(request *certificatesv1.CertificateSigningRequest) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: request.Name, UID: request.UID,
+	}
 }

@@ -18,7 +18,6 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -61,11 +60,7 @@ func ReleaseImage(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) string 
 	if strings.Contains(spec.DistributionVersion, okdVersionMark) {
 		return okdReleaseRepository + ":" + spec.DistributionVersion
 	}
-	architecture := spec.OpenshiftAssistedConfigSpec.CPUArchitecture
-	if architecture == "" {
-		architecture = bootstrapv1.CPUArchitectureX86
-	}
-	return fmt.Sprintf("%s:%s-%s", defaultReleaseRepository, spec.DistributionVersion, architecture)
+	return fmt.Sprintf("%s:%s-%s", defaultReleaseRepository, spec.DistributionVersion, spec.OpenshiftAssistedConfigSpec.Architecture())
 }
 
 // OpenshiftClusterName is the name of the OpenShift cluster.

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
 const (
@@ -23,6 +25,8 @@ const (
 	referencesFile = "release-manifests/image-references"
 	// kubernetesTag is the reference whose Kubernetes version is that of the kubelets.
 	kubernetesTag = "hyperkube"
+	// architectureUnknown is that of what is no image, in a list of images.
+	architectureUnknown = "unknown"
 
 	// maxLayer is the size, compressed, up to which a layer is looked into: that with the references has about one MiB, those of the
 	// operating system below it a hundred.
@@ -51,7 +55,7 @@ func inspect(image v1.Image) (Release, error) {
 	if err != nil {
 		return Release{}, fmt.Errorf("read the configuration of the image: %w", err)
 	}
-	found := Release{Version: config.Config.Labels[labelRelease]}
+	found := Release{Version: config.Config.Labels[labelRelease], Architectures: architectures(config.Architecture)}
 	if found.Version == "" {
 		return Release{}, ErrNoRelease
 	}
@@ -73,6 +77,18 @@ func inspect(image v1.Image) (Release, error) {
 		return Release{}, fmt.Errorf("%w: it does not tell its Kubernetes version", ErrNoRelease)
 	}
 	return found, nil
+}
+
+// architectures are those of names that container images have, each once and in order.
+func architectures(names ...string) []bootstrapv1.CPUArchitecture {
+	var found []bootstrapv1.CPUArchitecture
+	for _, name := range names {
+		if name != "" && name != architectureUnknown {
+			found = append(found, bootstrapv1.CPUArchitectureOf(name))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // readReferences returns the references in a layer, nil when it has none.

@@ -7,6 +7,7 @@ package release
 import (
 	"errors"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
@@ -18,6 +19,8 @@ type Release struct {
 	Version string
 	// KubernetesVersion is the version of Kubernetes in it, for example v1.33.5.
 	KubernetesVersion string
+	// Architectures are those that the release is for, in the spelling of the Assisted Installer and in order; none when it does not tell.
+	Architectures []bootstrapv1.CPUArchitecture
 }
 
 // The reasons why an image is not resolved. Their texts are shown to users, so nothing that changes between attempts is in them.

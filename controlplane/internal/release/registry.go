@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"k8s.io/utils/lru"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
 const (
@@ -109,8 +111,9 @@ func fetch(reference name.Reference, options ...remote.Option) (Release, error) 
 		return Release{}, err
 	}
 	var image v1.Image
+	var listed []bootstrapv1.CPUArchitecture
 	if descriptor.MediaType.IsIndex() {
-		image, err = firstImage(descriptor)
+		image, listed, err = firstImage(descriptor)
 	} else {
 		image, err = descriptor.Image()
 	}
@@ -119,24 +122,38 @@ func fetch(reference name.Reference, options ...remote.Option) (Release, error) 
 	}
 	found, err := inspect(image)
 	found.Digest = descriptor.Digest.String()
+	if len(listed) > 0 {
+		found.Architectures = listed
+	}
 	return found, err
 }
 
-func firstImage(descriptor *remote.Descriptor) (v1.Image, error) {
+// firstImage returns the first image of a list, and the architectures of all.
+func firstImage(descriptor *remote.Descriptor) (v1.Image, []bootstrapv1.CPUArchitecture, error) {
 	index, err := descriptor.ImageIndex()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	manifest, err := index.IndexManifest()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var names []string
+	var images []v1.Hash
 	for _, entry := range manifest.Manifests {
-		if entry.MediaType.IsImage() {
-			return index.Image(entry.Digest)
+		if !entry.MediaType.IsImage() {
+			continue
+		}
+		images = append(images, entry.Digest)
+		if entry.Platform != nil {
+			names = append(names, entry.Platform.Architecture)
 		}
 	}
-	return nil, fmt.Errorf("%w: its list of architectures is empty", ErrNoRelease)
+	if len(images) == 0 {
+		return nil, nil, fmt.Errorf("%w: its list of architectures is empty", ErrNoRelease)
+	}
+	image, err := index.Image(images[0])
+	return image, architectures(names...), err
 }
 
 func (r *Registry) remembered(reference name.Reference, access Access) (Release, bool) {

@@ -14,21 +14,30 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	. "github.com/onsi/gomega"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
 func TestFetch(t *testing.T) {
 	h := newHub(t)
-	single := h.push("4.20.4-x86_64", releaseImage(t))
-	list := h.pushIndex("4.20.4-multi", releaseImage(t))
-	for _, c := range []struct{ name, image, digest string }{
-		{"tag", h.image("4.20.4-x86_64"), single},
-		{"list of architectures", h.image("4.20.4-multi"), list},
-		{"digest", h.host() + "/" + repository + "@" + single, single},
+	single := h.push("4.20.4-x86_64", ofArchitecture(t, "amd64"))
+	silent := h.push("4.20.4", releaseImage(t))
+	list := h.pushIndex("4.20.4-multi", ofArchitecture(t, "s390x"), ofArchitecture(t, "arm64"), ofArchitecture(t, "amd64"), ofArchitecture(t, "amd64"))
+	for _, c := range []struct {
+		name, image, digest string
+		architectures       []bootstrapv1.CPUArchitecture
+	}{
+		{"tag", h.image("4.20.4-x86_64"), single, []bootstrapv1.CPUArchitecture{"x86_64"}},
+		{"list of architectures", h.image("4.20.4-multi"), list, []bootstrapv1.CPUArchitecture{"aarch64", "s390x", "x86_64"}},
+		{"digest", h.host() + "/" + repository + "@" + single, single, []bootstrapv1.CPUArchitecture{"x86_64"}},
+		{"no architecture", h.image("4.20.4"), silent, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found, err := NewRegistry("test").Fetch(t.Context(), c.image, h.access())
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(found).To(Equal(Release{Digest: c.digest, Version: version, KubernetesVersion: kubernetesVersion}))
+			NewWithT(t).Expect(found).To(Equal(Release{
+				Digest: c.digest, Version: version, KubernetesVersion: kubernetesVersion, Architectures: c.architectures,
+			}))
 		})
 	}
 }

@@ -116,7 +116,11 @@ func (h *hub) pushIndex(tag string, images ...v1.Image) string {
 	g := NewWithT(h.t)
 	var index v1.ImageIndex = empty.Index
 	for _, image := range images {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image})
+		config, err := image.ConfigFile()
+		g.Expect(err).NotTo(HaveOccurred())
+		addendum := mutate.IndexAddendum{Add: image}
+		addendum.Platform = &v1.Platform{OS: "linux", Architecture: config.Architecture}
+		index = mutate.AppendManifests(index, addendum)
 	}
 	reference, err := name.ParseReference(h.image(tag))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -183,4 +187,18 @@ func releaseImage(t *testing.T) v1.Image {
 		layerOf(t, map[string]string{"etc/os-release": "rhel"}),
 		layerOf(t, map[string]string{"release-manifests/image-references": imageReferences(
 			"cli", "kubectl=1.33.4", "rhel-coreos", "machine-os=9.6.20251013-1", "tests", "kubernetes=1.33.9", "hyperkube", "kubernetes=1.33.5")}))
+}
+
+// ofArchitecture is a release image for an architecture, by the name that container images have.
+func ofArchitecture(t *testing.T, name string) v1.Image {
+	t.Helper()
+	g := NewWithT(t)
+	image := releaseImage(t)
+	config, err := image.ConfigFile()
+	g.Expect(err).NotTo(HaveOccurred())
+	config = config.DeepCopy()
+	config.Architecture = name
+	image, err = mutate.ConfigFile(image, config)
+	g.Expect(err).NotTo(HaveOccurred())
+	return image
 }

@@ -27,10 +27,10 @@ var (
 // validateTwoNode checks that a release can be installed on two control-plane hosts.
 func validateTwoNode(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, release semver.Version, path *field.Path) field.ErrorList {
 	twoNode, first, supported := spec.Install.TwoNode, releaseOfArbiterPreview, releaseOfArbiter
-	switch {
-	case twoNode == "":
+	switch twoNode {
+	case "":
 		return nil
-	case twoNode == controlplanev1.TwoNodeFencing:
+	case controlplanev1.TwoNodeFencing:
 		first, supported = releaseOfFencingPreview, releaseOfFencing
 	}
 	switch {

@@ -3,6 +3,7 @@
 package assisted
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 const (
 	defaultCPUs   = 16
 	defaultMemory = 64 << 30
+
+	// defaultArchitecture is that of images of InfraEnvs that do not name one.
+	defaultArchitecture = "x86_64"
 )
 
 // fillStatus mirrors the backend's host in the Agent.
@@ -116,7 +120,7 @@ func inventoryOf(hw *HostHardware) aiv1.Inventory {
 	}
 	inventory := aiv1.Inventory{
 		Hostname: hw.Hostname,
-		CPU:      aiv1.CPU{Architecture: "x86_64", Count: cpus},
+		CPU:      aiv1.CPU{Architecture: hw.architecture(), Count: cpus},
 		Memory:   aiv1.Memory{PhysicalBytes: memory, UsableBytes: memory},
 		Disks:    inventoryDisks(hw),
 		SystemVendor: aiv1.SystemVendor{
@@ -140,11 +144,14 @@ func inventoryOf(hw *HostHardware) aiv1.Inventory {
 	return inventory
 }
 
+// architecture is what the machine has, or what an agent reports that has booted an image without one.
+func (hw *HostHardware) architecture() string { return cmp.Or(hw.Architecture, defaultArchitecture) }
+
 // inventoryLabels are the labels that the service derives from the hardware.
 func inventoryLabels(hw *HostHardware) map[string]string {
 	return map[string]string{
 		inventoryPrefix + "storage-hasnonrotationaldisk": "true",
-		inventoryPrefix + "cpu-architecture":             "x86_64",
+		inventoryPrefix + "cpu-architecture":             hw.architecture(),
 		inventoryPrefix + "cpu-virtenabled":              "true",
 		inventoryPrefix + "host-isvirtual":               "false",
 		inventoryPrefix + "host-manufacturer":            labelValue(hw.Manufacturer),

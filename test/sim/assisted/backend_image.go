@@ -3,6 +3,7 @@
 package assisted
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"encoding/pem"
@@ -29,6 +30,9 @@ type imageInputs struct {
 	DiscoveryDelay  int64                 `json:"discoveryDelay"`
 	Network         []string              `json:"network"`
 	Mirrors         string                `json:"mirrors"`
+	// Architecture is taken once: a change makes no other image (ASSISTED 1.1). Networks are what Network has, by host.
+	Architecture string    `json:"-"`
+	Networks     []network `json:"-"`
 }
 
 // validate returns why no image can be made, in the service's words.
@@ -56,8 +60,8 @@ func (in imageInputs) validate(osImages []string, known bool) error {
 		return nil
 	}
 	if known {
-		return userError("No OS image for Openshift version %s and architecture x86_64: The requested OS image for version (%s) "+
-			"and CPU architecture (x86_64) isn't specified in OS images list", in.OSImageVersion, in.OSImageVersion)
+		return userError("No OS image for Openshift version %s and architecture %s: The requested OS image for version (%s) "+
+			"and CPU architecture (%s) isn't specified in OS images list", in.OSImageVersion, in.Architecture, in.OSImageVersion, in.Architecture)
 	}
 	return userError("Specified OSImageVersion is missing from AgentServiceConfig")
 }
@@ -74,6 +78,7 @@ func (in imageInputs) keepUncleared(old imageInputs) imageInputs {
 	if len(in.NTP) == 0 {
 		in.NTP = old.NTP
 	}
+	in.Architecture = cmp.Or(old.Architecture, in.Architecture)
 	return in
 }
 
@@ -87,8 +92,9 @@ func (in imageInputs) digest() (string, error) {
 
 // infraEnvView is what a reconciler may see of an InfraEnv's row.
 type infraEnvView struct {
-	id, isoURL, base, token string
-	created                 int64
+	id, isoURL, base, token, architecture string
+
+	created int64
 }
 
 // syncInfraEnv registers an InfraEnv or updates it. clusterKnown is false when it names a cluster that the service does
@@ -143,8 +149,8 @@ func (b *backend) view(env *infraEnv) infraEnvView {
 		version = "4.20"
 	}
 	return infraEnvView{
-		id: env.id, base: base, token: env.token, created: env.created.Unix(),
-		isoURL: fmt.Sprintf("%s/byapikey/%s/%s/x86_64/minimal.iso", base, env.token, version),
+		id: env.id, base: base, token: env.token, created: env.created.Unix(), architecture: env.image.Architecture,
+		isoURL: fmt.Sprintf("%s/byapikey/%s/%s/%s/minimal.iso", base, env.token, version, env.image.Architecture),
 	}
 }
 

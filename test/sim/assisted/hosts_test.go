@@ -86,7 +86,7 @@ func TestImageURL(t *testing.T) {
 	}{
 		{"labels", func(e *aiv1.InfraEnv) { e.Labels = map[string]string{"a": "b"} }, false},
 		{"agent labels", func(e *aiv1.InfraEnv) { e.Spec.AgentLabels = map[string]string{"a": "b"} }, false},
-		{"architecture", func(e *aiv1.InfraEnv) { e.Spec.CPUArchitecture = "x86_64" }, false},
+		{"architecture", func(e *aiv1.InfraEnv) { e.Spec.CPUArchitecture = "aarch64" }, false},
 		{"SSH key", func(e *aiv1.InfraEnv) { e.Spec.SSHAuthorizedKey = "ssh-ed25519 AAAA" }, true},
 		{"SSH key emptied", func(e *aiv1.InfraEnv) { e.Spec.SSHAuthorizedKey = "" }, false},
 		{"NTP", func(e *aiv1.InfraEnv) { e.Spec.AdditionalNTPSources = []string{"clock.test"} }, true},

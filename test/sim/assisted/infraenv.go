@@ -3,6 +3,7 @@
 package assisted
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,7 +116,8 @@ func (s *Simulator) syncImage(ctx context.Context, env *aiv1.InfraEnv) (ctrl.Res
 	files := s.artifacts.url + artifactPath(view.id) + "?api_key=" + view.token + "&file_name="
 	boot := view.base + "/boot-artifacts/"
 	env.Status.BootArtifacts = aiv1.BootArtifacts{
-		Initrd: boot + "initrd?arch=x86_64", Kernel: boot + "kernel?arch=x86_64", Rootfs: boot + "rootfs?arch=x86_64",
+		Initrd: boot + "initrd?arch=" + view.architecture, Kernel: boot + "kernel?arch=" + view.architecture,
+		Rootfs:     boot + "rootfs?arch=" + view.architecture,
 		IPXEScript: files + "ipxe-script", DiscoveryIgnitionURL: files + discoveryIgnition,
 	}
 	s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, yes, "InfraEnvAvailable", "InfraEnv is available: Image has been created"})
@@ -147,7 +149,7 @@ func (s *Simulator) imageInputs(ctx context.Context, env *aiv1.InfraEnv) (imageI
 	if err != nil {
 		return imageInputs{}, err
 	}
-	network, err := s.networkInputs(ctx, env)
+	network, networks, err := s.networkInputs(ctx, env)
 	if err != nil {
 		return imageInputs{}, err
 	}
@@ -161,7 +163,8 @@ func (s *Simulator) imageInputs(ctx context.Context, env *aiv1.InfraEnv) (imageI
 		NTP: env.Spec.AdditionalNTPSources, NTPSources: env.Spec.NTPSources, Ignition: env.Spec.IgnitionConfigOverride,
 		KernelArguments: env.Spec.KernelArguments, TrustBundle: env.Spec.AdditionalTrustBundle,
 		OSImageVersion: env.Spec.OSImageVersion, ImageType: env.Spec.ImageType,
-		DiscoveryDelay: ptr.Deref(env.Spec.NetworkDiscoveryDelaySecond, 0), Network: network,
+		DiscoveryDelay: ptr.Deref(env.Spec.NetworkDiscoveryDelaySecond, 0), Network: network, Networks: networks,
+		Architecture: cmp.Or(env.Spec.CPUArchitecture, defaultArchitecture),
 	}
 	if env.Spec.Proxy != nil {
 		in.Proxy = string(env.Spec.Proxy.Raw)
@@ -222,33 +225,33 @@ func (s *Simulator) mirrorInputs(ctx context.Context, env *aiv1.InfraEnv) (strin
 	return mirrors.Data["registries.conf"] + mirrors.Data["ca-bundle.crt"], nil
 }
 
-// networkInputs are the NMStateConfigs that the InfraEnv selects, as text that differs when they do.
-func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) ([]string, error) {
+// networkInputs are the NMStateConfigs that the InfraEnv selects: as text that differs when they do, and as they are read.
+func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) (texts []string, networks []network, err error) {
 	selector := env.Spec.NMStateConfigLabelSelector
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil, userError("nmStateConfigLabelSelector is invalid: %v", err)
+		return nil, nil, userError("nmStateConfigLabelSelector is invalid: %v", err)
 	}
 	var list aiv1.NMStateConfigList
 	if err := s.client.List(ctx, &list, client.InNamespace(env.Namespace), client.MatchingLabelsSelector{Selector: parsed}); err != nil {
-		return nil, fmt.Errorf("cannot list the NMStateConfigs of InfraEnv %s: %w", client.ObjectKeyFromObject(env), err)
+		return nil, nil, fmt.Errorf("cannot list the NMStateConfigs of InfraEnv %s: %w", client.ObjectKeyFromObject(env), err)
 	}
-	var out []string
 	for _, item := range list.Items {
-		if err := checkNetwork(&item); err != nil {
-			return nil, err
+		host, err := parseNetwork(&item)
+		if err != nil {
+			return nil, nil, err
 		}
 		raw, err := json.Marshal(item.Spec)
 		if err != nil {
-			return nil, fmt.Errorf("cannot compare NMStateConfig %s: %w", client.ObjectKeyFromObject(&item), err)
+			return nil, nil, fmt.Errorf("cannot compare NMStateConfig %s: %w", client.ObjectKeyFromObject(&item), err)
 		}
-		out = append(out, item.Name+"="+string(raw))
+		texts, networks = append(texts, item.Name+"="+string(raw)), append(networks, host)
 	}
-	slices.SortFunc(out, strings.Compare)
-	return out, nil
+	slices.SortFunc(texts, strings.Compare)
+	return texts, networks, nil
 }
 
 // deleteInfraEnv forgets the InfraEnv and deletes its Agents, which in a full cluster the garbage collector would do too.

@@ -101,8 +101,9 @@ func (b *backend) writeDisk(m *machine, h *host) {
 		return
 	}
 	m.installed, m.cluster = true, c.cd
+	hw := b.found(m)
 	m.node = NodeSpec{
-		Name: h.nodeName(), Role: h.effectiveRole(), Addresses: addresses(&m.hardware),
+		Name: h.nodeName(), Role: h.effectiveRole(), Addresses: addresses(&hw), Architecture: hw.architecture(),
 		Labels: maps.Clone(h.nodeLabels), Day2: h.kind == kindAddition,
 	}
 }
@@ -138,9 +139,17 @@ func (b *backend) report(m *machine, h *host, now time.Time) {
 	if h.inventory != nil || now.Sub(h.registered) < b.opts.Durations.Inventory {
 		return
 	}
-	hw := m.hardware
+	hw := b.found(m)
 	h.inventory, h.inventoryAt = &hw, now
 	b.touchHost(h)
+}
+
+// found is the hardware of a machine as its agent finds it.
+func (b *backend) found(m *machine) HostHardware {
+	if env := b.infraEnvs[m.infraEnv]; env != nil {
+		return env.image.booted(m.hardware)
+	}
+	return m.hardware
 }
 
 // addresses are the host's IPs without prefix length.

@@ -11,7 +11,7 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
-func TestCheckNetwork(t *testing.T) {
+func TestParseNetwork(t *testing.T) {
 	const device = `{"name":"eno1","macAddress":"00:00:5e:00:53:01"}`
 	for name, tt := range map[string]struct{ spec, err string }{
 		"a device":                 {`{"interfaces":[` + device + `],"config":{"interfaces":[{"name":"eno1","type":"ethernet"},{"name":"bond0","type":"bond"}]}}`, ""},
@@ -24,10 +24,33 @@ func TestCheckNetwork(t *testing.T) {
 			g := NewWithT(t)
 			config := &aiv1.NMStateConfig{Spec: &apiextensionsv1.JSON{Raw: []byte(tt.spec)}}
 			if tt.err == "" {
-				g.Expect(checkNetwork(config)).To(Succeed())
+				_, err := parseNetwork(config)
+				g.Expect(err).NotTo(HaveOccurred())
 				return
 			}
-			g.Expect(checkNetwork(config)).To(MatchError(ContainSubstring(tt.err)))
+			_, err := parseNetwork(config)
+			g.Expect(err).To(MatchError(ContainSubstring(tt.err)))
 		})
 	}
+}
+
+func TestBooted(t *testing.T) {
+	g := NewWithT(t)
+	host, err := parseNetwork(&aiv1.NMStateConfig{Spec: &apiextensionsv1.JSON{Raw: []byte(`{
+		"interfaces":[{"name":"eno1","macAddress":"00:00:5e:00:53:01"}],
+		"config":{"interfaces":[{"name":"eno1","type":"ethernet",
+			"ipv4":{"address":[{"ip":"192.0.2.21","prefix-length":24}]},"ipv6":{"address":[{"ip":"2001:db8::21","prefix-length":64}]}}]}}`)}})
+	g.Expect(err).NotTo(HaveOccurred())
+	image := imageInputs{Architecture: "aarch64", Networks: []network{host}}
+	before := HostHardware{NICs: []NIC{
+		{Name: "a", MAC: "00:00:5E:00:53:01", IPs: []string{"192.0.2.1/24"}}, {Name: "b", MAC: "00:00:5e:00:53:02", IPs: []string{"192.0.2.2/24"}},
+	}}
+	found := image.booted(before)
+	g.Expect(found.NICs[0].IPs).To(Equal([]string{"192.0.2.21/24", "2001:db8::21/64"}))
+	g.Expect(found.NICs[1].IPs).To(Equal([]string{"192.0.2.2/24"}), "another host's network")
+	g.Expect(before.NICs[0].IPs).To(Equal([]string{"192.0.2.1/24"}), "the machine itself stays as it is")
+	g.Expect(inventoryOf(&found).CPU.Architecture).To(Equal("aarch64"))
+	g.Expect(inventoryLabels(&found)).To(HaveKeyWithValue(inventoryPrefix+"cpu-architecture", "aarch64"))
+	before.Architecture = "x86_64"
+	g.Expect(image.booted(before).Architecture).To(Equal("x86_64"), "what the machine says itself is believed")
 }

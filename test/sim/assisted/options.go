@@ -119,6 +119,8 @@ type HostHardware struct {
 	Disks        []Disk
 	Manufacturer string
 	ProductName  string
+	// Architecture defaults to that of the image that the machine has booted: it can boot no other.
+	Architecture string
 	// CPUs and MemoryBytes default to 16 and 64 GiB.
 	CPUs        int64
 	MemoryBytes int64

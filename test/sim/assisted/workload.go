@@ -52,6 +52,8 @@ type NodeSpec struct {
 	Role string
 	// Addresses are the internal IPs, without prefix length.
 	Addresses []string
+	// Architecture is that of the processor, in the spelling of the Assisted Installer.
+	Architecture string
 	// Labels are applied after the Node joined; for a day-2 host once it is Ready (ASSISTED 4).
 	Labels map[string]string
 	Day2   bool

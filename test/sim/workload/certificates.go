@@ -16,12 +16,12 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
 // certificateAuthority makes a certificate that nothing was signed with: what the ingress operator adds to the
@@ -55,42 +55,67 @@ func addCertificate(kubeconfig, certificate []byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// requestServing asks for a kubelet's serving certificate in the kubelet's own name.
-func (c *cluster) requestServing(ctx context.Context, host assisted.NodeSpec) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// RequestServing lets the kubelet of a Node ask for a new serving certificate, as it does before the old one ends: for the names and addresses of
+// the Node, and besides for others, which no honest kubelet asks for. It returns the name of the request.
+func (m *Manager) RequestServing(ctx context.Context, key types.NamespacedName, node string, others ...string) (string, error) {
+	c := m.find(key)
+	if c == nil || !c.observed().APIUp {
+		return "", fmt.Errorf("cannot request a serving certificate of Node %s of cluster %s: %w", node, key, ErrUnreachable)
+	}
+	known := &corev1.Node{}
+	if err := c.client.Get(ctx, types.NamespacedName{Name: node}, known); err != nil {
+		return "", fmt.Errorf("cannot read Node %s: %w", node, err)
+	}
+	names := make([]string, 0, len(known.Status.Addresses)+len(others))
+	for _, address := range known.Status.Addresses {
+		names = append(names, address.Address)
+	}
+	return c.requestServing(ctx, node, append(names, others...))
+}
+
+// requestServing asks for a kubelet's serving certificate for names and addresses, in the kubelet's own name. It returns the name of the request.
+func (c *cluster) requestServing(ctx context.Context, node string, names []string) (string, error) {
+	user := "system:node:" + node
+	data, err := certificateRequest(user, names)
 	if err != nil {
-		return fmt.Errorf("cannot make a key for kubelet %s: %w", host.Name, err)
-	}
-	user := "system:node:" + host.Name
-	template := &x509.CertificateRequest{
-		Subject:  pkix.Name{CommonName: user, Organization: []string{"system:nodes"}},
-		DNSNames: []string{host.Name},
-	}
-	for _, address := range host.Addresses {
-		if ip := net.ParseIP(address); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		}
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
-	if err != nil {
-		return fmt.Errorf("cannot make the certificate request of kubelet %s: %w", host.Name, err)
+		return "", fmt.Errorf("cannot make the certificate request of kubelet %s: %w", node, err)
 	}
 	config := rest.CopyConfig(c.apiServer().Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:nodes", "system:authenticated"}}
 	kubelet, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("cannot make a client for kubelet %s: %w", host.Name, err)
+		return "", fmt.Errorf("cannot make a client for kubelet %s: %w", node, err)
 	}
 	request := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "csr-"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: certificatesv1.KubeletServingSignerName,
-			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+			Request: data, SignerName: certificatesv1.KubeletServingSignerName,
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
 		},
 	}
 	if err := kubelet.Create(ctx, request); err != nil {
-		return fmt.Errorf("cannot request the serving certificate of kubelet %s: %w", host.Name, err)
+		return "", fmt.Errorf("cannot request the serving certificate of kubelet %s: %w", node, err)
 	}
-	return nil
+	return request.Name, nil
+}
+
+// certificateRequest is signed with a new key.
+func certificateRequest(user string, names []string) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{"system:nodes"}}}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }

@@ -4,6 +4,8 @@ package workload
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"net"
 	"os"
 	"slices"
@@ -106,7 +108,8 @@ func (s *story) dial() error {
 func (s *story) nodesJoin(*testing.T) {
 	s.spec.Installing = true
 	s.spec.Nodes = []assisted.NodeSpec{{
-		Name: "m0", Role: "master", Addresses: []string{"10.0.0.1"}, Labels: map[string]string{"metal3.io/uuid": "u0"}, Running: true,
+		Name: "m0", Role: "master", Addresses: []string{"10.0.0.1"}, Architecture: "aarch64", Labels: map[string]string{"metal3.io/uuid": "u0"},
+		Running: true,
 	}}
 	s.m.Apply(s.spec)
 	s.Eventually(func() assisted.NodeStatus { return s.m.Status(s.key).Nodes["m0"] }, time.Minute).
@@ -117,11 +120,48 @@ func (s *story) nodesJoin(*testing.T) {
 	s.Expect(node.Labels).To(HaveKeyWithValue("metal3.io/uuid", "u0"))
 	s.Expect(node.Labels).To(HaveKey("node-role.kubernetes.io/control-plane"))
 	s.Expect(node.Status.NodeInfo.KubeletVersion).To(Equal("v1.33.4"))
+	s.Expect(node.Status.NodeInfo.Architecture).To(Equal("arm64"))
 	s.Expect(node.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}))
 	requests := &certificatesv1.CertificateSigningRequestList{}
 	s.Expect(s.client().List(s.t.Context(), requests)).To(Succeed())
 	s.Expect(requests.Items).To(HaveLen(1))
 	s.Expect(requests.Items[0].Spec.Username).To(Equal("system:node:m0"))
+	s.renewal(s.asked(requests.Items[0].Name))
+}
+
+// renewal expects of a running kubelet another request like the first, and one for a foreign name and a foreign address.
+func (s *story) renewal(first *x509.CertificateRequest) {
+	s.Expect(first.DNSNames).To(ConsistOf("m0"))
+	s.Expect(first.IPAddresses).To(ConsistOf(BeEquivalentTo(net.IPv4(10, 0, 0, 1).To4())))
+	name, err := s.m.RequestServing(s.t.Context(), s.key, "m0")
+	s.Expect(err).NotTo(HaveOccurred())
+	renewed := s.asked(name)
+	s.Expect(renewed.DNSNames).To(Equal(first.DNSNames))
+	s.Expect(renewed.IPAddresses).To(Equal(first.IPAddresses))
+	s.Expect(renewed.PublicKey).NotTo(Equal(first.PublicKey))
+	name, err = s.m.RequestServing(s.t.Context(), s.key, "m0", "api.example.com", "10.0.0.2")
+	s.Expect(err).NotTo(HaveOccurred())
+	foreign := s.asked(name)
+	s.Expect(foreign.DNSNames).To(ConsistOf("m0", "api.example.com"))
+	s.Expect(foreign.IPAddresses).To(HaveLen(2))
+	_, err = s.m.RequestServing(s.t.Context(), s.key, "m1")
+	s.Expect(err).To(MatchError(ContainSubstring("m1")), "a Node that is not there has no kubelet")
+}
+
+// asked reads what a request for a serving certificate of m0 asks for.
+func (s *story) asked(name string) *x509.CertificateRequest {
+	request := &certificatesv1.CertificateSigningRequest{}
+	s.Expect(s.client().Get(s.t.Context(), types.NamespacedName{Name: name}, request)).To(Succeed())
+	s.Expect(request.Spec.SignerName).To(Equal(certificatesv1.KubeletServingSignerName))
+	s.Expect(request.Spec.Username).To(Equal("system:node:m0"))
+	s.Expect(request.Spec.Groups).To(ConsistOf("system:nodes", "system:authenticated"))
+	s.Expect(request.Spec.Usages).To(ConsistOf(certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth))
+	block, _ := pem.Decode(request.Spec.Request)
+	s.Expect(block).NotTo(BeNil())
+	certificate, err := x509.ParseCertificateRequest(block.Bytes)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(certificate.Subject.CommonName).To(Equal("system:node:m0"))
+	return certificate
 }
 
 func (s *story) dayTwo(*testing.T) {

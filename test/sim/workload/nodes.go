@@ -78,7 +78,7 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		return assisted.NodeStatus{}, fmt.Errorf("cannot read Node %s: %w", host.Name, err)
 	}
 	if c.manager.opts.ServingCSRs && !progress.requested {
-		if err := c.requestServing(ctx, host); err != nil {
+		if _, err := c.requestServing(ctx, host.Name, append([]string{host.Name}, host.Addresses...)); err != nil {
 			return assisted.NodeStatus{}, err
 		}
 		progress.requested = true
@@ -104,7 +104,7 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 		return nil
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name, Labels: map[string]string{
-		corev1.LabelHostname: host.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		corev1.LabelHostname: host.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: architecture(host),
 	}}}
 	switch host.Role {
 	case "master":
@@ -123,7 +123,7 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 	progress.joined = now
 	before := node.DeepCopy()
 	node.Status.NodeInfo.KubeletVersion = c.manager.opts.KubeletVersion(c.wanted().Key)
-	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.Architecture = "linux", "amd64"
+	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.Architecture = "linux", architecture(host)
 	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID = host.Name, host.Name
 	node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS " + c.manager.opts.Version
 	node.Status.Addresses = nodeAddresses(host)
@@ -132,6 +132,18 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 		return fmt.Errorf("cannot write the status of Node %s: %w", host.Name, err)
 	}
 	return nil
+}
+
+// architecture is that of a host in the spelling of Kubernetes.
+func architecture(host assisted.NodeSpec) string {
+	switch host.Architecture {
+	case "", "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	default:
+		return host.Architecture
+	}
 }
 
 func nodeAddresses(host assisted.NodeSpec) []corev1.NodeAddress {
