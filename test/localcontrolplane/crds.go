@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -36,9 +37,9 @@ const (
 	CRDsProviders CRDGroup = "providers"
 	// CRDsMetal3 are cluster-api-provider-metal3's v1beta1 types, labelled for Cluster API's v1beta1 contract.
 	CRDsMetal3 CRDGroup = "metal3"
-	// CRDsBareMetalHost are baremetal-operator's.
+	// CRDsBareMetalHost are baremetal-operator's: BareMetalHost and HardwareData.
 	CRDsBareMetalHost CRDGroup = "baremetalhost"
-	// CRDsHive are hive's: ClusterDeployment, ClusterImageSet and others.
+	// CRDsHive are hive's: ClusterDeployment and ClusterImageSet.
 	CRDsHive CRDGroup = "hive"
 	// CRDsAssisted are assisted-service's: InfraEnv, Agent, NMStateConfig, AgentClusterInstall and others.
 	CRDsAssisted CRDGroup = "assisted"
@@ -74,6 +75,13 @@ var generatedCRDs = map[CRDGroup][]apiPackage{
 		{"hack/tools/crds", "github.com/openshift/assisted-service/api/v1beta1", plainGenerator},
 		{".", "github.com/openshift/assisted-service/api/hiveextension/v1beta1", plainGenerator},
 	},
+}
+
+// wantedCRDs are, of projects that have many more, those of the kinds that somebody here reads or writes: an API server makes its schema anew for
+// every CRD that is installed, which is most of what the start of a control plane takes.
+var wantedCRDs = map[CRDGroup][]string{
+	CRDsBareMetalHost: {"baremetalhosts.metal3.io", "hardwaredata.metal3.io"},
+	CRDsHive:          {"clusterdeployments.hive.openshift.io", "clusterimagesets.hive.openshift.io"},
 }
 
 // crdLabels are what kustomize adds in a project's release: without the contract label Cluster API cannot follow a
@@ -164,6 +172,9 @@ func (t *Tools) generatedCRDs(ctx context.Context, group CRDGroup) ([]*apiextens
 			return nil, err
 		}
 		all = append(all, crds...)
+	}
+	if wanted := wantedCRDs[group]; wanted != nil {
+		all = slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return !slices.Contains(wanted, crd.Name) })
 	}
 	if err := addNewFields(all); err != nil {
 		return nil, err

@@ -238,11 +238,10 @@ func (r *run) takeSnapshot(ctx context.Context) error {
 
 // snapshot is of the whole management cluster, or of what belongs to the run in a World that it shares.
 func (r *run) snapshot(ctx context.Context) (*Snapshot, error) {
-	snapshot, err := TakeSnapshot(ctx, r.world.Management.Admin())
-	if err != nil || r.opts.World == nil {
-		return snapshot, err
+	if r.opts.World == nil {
+		return TakeSnapshot(ctx, r.world.Management.Admin())
 	}
-	return snapshot.of(r.cluster.Namespace), nil
+	return TakeSnapshotOf(ctx, r.world.Management.Admin(), r.cluster.Namespace)
 }
 
 func (r *run) apply(ctx context.Context) error {

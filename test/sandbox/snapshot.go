@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
@@ -28,6 +30,10 @@ var pullSecretLabels = []string{"agent-install.openshift.io/watch", "cluster.ope
 
 // blockMoveAnnotation stays on a BareMetalHost that CAPM3 has released (METAL3 M3-50).
 const blockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
+
+// concurrentLists is how many resources are listed at once. The API server waits up to a tenth of a second for etcd before it lists anything, so that one
+// after the other takes long.
+const concurrentLists = 16
 
 // objectKey identifies an object. The UID tells a recreated object from the one before.
 type objectKey struct {
@@ -41,7 +47,7 @@ func (k objectKey) String() string {
 	return strings.Trim(fmt.Sprintf("%s %s/%s", k.resource.GroupResource(), k.namespace, k.name), "/")
 }
 
-// Snapshot is every object of a cluster, but for Events and Leases.
+// Snapshot is every object of a cluster or of a namespace, but for Events and Leases.
 type Snapshot struct {
 	objects map[objectKey]*unstructured.Unstructured
 }
@@ -49,42 +55,91 @@ type Snapshot struct {
 // TakeSnapshot lists all resources of a cluster.
 func TakeSnapshot(ctx context.Context, config *rest.Config) (*Snapshot, error) {
 	config = unlimited(config)
-	resources, err := listable(config)
-	if err != nil {
-		return nil, err
-	}
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client for the snapshot: %w", err)
 	}
-	snapshot := &Snapshot{objects: map[objectKey]*unstructured.Unstructured{}}
-	for _, resource := range resources {
-		list, err := objects.Resource(resource).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			continue
+	return takeSnapshot(config, func(resource listableResource) (*unstructured.UnstructuredList, error) {
+		return objects.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{})
+	})
+}
+
+// TakeSnapshotOf lists what a namespace holds, and the cluster-scoped objects that are named after it (DESIGN D13), of those the metadata only:
+// the definitions of all kinds are among them.
+func TakeSnapshotOf(ctx context.Context, config *rest.Config, namespace string) (*Snapshot, error) {
+	config = unlimited(config)
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a client for the snapshot: %w", err)
+	}
+	names, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a client for the snapshot: %w", err)
+	}
+	return takeSnapshot(config, func(resource listableResource) (*unstructured.UnstructuredList, error) {
+		if resource.namespaced {
+			return objects.Resource(resource.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		}
+		list, err := names.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", resource, err)
+			return nil, err
 		}
+		named := &unstructured.UnstructuredList{}
 		for i := range list.Items {
 			item := &list.Items[i]
-			snapshot.objects[objectKey{resource, item.GetNamespace(), item.GetName(), string(item.GetUID())}] = item
+			if item.Name == namespace || strings.HasPrefix(item.Name, namespace+".") {
+				object := unstructured.Unstructured{Object: map[string]any{}}
+				object.SetName(item.Name)
+				object.SetUID(item.UID)
+				named.Items = append(named.Items, object)
+			}
+		}
+		return named, nil
+	})
+}
+
+func takeSnapshot(config *rest.Config, list func(listableResource) (*unstructured.UnstructuredList, error)) (*Snapshot, error) {
+	resources, err := listable(config)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*unstructured.UnstructuredList, len(resources))
+	var lists errgroup.Group
+	lists.SetLimit(concurrentLists)
+	for i, resource := range resources {
+		lists.Go(func() error {
+			items, err := list(resource)
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+				items, err = &unstructured.UnstructuredList{}, nil
+			}
+			if err != nil {
+				return fmt.Errorf("cannot list %s: %w", resource, err)
+			}
+			found[i] = items
+			return nil
+		})
+	}
+	if err := lists.Wait(); err != nil {
+		return nil, err
+	}
+	snapshot := &Snapshot{objects: map[objectKey]*unstructured.Unstructured{}}
+	for i, resource := range resources {
+		for j := range found[i].Items {
+			item := &found[i].Items[j]
+			snapshot.objects[objectKey{resource.GroupVersionResource, item.GetNamespace(), item.GetName(), string(item.GetUID())}] = item
 		}
 	}
 	return snapshot, nil
 }
 
-// of returns what a namespace holds, with the namespace itself and the cluster-scoped objects that are named after it (DESIGN D13).
-func (s *Snapshot) of(namespace string) *Snapshot {
-	objects := maps.Clone(s.objects)
-	maps.DeleteFunc(objects, func(key objectKey, _ *unstructured.Unstructured) bool {
-		return key.namespace != namespace && (key.namespace != "" || key.name != namespace && !strings.HasPrefix(key.name, namespace+"."))
-	})
-	return &Snapshot{objects: objects}
+// listableResource is a resource that can be listed.
+type listableResource struct {
+	schema.GroupVersionResource
+	namespaced bool
 }
 
 // listable returns the resources that can be listed, each in its preferred version, without those that churn.
-func listable(config *rest.Config) ([]schema.GroupVersionResource, error) {
+func listable(config *rest.Config) ([]listableResource, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a discovery client: %w", err)
@@ -93,7 +148,7 @@ func listable(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot discover the resources of the cluster: %w", err)
 	}
-	var out []schema.GroupVersionResource
+	var out []listableResource
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists) {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -101,7 +156,7 @@ func listable(config *rest.Config) ([]schema.GroupVersionResource, error) {
 		}
 		for i := range list.APIResources {
 			if name := list.APIResources[i].Name; !slices.Contains(churning, name) {
-				out = append(out, group.WithResource(name))
+				out = append(out, listableResource{group.WithResource(name), list.APIResources[i].Namespaced})
 			}
 		}
 	}

@@ -88,7 +88,8 @@ func newWatch(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) 
 		_ = objects.Start(background)
 	}()
 	for _, kind := range watchedKinds() {
-		informer, err := objects.GetInformer(ctx, kind)
+		// All kinds at once: the first list of a kind takes the API server about a second, of which it does nothing for most.
+		informer, err := objects.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			w.Stop()
 			return nil, fmt.Errorf("cannot watch %T: %w", kind, err)
