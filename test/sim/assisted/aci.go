@@ -79,6 +79,10 @@ func (s *Simulator) reconcileClusterInstall(ctx context.Context, req reconcile.R
 	cd := &hivev1.ClusterDeployment{}
 	err := s.client.Get(ctx, cdKey, cd)
 	if apierrors.IsNotFound(err) {
+		// The cache of one kind may be behind that of the other: in the recordings nobody is told of an object that exists.
+		err = s.reader.Get(ctx, cdKey, cd)
+	}
+	if apierrors.IsNotFound(err) {
 		err = userError("ClusterDeployment with name '%s' in namespace '%s' not found", cdKey.Name, cdKey.Namespace)
 		return ctrl.Result{}, s.writeClusterStatus(ctx, aci, before, nil, err)
 	}
