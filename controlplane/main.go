@@ -62,7 +62,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}
 	if o.ResolveReleases {
 		registry := release.NewRegistry(remote.DefaultClusterAPIUserAgent(name))
-		registry.CAFile = o.RegistryCAFile
+		registry.CAFile, registry.MirrorsFile = o.RegistryCAFile, o.RegistriesConfFile
 		resolver := release.NewResolver(mgr.GetAPIReader(), registry)
 		if err := mgr.Add(resolver); err != nil {
 			return fmt.Errorf("add the resolver of release images: %w", err)

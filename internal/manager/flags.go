@@ -28,6 +28,9 @@ const (
 // FlagRegistryCAFile is the flag with the certificates of registries; the reasons why an image is not resolved name it.
 const FlagRegistryCAFile = "registry-ca-file"
 
+// FlagRegistriesConfFile is the flag with the mirrors of registries; the reasons why an image is not resolved name it.
+const FlagRegistriesConfFile = "registries-conf-file"
+
 // Flags whose names are needed in messages too.
 const (
 	flagConcurrency                 = "max-concurrent-reconciles"
@@ -100,6 +103,8 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 		"Ask registries for the digest and the Kubernetes version of release images, with the pull secret of the cluster. Nothing waits for the answer.")
 	fs.StringVar(&o.RegistryCAFile, FlagRegistryCAFile, "",
 		"File of PEM certificates by which the manager trusts registries of release images, besides the system's and the additional trust bundle of the cluster. It is read anew before each image.")
+	fs.StringVar(&o.RegistriesConfFile, FlagRegistriesConfFile, "",
+		"File in the format of containers-registries.conf(5) with the mirrors that are asked for release images, besides those of the cluster and, where the management cluster is OpenShift, of its ImageDigestMirrorSets and ImageTagMirrorSets. It is read anew before each image.")
 }
 
 func addConcurrencyFlag(fs *pflag.FlagSet, value *int, name, things string) {

@@ -56,6 +56,8 @@ type Options struct {
 	ResolveReleases bool
 	// RegistryCAFile is a file of PEM certificates by which those registries are trusted besides the system's; may be empty.
 	RegistryCAFile string
+	// RegistriesConfFile is a file in the format of containers-registries.conf(5) with the mirrors of those registries; may be empty.
+	RegistriesConfFile string
 
 	// ClusterCacheConcurrency is the number of workload clusters that are connected at a time.
 	ClusterCacheConcurrency int

@@ -35,6 +35,8 @@ var Occasional = map[string][]Enforcement{
 	"controlplane": {
 		{events, "count an event that was recorded before"},
 		{Permission{"get", "configmaps", ""}, "read the certificates of additionalTrustBundleRef before a registry is asked, which no template sets"},
+		{Permission{"list", "imagedigestmirrorsets", "config.openshift.io"}, "find mirrors of release images, where the management cluster is OpenShift"},
+		{Permission{"list", "imagetagmirrorsets", "config.openshift.io"}, "find mirrors of release images that are named by tags, there"},
 		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},
 		{Permission{"patch", "clusterdeployments", "hive.openshift.io"}, "mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)"},
 	},

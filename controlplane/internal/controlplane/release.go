@@ -44,7 +44,7 @@ func (r *Reconciler) observeRelease(_ context.Context, s *scope) error {
 		s.release.answer = r.Releases.Lookup(client.ObjectKeyFromObject(s.controlPlane), release.Request{
 			Image: s.release.image, PullSecret: spec.Install.PullSecretRef.Name,
 			TrustBundle:    spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
-			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name,
+			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name, MirrorRegistryRef: spec.Install.MirrorRegistryRef.Name,
 		})
 	}
 	return nil

@@ -31,6 +31,13 @@ var (
 	ErrTrustBundle = errors.New("the additional trust bundle cannot be used")
 	// ErrCAFile: the manager's own file of certificates is missing or holds none.
 	ErrCAFile = errors.New("the manager cannot use the file of its flag --" + manager.FlagRegistryCAFile)
+	// ErrMirrors: what says where the mirrors of registries are is missing or cannot be read.
+	ErrMirrors = errors.New("the mirrors of registries cannot be used")
+	// ErrMirrorsFile: the manager's own file of mirrors is missing or cannot be read.
+	ErrMirrorsFile = errors.New("the manager cannot use the file of its flag --" + manager.FlagRegistriesConfFile)
+	// ErrBlocked: the registry must not be asked, and has no mirror for such a name.
+	ErrBlocked = errors.New("the registry is blocked and has no mirror for the image: mirrors of an ImageDigestMirrorSet, and with " +
+		"mirror-by-digest-only, are for images by digest")
 	// ErrUnauthorized: the registry wants other credentials.
 	ErrUnauthorized = errors.New("the registry refuses the credentials of the pull secret")
 	// ErrNotFound: the registry does not have the image.

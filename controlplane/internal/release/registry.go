@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// fetchTimeout bounds all requests for one image, connectTimeout the connection.
+	// fetchTimeout bounds all requests for one image to one registry, connectTimeout the connection.
 	fetchTimeout   = 45 * time.Second
 	connectTimeout = 10 * time.Second
 	// tagLifetime is how long it is believed what a tag stands for; what a digest stands for never changes.
@@ -39,17 +39,21 @@ type Access struct {
 	PullSecret []byte
 	// TrustBundle are PEM certificates that are trusted besides those of the system.
 	TrustBundle string
+	// Cluster and Management are the mirrors of the cluster, which come first, and those of the management cluster, which come last.
+	Cluster, Management Mirrors
 }
 
 // Registry asks registries what images are, and remembers it. It is safe for concurrent use.
 type Registry struct {
 	// UserAgent tells registries who asks.
 	UserAgent string
-	// Timeout bounds all requests for one image.
+	// Timeout bounds all requests for one image to one registry.
 	Timeout time.Duration
 	// CAFile is a file of PEM certificates that are trusted besides those of the system and of the cluster; may be empty. It is read anew for each
 	// image.
 	CAFile string
+	// MirrorsFile is a file in the format of containers-registries.conf(5), for all clusters; may be empty. It is read anew for each image.
+	MirrorsFile string
 
 	tags     *lru.Cache
 	releases *lru.Cache
@@ -74,12 +78,53 @@ type tagEntry struct {
 	expires time.Time
 }
 
-// Fetch says what an image is. Its error is one of this package, with details around it.
+// Fetch says what an image is: its mirrors are asked, then its registry, until one of them knows it. The error is one of this package, with
+// details around it, or one for each that was asked.
 func (r *Registry) Fetch(ctx context.Context, image string, access Access) (Release, error) {
 	reference, err := name.ParseReference(image, name.StrictValidation)
 	if err != nil {
 		return Release{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
+	file, err := r.mirrors()
+	if err != nil {
+		return Release{}, err
+	}
+	names, err := sources(reference, []Mirrors{access.Cluster, file, access.Management})
+	if err != nil {
+		return Release{}, err
+	}
+	var refused refusals
+	for _, source := range names {
+		found, err := r.fetchFrom(ctx, source, access)
+		if err == nil {
+			return found, nil
+		}
+		refused = append(refused, refusal{image: source.String(), err: err})
+	}
+	if len(names) == 1 && names[0].Name() == reference.Name() {
+		return Release{}, refused[0].err
+	}
+	return Release{}, refused
+}
+
+// mirrors are those of the manager's file.
+func (r *Registry) mirrors() (Mirrors, error) {
+	if r.MirrorsFile == "" {
+		return Mirrors{}, nil
+	}
+	file, err := os.ReadFile(r.MirrorsFile)
+	if err != nil {
+		return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrorsFile, err)
+	}
+	found, err := ParseMirrors(file)
+	if err != nil {
+		return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrorsFile, err)
+	}
+	return found, nil
+}
+
+// fetchFrom asks one registry.
+func (r *Registry) fetchFrom(ctx context.Context, reference name.Reference, access Access) (Release, error) {
 	if found, ok := r.remembered(reference, access); ok {
 		return found, nil
 	}

@@ -4,13 +4,9 @@ package release
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -18,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
@@ -40,6 +35,8 @@ type Request struct {
 	TrustBundle string
 	// TrustBundleRef is the name of the ConfigMap with such certificates, in the control plane's namespace; empty when there is none.
 	TrustBundleRef string
+	// MirrorRegistryRef is the name of the ConfigMap with the mirrors of the cluster, in the control plane's namespace; empty when there is none.
+	MirrorRegistryRef string
 }
 
 // Answer is what is known. Without a Release and an Err it is not known yet.
@@ -178,50 +175,4 @@ func (r *Resolver) send(ctx context.Context, key types.NamespacedName) {
 	case r.events <- event.GenericEvent{Object: controlPlane}:
 	case <-ctx.Done():
 	}
-}
-
-func (r *Resolver) resolve(ctx context.Context, namespace string, request Request) (Release, error) {
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: namespace, Name: request.PullSecret}
-	if err := r.Reader.Get(ctx, key, secret); apierrors.IsNotFound(err) {
-		return Release{}, fmt.Errorf("%w: Secret %s does not exist", ErrPullSecret, key.Name)
-	} else if err != nil {
-		return Release{}, fmt.Errorf("%w: %w", ErrPullSecret, err)
-	}
-	bundle, err := r.trustBundle(ctx, namespace, request)
-	if err != nil {
-		return Release{}, err
-	}
-	return r.Registry.Fetch(ctx, request.Image, Access{PullSecret: secret.Data[corev1.DockerConfigJsonKey], TrustBundle: bundle})
-}
-
-// trustBundle is the cluster's, by value or in a ConfigMap.
-func (r *Resolver) trustBundle(ctx context.Context, namespace string, request Request) (string, error) {
-	if request.TrustBundleRef == "" {
-		return request.TrustBundle, nil
-	}
-	bundle := &corev1.ConfigMap{}
-	key := types.NamespacedName{Namespace: namespace, Name: request.TrustBundleRef}
-	if err := r.Reader.Get(ctx, key, bundle); apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("%w: ConfigMap %s does not exist", ErrTrustBundle, key.Name)
-	} else if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTrustBundle, err)
-	}
-	found := bundle.Data[bootstrapv1.TrustBundleKey]
-	if found == "" {
-		return "", fmt.Errorf("%w: ConfigMap %s has no key %s", ErrTrustBundle, key.Name, bootstrapv1.TrustBundleKey)
-	}
-	return found, nil
-}
-
-// Explain is what users are told of an error: the reason, without details that change between attempts. Those are in the log.
-func Explain(err error) string {
-	for _, reason := range []error{
-		ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
-	} {
-		if errors.Is(err, reason) {
-			return reason.Error()
-		}
-	}
-	return ErrUnreachable.Error()
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
@@ -56,7 +55,7 @@ func (f *fakeRegistry) calls() int {
 
 func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
 	t.Helper()
-	r := NewResolver(fake.NewClientBuilder().WithObjects(objects...).Build(), registry)
+	r := NewResolver(fakeClient().WithObjects(objects...).Build(), registry)
 	r.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond))
 	ctx, cancel := context.WithCancel(t.Context())

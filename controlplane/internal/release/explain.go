@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// refusal is why one of several registries did not tell what an image is.
+type refusal struct {
+	image string
+	err   error
+}
+
+// refusals are those of all that were asked for an image, in order.
+type refusals []refusal
+
+func (r refusals) Error() string {
+	return r.join(error.Error)
+}
+
+// Unwrap lets errors.Is look at each.
+func (r refusals) Unwrap() []error {
+	var all []error
+	for _, one := range r {
+		all = append(all, one.err)
+	}
+	return all
+}
+
+func (r refusals) join(text func(error) string) string {
+	var parts []string
+	for _, one := range r {
+		parts = append(parts, fmt.Sprintf("%s: %s", one.image, text(one.err)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Explain is what users are told of an error: the reason, without details that change between attempts. Those are in the log.
+func Explain(err error) string {
+	var several refusals
+	if errors.As(err, &several) {
+		return several.join(Explain)
+	}
+	for _, reason := range []error{
+		ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrMirrorsFile, ErrMirrors, ErrBlocked, ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout,
+		ErrNoRelease,
+	} {
+		if errors.Is(err, reason) {
+			return reason.Error()
+		}
+	}
+	return ErrUnreachable.Error()
+}

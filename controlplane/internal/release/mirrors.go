@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Mirrors say where else the images of registries are: what containers-registries.conf(5), an ImageDigestMirrorSet and an ImageTagMirrorSet have
+// in common. The library that container engines read that file with takes it from a disk only, and the managers have none to write to.
+type Mirrors struct {
+	registries []registryRule
+}
+
+// registryRule is a table [[registry]] of registries.conf.
+type registryRule struct {
+	// Prefix is what it is for: a registry, a part of its repositories, or *. and a domain. It is Location when it is empty.
+	Prefix string `toml:"prefix"`
+	// Location replaces the prefix when the source itself is asked.
+	Location string `toml:"location"`
+	// Blocked: the source is never asked, only its mirrors are.
+	Blocked            bool     `toml:"blocked"`
+	MirrorByDigestOnly bool     `toml:"mirror-by-digest-only"`
+	Mirrors            []mirror `toml:"mirror"`
+}
+
+// mirror is a table [[registry.mirror]].
+type mirror struct {
+	Location string `toml:"location"`
+	// PullFromMirror says for what kind of names it is: all of them when it is empty.
+	PullFromMirror string `toml:"pull-from-mirror"`
+}
+
+// The values of pull-from-mirror, but for all.
+const (
+	digestOnly = "digest-only"
+	tagOnly    = "tag-only"
+)
+
+// ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone.
+func ParseMirrors(file []byte) (Mirrors, error) {
+	var parsed struct {
+		Registries []registryRule `toml:"registry"`
+	}
+	if err := toml.Unmarshal(file, &parsed); err != nil {
+		return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrors, err)
+	}
+	found := Mirrors{}
+	for _, r := range parsed.Registries {
+		if r.Prefix == "" {
+			r.Prefix = r.Location
+		}
+		found.registries = append(found.registries, r)
+	}
+	return found, nil
+}
+
+// MirrorsOf are those of an OpenShift cluster, which the management cluster may be.
+func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTagMirrorSet) Mirrors {
+	found := Mirrors{}
+	add := func(source string, mirrors []configv1.ImageMirror, policy configv1.MirrorSourcePolicy, kind string) {
+		r := registryRule{Prefix: source, Location: source, Blocked: policy == configv1.NeverContactSource}
+		if strings.HasPrefix(source, wildcard) {
+			r.Location = ""
+		}
+		for _, location := range mirrors {
+			r.Mirrors = append(r.Mirrors, mirror{Location: string(location), PullFromMirror: kind})
+		}
+		found.registries = append(found.registries, r)
+	}
+	for _, set := range digests {
+		for _, m := range set.Spec.ImageDigestMirrors {
+			add(m.Source, m.Mirrors, m.MirrorSourcePolicy, digestOnly)
+		}
+	}
+	for _, set := range tags {
+		for _, m := range set.Spec.ImageTagMirrors {
+			add(m.Source, m.Mirrors, m.MirrorSourcePolicy, tagOnly)
+		}
+	}
+	return found
+}
+
+// wildcard begins a prefix that is for all hosts of a domain.
+const wildcard = "*."
+
+// sources are the names by which an image is asked for, in order: at the mirrors of the first set that knows it, then of the next, and last at
+// the source itself, unless a set forbids that.
+func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
+	var found []name.Reference
+	source, blocked := image.Name(), false
+	for _, set := range sets {
+		registries, matched := set.matching(image.Name())
+		for _, r := range registries {
+			for _, m := range r.mirrorsFor(image) {
+				mirrored, err := name.ParseReference(m.Location+image.Name()[matched:], name.StrictValidation)
+				if err != nil {
+					return nil, fmt.Errorf("%w: mirror %q of %s: %w", ErrMirrors, m.Location, r.Prefix, err)
+				}
+				found = append(found, mirrored)
+			}
+			blocked = blocked || r.Blocked
+			if r.Location != "" && source == image.Name() {
+				source = r.Location + image.Name()[matched:]
+			}
+		}
+	}
+	if blocked && len(found) == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrBlocked, image.Context().Name())
+	}
+	if blocked {
+		return found, nil
+	}
+	last, err := name.ParseReference(source, name.StrictValidation)
+	if err != nil {
+		return nil, fmt.Errorf("%w: location %q: %w", ErrMirrors, source, err)
+	}
+	return append(found, last), nil
+}
+
+// matching returns the registries with the longest prefix that a name begins with, and how much of the name that prefix covers. There are
+// several where an ImageDigestMirrorSet and an ImageTagMirrorSet are for one source.
+func (m Mirrors) matching(image string) ([]registryRule, int) {
+	var found []registryRule
+	longest, matched := 0, 0
+	for _, r := range m.registries {
+		covers := r.covers(image)
+		if covers == 0 || len(r.Prefix) < longest {
+			continue
+		}
+		if len(r.Prefix) > longest {
+			found, longest, matched = nil, len(r.Prefix), covers
+		}
+		found = append(found, r)
+	}
+	return found, matched
+}
+
+// covers returns how much of a name a registry's prefix stands for; 0 when the name does not begin with it.
+func (r registryRule) covers(image string) int {
+	end := 0
+	if domain, ok := strings.CutPrefix(r.Prefix, wildcard); ok {
+		host, _, _ := strings.Cut(image, "/")
+		if at := strings.Index(host, "."+domain); at > 0 {
+			end = at + 1 + len(domain)
+		}
+	} else if prefix := normalize(r.Prefix); prefix != "" && strings.HasPrefix(image, prefix) {
+		end = len(prefix)
+	}
+	if end == 0 || end < len(image) && !strings.ContainsRune("/:@", rune(image[end])) {
+		return 0
+	}
+	return end
+}
+
+// mirrorsFor are the mirrors that may be asked for an image: some are for names with a digest only, some for those with a tag.
+func (r registryRule) mirrorsFor(image name.Reference) []mirror {
+	_, byDigest := image.(name.Digest)
+	return slices.DeleteFunc(slices.Clone(r.Mirrors), func(m mirror) bool {
+		if byDigest {
+			return m.PullFromMirror == tagOnly
+		}
+		return r.MirrorByDigestOnly || m.PullFromMirror == digestOnly
+	})
+}

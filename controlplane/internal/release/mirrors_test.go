@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+const (
+	someDigest = "@sha256:6b2a4f0c3d5e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708"
+	ocp        = "quay.io/openshift-release-dev/ocp-release"
+)
+
+func parsed(t *testing.T, file string) Mirrors {
+	t.Helper()
+	mirrors, err := ParseMirrors([]byte(file))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return mirrors
+}
+
+func TestSources(t *testing.T) {
+	for _, c := range []struct {
+		name, conf, image string
+		want              []string
+	}{
+		{"no mirrors", ``, ocp + ":4", []string{ocp + ":4"}},
+		{"a registry's", `
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "mirror.example.com:5000/quay"`, ocp + ":4", []string{"mirror.example.com:5000/quay/openshift-release-dev/ocp-release:4", ocp + ":4"}},
+		{"a repository's, in order", `
+[[registry]]
+location = "` + ocp + `"
+[[registry.mirror]]
+location = "b.example.com/release"
+[[registry.mirror]]
+location = "a.example.com/release"`, ocp + someDigest, []string{"b.example.com/release" + someDigest, "a.example.com/release" + someDigest, ocp + someDigest}},
+		{"the longest prefix alone", `
+[[registry]]
+prefix = "quay.io/openshift-release-dev"
+location = "quay.io/openshift-release-dev"
+[[registry.mirror]]
+location = "long.example.com"
+[[registry]]
+prefix = "quay.io"
+location = "quay.io"
+[[registry.mirror]]
+location = "short.example.com"`, ocp + ":4", []string{"long.example.com/ocp-release:4", ocp + ":4"}},
+		{"half a name is no prefix", `
+[[registry]]
+location = "quay.io/openshift"
+[[registry.mirror]]
+location = "mirror.example.com"`, ocp + ":4", []string{ocp + ":4"}},
+		{"by digest only, for a tag", `
+[[registry]]
+location = "quay.io"
+mirror-by-digest-only = true
+[[registry.mirror]]
+location = "mirror.example.com"`, ocp + ":4", []string{ocp + ":4"}},
+		{"mirrors for tags and for digests", `
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "digests.example.com"
+pull-from-mirror = "digest-only"
+[[registry.mirror]]
+location = "tags.example.com"
+pull-from-mirror = "tag-only"
+[[registry.mirror]]
+location = "all.example.com"
+pull-from-mirror = "all"`, "quay.io/rel" + someDigest, []string{"digests.example.com/rel" + someDigest, "all.example.com/rel" + someDigest, "quay.io/rel" + someDigest}},
+		{"a blocked source", `
+[[registry]]
+location = "quay.io"
+blocked = true
+[[registry.mirror]]
+location = "mirror.example.com"`, "quay.io/rel:4", []string{"mirror.example.com/rel:4"}},
+		{"another location", `
+[[registry]]
+prefix = "quay.io/rel"
+location = "moved.example.com/sel"`, "quay.io/rel:4", []string{"moved.example.com/sel:4"}},
+		{"all hosts of a domain", `
+[[registry]]
+prefix = "*.example.com"
+[[registry.mirror]]
+location = "mirror.example.org/all"`, "a.b.example.com/rel:4", []string{"mirror.example.org/all/rel:4", "a.b.example.com/rel:4"}},
+		{"the domain is no host of it", `
+[[registry]]
+prefix = "*.example.com"
+[[registry.mirror]]
+location = "mirror.example.org/all"`, "example.com/rel:4", []string{"example.com/rel:4"}},
+		{"a port ends a host", `
+[[registry]]
+prefix = "*.example.com"
+[[registry.mirror]]
+location = "mirror.example.org"`, "a.example.community/rel:4", []string{"a.example.community/rel:4"}},
+		{"the Docker Hub", `
+[[registry]]
+location = "docker.io"
+[[registry.mirror]]
+location = "mirror.example.com"`, "docker.io/org/rel:4", []string{"mirror.example.com/org/rel:4", "index.docker.io/org/rel:4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			image, err := name.ParseReference(c.image)
+			g.Expect(err).NotTo(HaveOccurred())
+			found, err := sources(image, []Mirrors{parsed(t, c.conf)})
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for _, reference := range found {
+				names = append(names, reference.Name())
+			}
+			g.Expect(names).To(Equal(c.want))
+		})
+	}
+}
+
+func TestMirrorsThatCannotBeUsed(t *testing.T) {
+	g := NewWithT(t)
+	_, err := ParseMirrors([]byte("[[registry]\n"))
+	g.Expect(err).To(MatchError(ErrMirrors))
+	image, err := name.ParseReference("quay.io/rel:4")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\nblocked = true\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'm.example.com'")})
+	g.Expect(err).To(MatchError(ErrBlocked))
+	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'M_/?'")})
+	g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(`mirror "M_/?" of quay.io`))))
+	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nprefix = 'quay.io'\nlocation = 'M_/?'")})
+	g.Expect(err).To(MatchError(ErrMirrors))
+}
+
+func TestFetchFromMirrors(t *testing.T) {
+	h := newHub(t)
+	digest := h.push("4.20.4", releaseImage(t))
+	// Nobody listens at the first address; the second is the registry, whose certificate is in the ConfigMap of mirrors.
+	conf := func(locations ...string) string {
+		conf := "[[registry]]\nlocation = 'release.invalid/ocp'\n"
+		for _, location := range locations {
+			conf += "[[registry.mirror]]\nlocation = '" + location + "'\n"
+		}
+		return conf
+	}
+	const down = "127.0.0.1:1/ocp"
+	up := h.host() + "/ocp"
+	t.Run("the first that has it", func(t *testing.T) {
+		g := NewWithT(t)
+		access := h.access()
+		access.Cluster = parsed(t, conf(down, up))
+		found, err := NewRegistry("test").Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", access)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found.Digest).To(Equal(digest))
+	})
+	t.Run("from the manager's file", func(t *testing.T) {
+		g := NewWithT(t)
+		r := NewRegistry("test")
+		r.MirrorsFile = filepath.Join(t.TempDir(), "registries.conf")
+		_, err := r.Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", h.access())
+		g.Expect(err).To(MatchError(ErrMirrorsFile))
+		g.Expect(os.WriteFile(r.MirrorsFile, []byte("registry = 1"), 0o600)).To(Succeed())
+		_, err = r.Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", h.access())
+		g.Expect(Explain(err)).To(Equal("the manager cannot use the file of its flag --registries-conf-file"))
+		g.Expect(os.WriteFile(r.MirrorsFile, []byte(conf(up)), 0o600)).To(Succeed())
+		_, err = r.Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", h.access())
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("each that was asked is told", func(t *testing.T) {
+		g := NewWithT(t)
+		access := h.access()
+		access.Management = parsed(t, conf(up, down))
+		_, err := NewRegistry("test").Fetch(t.Context(), "release.invalid/ocp/release:4.20.5", access)
+		g.Expect(err).To(And(MatchError(ErrNotFound), MatchError(ErrUnreachable)))
+		g.Expect(Explain(err)).To(Equal(up + "/release:4.20.5: the registry does not have the image; " +
+			down + "/release:4.20.5: the registry cannot be reached; release.invalid/ocp/release:4.20.5: the registry cannot be reached"))
+	})
+	t.Run("credentials are those of the mirror", func(t *testing.T) {
+		g := NewWithT(t)
+		h.password[repository] = "right"
+		defer delete(h.password, repository)
+		access := Access{PullSecret: pullSecret(map[string]string{"release.invalid": "right", h.host(): "wrong"}), TrustBundle: h.bundle(), Cluster: parsed(t, conf(up))}
+		_, err := NewRegistry("test").Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", access)
+		g.Expect(err).To(MatchError(ErrUnauthorized))
+		access.PullSecret = pullSecret(map[string]string{"release.invalid": "wrong", up: "right"})
+		_, err = NewRegistry("test").Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", access)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+}
+
+func TestMirrorsOfClusters(t *testing.T) {
+	g := NewWithT(t)
+	digests := &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "digests"}}
+	digests.Spec.ImageDigestMirrors = []configv1.ImageDigestMirrors{
+		{Source: "quay.io", Mirrors: []configv1.ImageMirror{"digests.example.com"}, MirrorSourcePolicy: configv1.NeverContactSource},
+		{Source: "*.example.org", Mirrors: []configv1.ImageMirror{"all.example.com"}},
+	}
+	tags := &configv1.ImageTagMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "tags"}}
+	tags.Spec.ImageTagMirrors = []configv1.ImageTagMirrors{{Source: "quay.io", Mirrors: []configv1.ImageMirror{"tags.example.com"}}}
+	mirrors := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mirrors"}}
+	mirrors.Data = map[string]string{mirrorsKey: "[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'own.example.com'", "ca-bundle.crt": "ca"}
+	objects := []client.Object{secret, digests, tags, mirrors}
+	byName := Request{Image: request.Image, PullSecret: "pull", TrustBundle: "pem", MirrorRegistryRef: "mirrors"}
+
+	r := NewResolver(fakeClient().WithObjects(objects...).Build(), nil)
+	access, err := r.access(t.Context(), "ns", byName)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(access.TrustBundle).To(Equal("pem\nca"))
+	for image, want := range map[string]string{
+		"quay.io/rel:4":                    "own.example.com/rel:4 tags.example.com/rel:4",
+		"quay.io/rel" + someDigest:         "own.example.com/rel" + someDigest + " digests.example.com/rel" + someDigest,
+		"a.example.org/rel:4":              "a.example.org/rel:4",
+		"a.b.example.org/rel" + someDigest: "all.example.com/rel" + someDigest + " a.b.example.org/rel" + someDigest,
+	} {
+		reference, err := name.ParseReference(image)
+		g.Expect(err).NotTo(HaveOccurred())
+		found, err := sources(reference, []Mirrors{access.Cluster, access.Management})
+		g.Expect(err).NotTo(HaveOccurred())
+		var names []string
+		for _, one := range found {
+			names = append(names, one.Name())
+		}
+		g.Expect(strings.Join(names, " ")).To(Equal(want), image)
+	}
+
+	for _, c := range []struct {
+		name string
+		data map[string]string
+		want string
+	}{
+		{"other", nil, "ConfigMap other does not exist"},
+		{"mirrors", map[string]string{"conf": ""}, "ConfigMap mirrors has no key registries.conf"},
+		{"mirrors", map[string]string{mirrorsKey: "registry = 1"}, "ConfigMap mirrors: "},
+	} {
+		mirrors.Data, byName.MirrorRegistryRef = c.data, c.name
+		_, err := NewResolver(fakeClient().WithObjects(secret, mirrors).Build(), nil).access(t.Context(), "ns", byName)
+		g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(c.want))))
+	}
+}
+
+func TestManagementClustersThatAreNoOpenShift(t *testing.T) {
+	g := NewWithT(t)
+	var refusal error
+	list := func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+		return refusal
+	}
+	r := NewResolver(fakeClient().WithObjects(secret).WithInterceptorFuncs(interceptor.Funcs{List: list}).Build(), nil)
+	refusal = &meta.NoKindMatchError{GroupKind: configv1.GroupVersion.WithKind("ImageDigestMirrorSet").GroupKind()}
+	access, err := r.access(t.Context(), "ns", request)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(access).To(Equal(Access{PullSecret: []byte("{}"), TrustBundle: "pem"}))
+	refusal = errors.New("the API server is down")
+	_, err = r.access(t.Context(), "ns", request)
+	g.Expect(err).To(MatchError(ErrMirrors))
+}
+
+// fakeClient knows what the resolver reads.
+func fakeClient() *fake.ClientBuilder {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(scheme))
+	utilruntime.Must(configv1.Install(scheme))
+	return fake.NewClientBuilder().WithScheme(scheme)
+}
