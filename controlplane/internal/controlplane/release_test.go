@@ -98,6 +98,16 @@ func TestRelease(t *testing.T) {
 		w.begin()
 		g.Expect(w.controlPlane().Status.Release).To(BeZero())
 	})
+	t.Run("with the certificates and mirrors of the cluster", func(t *testing.T) {
+		releases := &fakeReleases{}
+		w := newWorld(t, 3, 0)
+		w.r.Releases = releases
+		cp := w.controlPlane()
+		cp.Spec.Install.MirrorRegistryRef.Name, cp.Spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name = "mirrors", "ca"
+		w.must(w.client.Update(t.Context(), cp))
+		w.begin()
+		NewWithT(t).Expect(releases.asked[0]).To(Equal(release.Request{Image: releaseImage, PullSecret: "pull", TrustBundleRef: "ca", MirrorRegistryRef: "mirrors"}))
+	})
 	t.Run("a ClusterImageSet is not looked up", func(t *testing.T) {
 		g := NewWithT(t)
 		releases := &fakeReleases{}
