@@ -82,7 +82,13 @@ func NewProxy(config *rest.Config, slow []string, onWrite func(write Write, dyin
 		info: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
 	reverse := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if r.In.Method != http.MethodGet {
+				// A write that is on its way when its manager dies is carried out, and has to be seen here.
+				r.Out = r.Out.WithContext(context.WithoutCancel(r.In.Context()))
+			}
+		},
 		Transport:      transport,
 		FlushInterval:  -1, // Watches are streams.
 		ModifyResponse: p.observe,
