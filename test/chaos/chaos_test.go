@@ -39,7 +39,7 @@ const (
 )
 
 // TestContractCrashes installs and deletes a cluster while both managers are killed after every write that they make for the first time, and expects
-// the same objects as from a clean run, none of them twice.
+// the same objects as from a clean run, none of them twice. The clean run is held to the steady state besides.
 func TestContractCrashes(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	// Besides the first create of every kind: finalizers, hooks, claims and approvals, media, and the hold.
@@ -100,6 +100,9 @@ func install(t *testing.T, deadly bool) result {
 	_, err = world.VerifyHosts(ctx, request.Key())
 	g.Expect(err).NotTo(HaveOccurred())
 	res.objects = objects(ctx, g, world.Client, request.Namespace)
+	if !deadly {
+		expectSteady(ctx, g, world, request)
+	}
 
 	g.Expect(world.DeleteCluster(ctx, request.Key(), deleteTimeout)).To(Succeed())
 	g.Eventually(func() error {
@@ -108,7 +111,7 @@ func install(t *testing.T, deadly bool) result {
 			return err
 		}
 		return before.Compare(now)
-	}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
+	}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 
 	stop()
 	for name, victim := range victims {

@@ -34,13 +34,12 @@ type Write struct {
 }
 
 // Writes counts the writes of a user in the apiserver's audit log (localcontrolplane.ControlPlane.AuditLog), most
-// frequent first. Housekeeping (Leases, TokenReviews, SubjectAccessReviews) is left out, and so is what one of skip tells.
-func Writes(auditLog, user string, skip ...func(*auditv1.Event) bool) ([]Write, error) {
+// frequent first. Housekeeping (Leases, TokenReviews, SubjectAccessReviews) is left out.
+func Writes(auditLog, user string) ([]Write, error) {
 	counts := map[Write]int{}
 	err := ReadAudit(auditLog, func(event *auditv1.Event) {
 		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(reads, event.Verb) ||
-			slices.Contains(housekeeping, event.ObjectRef.Resource) ||
-			slices.ContainsFunc(skip, func(skips func(*auditv1.Event) bool) bool { return skips(event) }) {
+			slices.Contains(housekeeping, event.ObjectRef.Resource) {
 			return
 		}
 		resource := event.ObjectRef.Resource

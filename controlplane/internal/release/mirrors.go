@@ -4,7 +4,6 @@ package release
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -97,17 +96,16 @@ func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 	source, blocked := image.Name(), false
 	for _, set := range sets {
 		registries, matched := set.matching(image.Name())
+		rest := image.Name()[matched:]
 		for _, r := range registries {
-			for _, m := range r.mirrorsFor(image) {
-				mirrored, err := name.ParseReference(m.Location+image.Name()[matched:], name.StrictValidation)
-				if err != nil {
-					return nil, fmt.Errorf("%w: mirror %q of %s: %w", ErrMirrors, m.Location, r.Prefix, err)
-				}
-				found = append(found, mirrored)
+			mirrored, err := r.mirrored(image, rest)
+			if err != nil {
+				return nil, err
 			}
+			found = append(found, mirrored...)
 			blocked = blocked || r.Blocked
 			if r.Location != "" && source == image.Name() {
-				source = r.Location + image.Name()[matched:]
+				source = r.Location + rest
 			}
 		}
 	}
@@ -159,13 +157,20 @@ func (r registryRule) covers(image string) int {
 	return end
 }
 
-// mirrorsFor are the mirrors that may be asked for an image: some are for names with a digest only, some for those with a tag.
-func (r registryRule) mirrorsFor(image name.Reference) []mirror {
+// mirrored are the names that an image has at those mirrors that may be asked for it: some are for names with a digest only, some for those with
+// a tag. rest is what follows the prefix in its own name.
+func (r registryRule) mirrored(image name.Reference, rest string) ([]name.Reference, error) {
 	_, byDigest := image.(name.Digest)
-	return slices.DeleteFunc(slices.Clone(r.Mirrors), func(m mirror) bool {
-		if byDigest {
-			return m.PullFromMirror == tagOnly
+	var found []name.Reference
+	for _, m := range r.Mirrors {
+		if byDigest && m.PullFromMirror == tagOnly || !byDigest && (r.MirrorByDigestOnly || m.PullFromMirror == digestOnly) {
+			continue
 		}
-		return r.MirrorByDigestOnly || m.PullFromMirror == digestOnly
-	})
+		mirrored, err := name.ParseReference(m.Location+rest, name.StrictValidation)
+		if err != nil {
+			return nil, fmt.Errorf("%w: mirror %q of %s: %w", ErrMirrors, m.Location, r.Prefix, err)
+		}
+		found = append(found, mirrored)
+	}
+	return found, nil
 }
