@@ -81,7 +81,10 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 	} else if err := s.buildDataCentre(cp, mgr, opts); err != nil {
 		return err
 	}
-	if s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{Speed: speed, Hardware: opts.inspected, UserData: s.metal.WriteConfigDrive}); err != nil {
+	s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{
+		Speed: speed, Hardware: opts.inspected, UserData: s.metal.WriteConfigDrive, PowerOff: s.metal.PowerOff,
+	})
+	if err != nil {
 		return err
 	}
 	s.assisted = assisted.New(assisted.Options{

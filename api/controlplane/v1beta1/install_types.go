@@ -149,7 +149,8 @@ type InstallSpec struct {
 	ManifestsConfigMapRefs []LocalConfigMapReference `json:"manifestsConfigMapRefs,omitempty"`
 
 	// mirrorRegistryRef names a ConfigMap in this namespace with the mirrors of the installed cluster's registries: key registries.conf in the form
-	// of containers-registries.conf(5), and optionally key ca-bundle.crt. Changeable before the installation.
+	// of containers-registries.conf(5), and optionally key ca-bundle.crt. The manager asks them what the release image is, too. Changeable before the
+	// installation.
 	// +optional
 	MirrorRegistryRef LocalConfigMapReference `json:"mirrorRegistryRef,omitempty,omitzero"`
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -40,6 +41,23 @@ func TestAgentVanishes(t *testing.T) {
 	f.waitAgent(name, hostKnownUnbound)
 	if f.agent(name).UID == uid {
 		t.Error("the Agent is the old one")
+	}
+}
+
+// TestPowerCycleThatIsMissed: a simulator that never saw a BareMetalHost without power boots its machine again all the same.
+func TestPowerCycleThatIsMissed(t *testing.T) {
+	b := New(Options{Durations: fastDurations()}).backend
+	m := &machine{key: HostKey{Namespace: "ns", Name: "h"}, hub: b, mode: machineFrozen, sawPower: true}
+	b.machines[m.key] = m
+	host := &bmov1alpha1.BareMetalHost{Status: bmov1alpha1.BareMetalHostStatus{PoweredOn: true}}
+	b.observePower(m, host)
+	if m.mode != machineFrozen {
+		t.Error("a host that has power all the time was booted")
+	}
+	b.metal.PowerOff(m.key)
+	b.observePower(m, host)
+	if m.mode != machineBooting {
+		t.Error("a host whose power was cut was not booted again")
 	}
 }
 

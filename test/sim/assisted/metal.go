@@ -40,6 +40,16 @@ func (m *Metal) WriteConfigDrive(host HostKey, userData []byte) {
 	}
 }
 
+// PowerOff is what a BMC does to a machine. It runs again when its BareMetalHost is seen with power, also by somebody who never saw it without:
+// a power cycle is short, and a simulator that is behind would leave a frozen agent frozen.
+func (m *Metal) PowerOff(host HostKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if machine := m.machines[host]; machine != nil {
+		machine.mode = machineOff
+	}
+}
+
 // Boots counts how often each machine was powered on or rebooted.
 func (m *Metal) Boots() map[HostKey]int {
 	m.mu.Lock()

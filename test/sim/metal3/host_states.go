@@ -327,7 +327,12 @@ func (p *hostPass) syncPower() time.Duration {
 		return 0
 	}
 	status.PoweredOn = wanted
-	p.onceWritten(func() { p.metal.powerChanged = p.now })
+	p.onceWritten(func() {
+		p.metal.powerChanged = p.now
+		if !wanted && p.PowerOff != nil {
+			p.PowerOff(client.ObjectKeyFromObject(p.host))
+		}
+	})
 	if status.OperationalStatus == bmov1alpha1.OperationalStatusError {
 		p.clearError()
 	}

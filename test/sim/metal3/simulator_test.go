@@ -94,7 +94,8 @@ func liveISO() *bmov1alpha1.Image {
 
 // checkDefaultHost takes a host of which only the BMC and the boot MAC address are known from nothing to gone.
 func checkDefaultHost(t *testing.T, s *server) {
-	w := newHostWorld(t, s, "default-host", Options{})
+	cut := make(chan client.ObjectKey, 10)
+	w := newHostWorld(t, s, "default-host", Options{PowerOff: func(host client.ObjectKey) { cut <- host }})
 	w.create("h", nil)
 	host := w.eventually("h", bmov1alpha1.StateAvailable, "")
 	w.Expect(host.Status.HardwareDetails).To(Equal(DefaultHardware(host)))
@@ -105,6 +106,13 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
 	w.Expect(host.Status.Provisioning.Image.URL).To(Equal(host.Spec.Image.URL))
+
+	before = host.DeepCopy()
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, "")
+	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
+	w.Eventually(cut, settleTimeout).Should(Receive(Equal(w.key("h"))), "the BMC is told, whoever misses that the host is off")
+	w.Eventually(func() map[string]string { return w.get("h").Annotations }, settleTimeout, pollInterval).ShouldNot(HaveKey(bmov1alpha1.RebootAnnotationPrefix))
+	w.Eventually(func() bool { return w.get("h").Status.PoweredOn }, settleTimeout, pollInterval).Should(BeTrue())
 
 	w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
 	w.Eventually(func() bool {
