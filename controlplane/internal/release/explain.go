@@ -23,17 +23,17 @@ func (r refusals) Error() string {
 
 // Unwrap lets errors.Is look at each.
 func (r refusals) Unwrap() []error {
-	var all []error
-	for _, one := range r {
-		all = append(all, one.err)
+	all := make([]error, len(r))
+	for i, one := range r {
+		all[i] = one.err
 	}
 	return all
 }
 
 func (r refusals) join(text func(error) string) string {
-	var parts []string
-	for _, one := range r {
-		parts = append(parts, fmt.Sprintf("%s: %s", one.image, text(one.err)))
+	parts := make([]string, len(r))
+	for i, one := range r {
+		parts[i] = fmt.Sprintf("%s: %s", one.image, text(one.err))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -256,7 +256,7 @@ func TestMirrorsOfClusters(t *testing.T) {
 func TestManagementClustersThatAreNoOpenShift(t *testing.T) {
 	g := NewWithT(t)
 	var refusal error
-	list := func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+	list := func(_ context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
 		return refusal
 	}
 	r := NewResolver(fakeClient().WithObjects(secret).WithInterceptorFuncs(interceptor.Funcs{List: list}).Build(), nil)
