@@ -5,10 +5,13 @@ package security
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -67,6 +71,33 @@ func TestContractRoles(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a manager for one namespace has what is not namespaced of its role, and no more", func(t *testing.T) {
+		for manager := range Enforced {
+			var want, got []Permission
+			for _, rule := range readRole(t, filepath.Join("..", "..", "config", manager, "rbac", "role.yaml")).Rules {
+				want = append(want, slices.DeleteFunc(permissionsOf(rule), func(p Permission) bool { return isNamespaced(t, api.admin, p) })...)
+			}
+			for _, rule := range readRole(t, filepath.Join("..", "..", "config", manager, "namespaced", "cluster_role.yaml")).Rules {
+				got = append(got, permissionsOf(rule)...)
+			}
+			NewWithT(t).Expect(got).To(ConsistOf(want), manager)
+		}
+	})
+}
+
+// isNamespaced reports whether a permission is for objects in namespaces.
+func isNamespaced(t *testing.T, c client.Client, p Permission) bool {
+	t.Helper()
+	g := NewWithT(t)
+	if p.Group == configv1.GroupName {
+		return false // A management cluster need not be OpenShift. All of its configuration is of the cluster.
+	}
+	resource, _, _ := strings.Cut(p.Resource, "/")
+	kind, err := c.RESTMapper().KindFor(schema.GroupVersionResource{Group: p.Group, Resource: resource})
+	g.Expect(err).NotTo(HaveOccurred())
+	namespaced, err := apiutil.IsGVKNamespaced(kind, c.RESTMapper())
+	g.Expect(err).NotTo(HaveOccurred())
+	return namespaced
 }
 
 // setOwner makes a request as a manager that needs a permission: the owner of an object that it may delete, or one whose deletion it blocks.
@@ -129,7 +160,7 @@ func (a api) grant(t *testing.T, user string, role *rbacv1.ClusterRole) {
 	// The API server's authorizer reads roles from a cache.
 	rule := role.Rules[len(role.Rules)-1]
 	last := Permission{Verb: rule.Verbs[0], Resource: rule.Resources[0], Group: rule.APIGroups[0]}
-	g.Eventually(func() bool { return a.allows(t, user, last) }).Should(BeTrue())
+	g.Eventually(func() bool { return a.allows(t, user, last) }).WithTimeout(time.Minute).Should(BeTrue())
 }
 
 // allows asks the API server whether a user may do something in any namespace.

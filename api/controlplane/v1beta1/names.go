@@ -197,7 +197,7 @@ const (
 	// ReleaseNotResolvedReason: the registry could not be asked, or the image is no release; the message says why. It is tried again.
 	ReleaseNotResolvedReason = "NotResolved"
 
-	// ReleaseResolvingReason: the registry is being asked.
+	// ReleaseResolvingReason: the registry is being asked, or will be: the message says what keeps it from being asked.
 	ReleaseResolvingReason = "Resolving"
 
 	// ReleaseResolutionSkippedReason: nothing is resolved, because the release is a ClusterImageSet or the manager runs with

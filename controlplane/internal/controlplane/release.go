@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,6 +93,9 @@ func releaseCondition(cp *controlplanev1.OpenshiftAssistedControlPlane, facts re
 	case facts.off:
 		condition.Reason = controlplanev1.ReleaseResolutionSkippedReason
 		condition.Message = "The manager runs with --resolve-releases=false"
+	case errors.Is(facts.answer.Err, release.ErrManagementCluster):
+		condition.Reason = controlplanev1.ReleaseResolvingReason
+		condition.Message = fmt.Sprintf("Image %s is not asked for yet: %s", facts.image, release.Explain(facts.answer.Err))
 	case facts.answer.Err != nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.ReleaseNotResolvedReason
 		condition.Message = fmt.Sprintf("Image %s: %s; the installation does not wait for it", facts.image, release.Explain(facts.answer.Err))

@@ -68,6 +68,10 @@ func TestRelease(t *testing.T) {
 		g.Expect(releases.expects).To(Equal(key))
 		g.Expect(releases.asked[0]).To(Equal(release.Request{Image: releaseImage, PullSecret: "pull"}))
 
+		releases.answer = release.Answer{Err: fmt.Errorf("%w: etcdserver: request timed out", release.ErrManagementCluster)}
+		w.reconcile()
+		expectRelease(t, w, metav1.ConditionUnknown, controlplanev1.ReleaseResolvingReason, "the management cluster did not let the manager read")
+
 		releases.answer = release.Answer{Err: fmt.Errorf("%w: dial 203.0.113.7:41234", release.ErrTimeout)}
 		w.reconcile()
 		expectRelease(t, w, metav1.ConditionFalse, controlplanev1.ReleaseNotResolvedReason, releaseImage+": the registry did not answer in time;")

@@ -51,14 +51,14 @@ func (r *Resolver) access(ctx context.Context, namespace string, request Request
 	return access, err
 }
 
-// read gets an object of the cluster; reason is the error when that fails.
+// read gets an object of the cluster; reason is the error when it is not there.
 func (r *Resolver) read(ctx context.Context, namespace, name string, object client.Object, reason error) error {
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %s %s does not exist", reason, kindOf(object), name)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", reason, err)
+		return fmt.Errorf("%w: %w", ErrManagementCluster, err)
 	}
 	return nil
 }
@@ -94,10 +94,10 @@ func (r *Resolver) clusterMirrors(ctx context.Context, namespace, name string, a
 		return fmt.Errorf("%w: ConfigMap %s has no key %s", ErrMirrors, name, mirrorsKey)
 	}
 	var err error
-	if access.Cluster, err = ParseMirrors([]byte(file)); err != nil {
+	if access.Cluster, err = ParseMirrors([]byte(file), ErrMirrors); err != nil {
 		return fmt.Errorf("ConfigMap %s: %w", name, err)
 	}
-	access.TrustBundle = strings.TrimSpace(access.TrustBundle + "\n" + mirrors.Data[bootstrapv1.TrustBundleKey])
+	access.MirrorsBundle = mirrors.Data[bootstrapv1.TrustBundleKey]
 	return nil
 }
 
@@ -105,9 +105,9 @@ func (r *Resolver) clusterMirrors(ctx context.Context, namespace, name string, a
 func (r *Resolver) managementMirrors(ctx context.Context) (Mirrors, error) {
 	digests, tags := &configv1.ImageDigestMirrorSetList{}, &configv1.ImageTagMirrorSetList{}
 	for _, list := range []client.ObjectList{digests, tags} {
-		// Another kind of management cluster does not know these kinds.
-		if err := r.Reader.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
-			return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrors, err)
+		// Another kind of management cluster does not know these kinds, or not any more.
+		if err := r.Reader.List(ctx, list); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+			return Mirrors{}, fmt.Errorf("%w: %w", ErrManagementCluster, err)
 		}
 	}
 	slices.SortFunc(digests.Items, func(a, b configv1.ImageDigestMirrorSet) int { return strings.Compare(a.Name, b.Name) })

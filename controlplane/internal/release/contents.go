@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/blang/semver/v4"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -34,13 +35,18 @@ const (
 	// maxUnpacked is how much of an unpacked layer is read, and maxReferences how much of the file.
 	maxUnpacked   = 256 << 20
 	maxReferences = 8 << 20
+	// maxDocument is the size up to which a manifest, or the configuration of an image, is read. They have some KiB; unpacked, one of them takes
+	// a hundred times as much memory.
+	maxDocument = 1 << 20
+
+	// maxVersion, maxArchitectures and maxArchitecture are what status has room for.
+	maxVersion       = 256
+	maxArchitectures = 16
+	maxArchitecture  = 32
 )
 
 // references is the part of an ImageStream that is read.
 type references struct {
-	Metadata struct {
-		Name string `json:"name"`
-	} `json:"metadata"`
 	Spec struct {
 		Tags []struct {
 			Name        string            `json:"name"`
@@ -51,13 +57,20 @@ type references struct {
 
 // inspect finds the versions of a release image.
 func inspect(image v1.Image) (Release, error) {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return Release{}, fmt.Errorf("read the manifest of the image: %w", err)
+	}
+	if manifest.Config.Size < 0 || manifest.Config.Size > maxDocument {
+		return Release{}, fmt.Errorf("%w: its configuration has %d bytes", ErrNoRelease, manifest.Config.Size)
+	}
 	config, err := image.ConfigFile()
 	if err != nil {
 		return Release{}, fmt.Errorf("read the configuration of the image: %w", err)
 	}
 	found := Release{Version: config.Config.Labels[labelRelease], Architectures: architectures(config.Architecture)}
-	if found.Version == "" {
-		return Release{}, ErrNoRelease
+	if !isVersion(found.Version) {
+		return Release{}, fmt.Errorf("%w: its label %s tells no version", ErrNoRelease, labelRelease)
 	}
 	layers, err := image.Layers()
 	if err != nil {
@@ -73,7 +86,7 @@ func inspect(image v1.Image) (Release, error) {
 			break
 		}
 	}
-	if found.KubernetesVersion == "" {
+	if !isVersion(strings.TrimPrefix(found.KubernetesVersion, "v")) {
 		return Release{}, fmt.Errorf("%w: it does not tell its Kubernetes version", ErrNoRelease)
 	}
 	return found, nil
@@ -83,12 +96,19 @@ func inspect(image v1.Image) (Release, error) {
 func architectures(names ...string) []bootstrapv1.CPUArchitecture {
 	var found []bootstrapv1.CPUArchitecture
 	for _, name := range names {
-		if name != "" && name != architectureUnknown {
+		if name != "" && name != architectureUnknown && len(name) <= maxArchitecture {
 			found = append(found, bootstrapv1.CPUArchitectureOf(name))
 		}
 	}
 	slices.Sort(found)
-	return slices.Compact(found)
+	found = slices.Compact(found)
+	return found[:min(len(found), maxArchitectures)]
+}
+
+// isVersion reports whether a text of an image is a version that status has room for.
+func isVersion(text string) bool {
+	_, err := semver.Parse(text)
+	return err == nil && len(text) < maxVersion
 }
 
 // readReferences returns the references in a layer, nil when it has none.

@@ -31,10 +31,14 @@ var (
 	ErrTrustBundle = errors.New("the additional trust bundle cannot be used")
 	// ErrCAFile: the manager's own file of certificates is missing or holds none.
 	ErrCAFile = errors.New("the manager cannot use the file of its flag --" + manager.FlagRegistryCAFile)
-	// ErrMirrors: what says where the mirrors of registries are is missing or cannot be read.
-	ErrMirrors = errors.New("the mirrors of registries cannot be used")
-	// ErrMirrorsFile: the manager's own file of mirrors is missing or cannot be read.
+	// ErrMirrors: what says where the mirrors of the cluster are is missing or cannot be used.
+	ErrMirrors = errors.New("the mirrors of spec.install.mirrorRegistryRef cannot be used")
+	// ErrMirrorsFile: the manager's own file of mirrors is missing or cannot be used.
 	ErrMirrorsFile = errors.New("the manager cannot use the file of its flag --" + manager.FlagRegistriesConfFile)
+	// ErrManagementMirrors: the management cluster is OpenShift, and names a mirror in a way that cannot be used.
+	ErrManagementMirrors = errors.New("the ImageDigestMirrorSets and ImageTagMirrorSets of the management cluster cannot be used")
+	// ErrManagementCluster: what the registry is asked with could not be read. It says nothing about the image.
+	ErrManagementCluster = errors.New("the management cluster did not let the manager read what the registry is asked with")
 	// ErrBlocked: the registry must not be asked, and has no mirror for such a name.
 	ErrBlocked = errors.New("the registry is blocked and has no mirror for the image: mirrors of an ImageDigestMirrorSet, and with " +
 		"mirror-by-digest-only, are for images by digest")

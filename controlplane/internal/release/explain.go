@@ -38,19 +38,43 @@ func (r refusals) join(text func(error) string) string {
 	return strings.Join(parts, "; ")
 }
 
+const (
+	// maxExplanation bounds what users are told, in bytes: a condition holds 32 KiB, and names of images may be long.
+	maxExplanation = 4096
+	// maxDetail bounds what of an error is logged.
+	maxDetail = 512
+)
+
 // Explain is what users are told of an error: the reason, without details that change between attempts. Those are in the log.
 func Explain(err error) string {
 	var several refusals
 	if errors.As(err, &several) {
-		return several.join(Explain)
+		return shortened(several.join(Explain), maxExplanation)
 	}
 	for _, reason := range []error{
-		ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrMirrorsFile, ErrMirrors, ErrBlocked, ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout,
-		ErrNoRelease,
+		ErrManagementCluster, ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrMirrorsFile, ErrManagementMirrors, ErrMirrors, ErrBlocked, ErrUnauthorized,
+		ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
 	} {
 		if errors.Is(err, reason) {
 			return reason.Error()
 		}
 	}
 	return ErrUnreachable.Error()
+}
+
+// detail is what is logged of an error: its first line. The registry client puts the answer of a server that gives out tokens below it.
+func detail(err error) string {
+	var several refusals
+	if errors.As(err, &several) {
+		return several.join(detail)
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return shortened(first, maxDetail)
+}
+
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -5,6 +5,8 @@ package release
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -25,11 +27,17 @@ func newKeychain(config []byte) (keychain, error) {
 		return nil, fmt.Errorf("%w: .dockerconfigjson is no docker configuration", ErrPullSecret)
 	}
 	found := keychain{}
-	for scope, auth := range parsed.Auths {
-		found[normalize(scope)] = auth
+	for _, scope := range slices.Sorted(maps.Keys(parsed.Auths)) {
+		// Of several keys for one scope, that in the form of a repository's name counts, else the first.
+		if _, known := found[normalize(scope)]; !known || scope == normalize(scope) {
+			found[normalize(scope)] = parsed.Auths[scope]
+		}
 	}
 	return found, nil
 }
+
+// dockerHub is the name that users have for name.DefaultRegistry.
+const dockerHub = "docker.io"
 
 // normalize brings the key of a docker configuration into the form of a repository's name: it may be a URL, with the version of the API at its
 // end, and the Docker Hub has several names.
@@ -38,7 +46,7 @@ func normalize(scope string) string {
 	scope = strings.TrimSuffix(strings.TrimSuffix(scope, "/"), "/v1")
 	scope = strings.TrimSuffix(scope, "/v2")
 	registry, path, nested := strings.Cut(scope, "/")
-	if registry == "docker.io" || registry == "registry-1.docker.io" {
+	if registry == dockerHub || registry == "registry-1.docker.io" {
 		registry = name.DefaultRegistry
 	}
 	if nested {

@@ -4,6 +4,7 @@ package release
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -15,6 +16,8 @@ import (
 // in common. The library that container engines read that file with takes it from a disk only, and the managers have none to write to.
 type Mirrors struct {
 	registries []registryRule
+	// unusable is the error of a mirror that no image can be asked for at; it tells whose mirrors they are.
+	unusable error
 }
 
 // registryRule is a table [[registry]] of registries.conf.
@@ -36,33 +39,59 @@ type mirror struct {
 	PullFromMirror string `toml:"pull-from-mirror"`
 }
 
-// The values of pull-from-mirror, but for all.
+// The values of pull-from-mirror.
 const (
+	allNames   = "all"
 	digestOnly = "digest-only"
 	tagOnly    = "tag-only"
 )
 
-// ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone.
-func ParseMirrors(file []byte) (Mirrors, error) {
+// maxSources is the number of names that an image is asked for by: each may take as long as a registry that does not answer.
+const maxSources = 16
+
+// ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone. unusable is the error when it, or a name in
+// it, cannot be used.
+func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
 	var parsed struct {
 		Registries []registryRule `toml:"registry"`
 	}
 	if err := toml.Unmarshal(file, &parsed); err != nil {
-		return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrors, err)
+		return Mirrors{}, fmt.Errorf("%w: %w", unusable, err)
 	}
-	found := Mirrors{}
+	found := Mirrors{unusable: unusable}
 	for _, r := range parsed.Registries {
 		if r.Prefix == "" {
 			r.Prefix = r.Location
 		}
-		found.registries = append(found.registries, r)
+		for _, m := range r.Mirrors {
+			if !slices.Contains([]string{"", allNames, digestOnly, tagOnly}, m.PullFromMirror) {
+				return Mirrors{}, fmt.Errorf("%w: pull-from-mirror %q of %s: it is %s, %s or %s", unusable, m.PullFromMirror, m.Location, allNames, digestOnly, tagOnly)
+			}
+		}
+		// Of several tables for one prefix, container engines know the first.
+		if !slices.ContainsFunc(found.registries, func(known registryRule) bool { return known.Prefix == r.normal().Prefix }) {
+			found.registries = append(found.registries, r.normal())
+		}
 	}
 	return found, nil
 }
 
+// normal brings names into the form of those of images: nothing ends with a slash, and the Docker Hub has one name.
+func (r registryRule) normal() registryRule {
+	r.Prefix, r.Location = strings.TrimRight(r.Prefix, "/"), strings.TrimRight(r.Location, "/")
+	if host, path, _ := strings.Cut(r.Prefix, "/"); host == dockerHub {
+		r.Prefix = strings.TrimRight(name.DefaultRegistry+"/"+path, "/")
+	}
+	r.Mirrors = slices.Clone(r.Mirrors)
+	for i := range r.Mirrors {
+		r.Mirrors[i].Location = strings.TrimRight(r.Mirrors[i].Location, "/")
+	}
+	return r
+}
+
 // MirrorsOf are those of an OpenShift cluster, which the management cluster may be.
 func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTagMirrorSet) Mirrors {
-	found := Mirrors{}
+	found := Mirrors{unusable: ErrManagementMirrors}
 	add := func(source string, mirrors []configv1.ImageMirror, policy configv1.MirrorSourcePolicy, kind string) {
 		r := registryRule{Prefix: source, Location: source, Blocked: policy == configv1.NeverContactSource}
 		if strings.HasPrefix(source, wildcard) {
@@ -71,7 +100,7 @@ func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTag
 		for _, location := range mirrors {
 			r.Mirrors = append(r.Mirrors, mirror{Location: string(location), PullFromMirror: kind})
 		}
-		found.registries = append(found.registries, r)
+		found.registries = append(found.registries, r.normal())
 	}
 	for _, set := range digests {
 		for _, m := range set.Spec.ImageDigestMirrors {
@@ -89,37 +118,56 @@ func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTag
 // wildcard begins a prefix that is for all hosts of a domain.
 const wildcard = "*."
 
-// sources are the names by which an image is asked for, in order: at the mirrors of the first set that knows it, then of the next, and last at
-// the source itself, unless a set forbids that.
+// sources are the names by which an image is asked for, each once and in order: at the mirrors of the first set that knows it, then of the next,
+// and last at the source itself, unless a set forbids that.
 func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 	var found []name.Reference
-	source, blocked := image.Name(), false
+	source, moved, blocked := image, false, false
 	for _, set := range sets {
 		registries, matched := set.matching(image.Name())
 		rest := image.Name()[matched:]
 		for _, r := range registries {
 			mirrored, err := r.mirrored(image, rest)
+			if err == nil && r.Location != "" && !moved {
+				source, err = parsedName(r.Location, rest)
+				moved = true
+			}
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w: %s: %w", set.unusable, r.Prefix, err)
 			}
 			found = append(found, mirrored...)
 			blocked = blocked || r.Blocked
-			if r.Location != "" && source == image.Name() {
-				source = r.Location + rest
-			}
 		}
 	}
 	if blocked && len(found) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrBlocked, image.Context().Name())
 	}
 	if blocked {
-		return found, nil
+		return firstSources(found), nil
 	}
-	last, err := name.ParseReference(source, name.StrictValidation)
+	found = firstSources(found)
+	return firstSources(append(found[:min(len(found), maxSources-1)], source)), nil
+}
+
+// firstSources leaves out the names that are there before, and those that are too many.
+func firstSources(names []name.Reference) []name.Reference {
+	var found []name.Reference
+	for _, n := range names {
+		known := slices.ContainsFunc(found, func(f name.Reference) bool { return f.Name() == n.Name() })
+		if !known && len(found) < maxSources {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// parsedName is the name of an image at another location; rest is what follows its prefix.
+func parsedName(location, rest string) (name.Reference, error) {
+	found, err := name.ParseReference(location+rest, name.StrictValidation)
 	if err != nil {
-		return nil, fmt.Errorf("%w: location %q: %w", ErrMirrors, source, err)
+		return nil, fmt.Errorf("location %q: %w", location, err)
 	}
-	return append(found, last), nil
+	return found, nil
 }
 
 // matching returns the registries with the longest prefix that a name begins with, and how much of the name that prefix covers. There are
@@ -148,8 +196,8 @@ func (r registryRule) covers(image string) int {
 		if at := strings.Index(host, "."+domain); at > 0 {
 			end = at + 1 + len(domain)
 		}
-	} else if prefix := normalize(r.Prefix); prefix != "" && strings.HasPrefix(image, prefix) {
-		end = len(prefix)
+	} else if strings.HasPrefix(image, r.Prefix) {
+		end = len(r.Prefix)
 	}
 	if end == 0 || end < len(image) && !strings.ContainsRune("/:@", rune(image[end])) {
 		return 0
@@ -166,9 +214,9 @@ func (r registryRule) mirrored(image name.Reference, rest string) ([]name.Refere
 		if byDigest && m.PullFromMirror == tagOnly || !byDigest && (r.MirrorByDigestOnly || m.PullFromMirror == digestOnly) {
 			continue
 		}
-		mirrored, err := name.ParseReference(m.Location+rest, name.StrictValidation)
+		mirrored, err := parsedName(m.Location, rest)
 		if err != nil {
-			return nil, fmt.Errorf("%w: mirror %q of %s: %w", ErrMirrors, m.Location, r.Prefix, err)
+			return nil, err
 		}
 		found = append(found, mirrored)
 	}

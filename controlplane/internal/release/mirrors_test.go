@@ -5,6 +5,7 @@ package release
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,7 +32,7 @@ const (
 
 func parsed(t *testing.T, file string) Mirrors {
 	t.Helper()
-	mirrors, err := ParseMirrors([]byte(file))
+	mirrors, err := ParseMirrors([]byte(file), ErrMirrors)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return mirrors
 }
@@ -117,6 +119,34 @@ location = "mirror.example.org"`, "a.example.community/rel:4", []string{"a.examp
 location = "docker.io"
 [[registry.mirror]]
 location = "mirror.example.com"`, "docker.io/org/rel:4", []string{"mirror.example.com/org/rel:4", "index.docker.io/org/rel:4"}},
+		{"a slash at the end, and a part of a name like a version of the API", `
+[[registry]]
+prefix = "quay.io/v2/"
+location = "quay.io/v2/"
+[[registry.mirror]]
+location = "mirror.example.com/"`, "quay.io/v2/rel:4", []string{"mirror.example.com/rel:4", "quay.io/v2/rel:4"}},
+		{"it is not for the whole registry", `
+[[registry]]
+location = "quay.io/v2"
+blocked = true`, "quay.io/rel:4", []string{"quay.io/rel:4"}},
+		{"a mirror that is named twice, and is the source", `
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "mirror.example.com"
+[[registry.mirror]]
+location = "mirror.example.com"
+[[registry.mirror]]
+location = "quay.io"`, "quay.io/rel:4", []string{"mirror.example.com/rel:4", "quay.io/rel:4"}},
+		{"the first of two tables for one prefix", `
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "first.example.com"
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "second.example.com"`, "quay.io/rel:4", []string{"first.example.com/rel:4", "quay.io/rel:4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -135,16 +165,50 @@ location = "mirror.example.com"`, "docker.io/org/rel:4", []string{"mirror.exampl
 
 func TestMirrorsThatCannotBeUsed(t *testing.T) {
 	g := NewWithT(t)
-	_, err := ParseMirrors([]byte("[[registry]\n"))
-	g.Expect(err).To(MatchError(ErrMirrors))
+	_, err := ParseMirrors([]byte("[[registry]\n"), ErrMirrorsFile)
+	g.Expect(err).To(MatchError(ErrMirrorsFile))
+	_, err = ParseMirrors([]byte("[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'm.example.com'\npull-from-mirror = 'digest_only'"), ErrMirrors)
+	g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(`pull-from-mirror "digest_only" of m.example.com: it is all, digest-only or tag-only`))))
 	image, err := name.ParseReference("quay.io/rel:4")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\nblocked = true\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'm.example.com'")})
 	g.Expect(err).To(MatchError(ErrBlocked))
 	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'M_/?'")})
-	g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(`mirror "M_/?" of quay.io`))))
+	g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(`quay.io: location "M_/?"`))))
 	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nprefix = 'quay.io'\nlocation = 'M_/?'")})
 	g.Expect(err).To(MatchError(ErrMirrors))
+	_, err = sources(image, []Mirrors{MirrorsOf([]configv1.ImageDigestMirrorSet{{Spec: configv1.ImageDigestMirrorSetSpec{
+		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: "quay.io/rel"}, {Source: "quay.io", Mirrors: []configv1.ImageMirror{"registry/ocp"}}},
+	}}}, nil)})
+	g.Expect(err).NotTo(HaveOccurred(), "the mirror is not for this image")
+	digest, err := name.ParseReference("quay.io/other" + someDigest)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = sources(digest, []Mirrors{MirrorsOf([]configv1.ImageDigestMirrorSet{{Spec: configv1.ImageDigestMirrorSetSpec{
+		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: "quay.io", Mirrors: []configv1.ImageMirror{"registry"}}},
+	}}}, nil)})
+	g.Expect(Explain(err)).To(Equal(ErrManagementMirrors.Error()), "it is not the cluster's ConfigMap that is wrong")
+}
+
+// TestTooManyMirrors: nobody keeps a worker busy for ever, or makes a message that no condition holds.
+func TestTooManyMirrors(t *testing.T) {
+	g := NewWithT(t)
+	conf := "[[registry]]\nlocation = 'quay.io'\n"
+	for i := range 100 {
+		conf += fmt.Sprintf("[[registry.mirror]]\nlocation = 'm%d.example.com/%s'\n", i, strings.Repeat("a/", 100))
+	}
+	image, err := name.ParseReference("quay.io/rel:4")
+	g.Expect(err).NotTo(HaveOccurred())
+	found, err := sources(image, []Mirrors{parsed(t, conf)})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveLen(maxSources))
+	g.Expect(found[maxSources-2].Name()).To(HavePrefix("m14.example.com/a/"))
+	g.Expect(found[maxSources-1].Name()).To(Equal("quay.io/rel:4"))
+	var refused refusals
+	for _, source := range found {
+		refused = append(refused, refusal{image: source.Name(), err: fmt.Errorf("%w: no token:\nhush %s", ErrUnauthorized, strings.Repeat("x", 1<<10))})
+	}
+	g.Expect(len(Explain(refused))).To(BeNumerically("<=", maxExplanation+len("…")))
+	g.Expect(detail(refused)).NotTo(ContainSubstring("hush"), "what a server answered is not logged")
 }
 
 func TestFetchFromMirrors(t *testing.T) {
@@ -220,7 +284,7 @@ func TestMirrorsOfClusters(t *testing.T) {
 	r := NewResolver(fakeClient().WithObjects(objects...).Build(), nil)
 	access, err := r.access(t.Context(), "ns", byName)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(access.TrustBundle).To(Equal("pem\nca"))
+	g.Expect(access).To(And(HaveField("TrustBundle", "pem"), HaveField("MirrorsBundle", "ca")))
 	for image, want := range map[string]string{
 		"quay.io/rel:4":                    "own.example.com/rel:4 tags.example.com/rel:4",
 		"quay.io/rel" + someDigest:         "own.example.com/rel" + someDigest + " digests.example.com/rel" + someDigest,
@@ -263,10 +327,13 @@ func TestManagementClustersThatAreNoOpenShift(t *testing.T) {
 	refusal = &meta.NoKindMatchError{GroupKind: configv1.GroupVersion.WithKind("ImageDigestMirrorSet").GroupKind()}
 	access, err := r.access(t.Context(), "ns", request)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(access).To(Equal(Access{PullSecret: []byte("{}"), TrustBundle: "pem"}))
+	g.Expect(access).To(Equal(Access{PullSecret: []byte("{}"), TrustBundle: "pem", Management: MirrorsOf(nil, nil)}))
+	refusal = apierrors.NewNotFound(configv1.Resource("imagedigestmirrorsets"), "")
+	_, err = r.access(t.Context(), "ns", request)
+	g.Expect(err).NotTo(HaveOccurred(), "it is OpenShift no more")
 	refusal = errors.New("the API server is down")
 	_, err = r.access(t.Context(), "ns", request)
-	g.Expect(err).To(MatchError(ErrMirrors))
+	g.Expect(err).To(MatchError(ErrManagementCluster))
 }
 
 // fakeClient knows what the resolver reads.

@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -24,12 +26,13 @@ import (
 )
 
 const (
-	// fetchTimeout bounds all requests for one image to one registry, connectTimeout the connection.
+	// attemptTimeout bounds all requests for one image, fetchTimeout those to one registry, connectTimeout the connection.
+	attemptTimeout = 2 * time.Minute
 	fetchTimeout   = 45 * time.Second
 	connectTimeout = 10 * time.Second
 	// tagLifetime is how long it is believed what a tag stands for; what a digest stands for never changes.
 	tagLifetime = 10 * time.Minute
-	// cacheSize is the number of tags and of digests that are remembered.
+	// cacheSize is the number of images that are remembered.
 	cacheSize = 256
 )
 
@@ -37,8 +40,8 @@ const (
 type Access struct {
 	// PullSecret is a docker configuration.
 	PullSecret []byte
-	// TrustBundle are PEM certificates that are trusted besides those of the system.
-	TrustBundle string
+	// TrustBundle are PEM certificates that are trusted besides those of the system, MirrorsBundle those that came with the cluster's mirrors.
+	TrustBundle, MirrorsBundle string
 	// Cluster and Management are the mirrors of the cluster, which come first, and those of the management cluster, which come last.
 	Cluster, Management Mirrors
 }
@@ -55,26 +58,26 @@ type Registry struct {
 	// MirrorsFile is a file in the format of containers-registries.conf(5), for all clusters; may be empty. It is read anew for each image.
 	MirrorsFile string
 
-	tags     *lru.Cache
-	releases *lru.Cache
-	now      func() time.Time
+	known *lru.Cache
+	now   func() time.Time
 }
 
 // NewRegistry returns one that remembers nothing yet.
 func NewRegistry(userAgent string) *Registry {
-	return &Registry{UserAgent: userAgent, Timeout: fetchTimeout, tags: lru.New(cacheSize), releases: lru.New(cacheSize), now: time.Now}
+	return &Registry{UserAgent: userAgent, Timeout: fetchTimeout, known: lru.New(cacheSize), now: time.Now}
 }
 
-// tagKey is what a tag is remembered by: a registry may show different users different images.
-type tagKey struct {
-	image       string
-	pullSecret  [sha256.Size]byte
-	trustBundle [sha256.Size]byte
+// question is what an answer is remembered by. Who asks in another way must not get it: a registry may show users different images, may not show
+// them at all, and may lie about a digest that another one has too.
+type question struct {
+	image                                  string
+	pullSecret, trustBundle, mirrorsBundle [sha256.Size]byte
 }
 
-// tagEntry is what a tag stands for.
-type tagEntry struct {
-	digest  string
+// remembered is what an image is.
+type remembered struct {
+	release Release
+	// expires is when a tag may stand for something else; zero for a digest.
 	expires time.Time
 }
 
@@ -93,16 +96,42 @@ func (r *Registry) Fetch(ctx context.Context, image string, access Access) (Rele
 	if err != nil {
 		return Release{}, err
 	}
+	keys, err := newKeychain(access.PullSecret)
+	if err != nil {
+		return Release{}, err
+	}
+	roots, err := r.trusted(access)
+	if err != nil {
+		return Release{}, err
+	}
+	connection := newTransport(roots)
+	defer connection.CloseIdleConnections()
+	found, refused := r.fetchFromAny(ctx, names, access,
+		remote.WithAuthFromKeychain(keys), remote.WithTransport(guard{connection}), remote.WithUserAgent(r.UserAgent))
+	switch {
+	case len(refused) == 0:
+		return found, nil
+	case len(names) == 1 && names[0].Name() == reference.Name():
+		return Release{}, refused[0].err
+	default:
+		return Release{}, refused
+	}
+}
+
+// fetchFromAny asks for one name after the other, and returns why each was refused when all were.
+func (r *Registry) fetchFromAny(ctx context.Context, names []name.Reference, access Access, options ...remote.Option) (Release, refusals) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
 	var refused refusals
 	for _, source := range names {
-		found, err := r.fetchFrom(ctx, source, access)
+		found, err := r.fetchFrom(ctx, source, access, options...)
 		if err == nil {
 			return found, nil
 		}
 		refused = append(refused, refusal{image: source.String(), err: err})
-	}
-	if len(names) == 1 && names[0].Name() == reference.Name() {
-		return Release{}, refused[0].err
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return Release{}, refused
 }
@@ -116,32 +145,17 @@ func (r *Registry) mirrors() (Mirrors, error) {
 	if err != nil {
 		return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrorsFile, err)
 	}
-	found, err := ParseMirrors(file)
-	if err != nil {
-		return Mirrors{}, fmt.Errorf("%w: %w", ErrMirrorsFile, err)
-	}
-	return found, nil
+	return ParseMirrors(file, ErrMirrorsFile)
 }
 
 // fetchFrom asks one registry.
-func (r *Registry) fetchFrom(ctx context.Context, reference name.Reference, access Access) (Release, error) {
+func (r *Registry) fetchFrom(ctx context.Context, reference name.Reference, access Access, options ...remote.Option) (Release, error) {
 	if found, ok := r.remembered(reference, access); ok {
 		return found, nil
 	}
-	keys, err := newKeychain(access.PullSecret)
-	if err != nil {
-		return Release{}, err
-	}
-	roots, err := r.trusted(access.TrustBundle)
-	if err != nil {
-		return Release{}, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	connection := newTransport(roots)
-	defer connection.CloseIdleConnections()
-	found, err := fetch(reference, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
-		remote.WithTransport(guard{connection}), remote.WithUserAgent(r.UserAgent))
+	found, err := fetch(reference, append(slices.Clip(options), remote.WithContext(ctx))...)
 	if err != nil {
 		return Release{}, classify(ctx, err)
 	}
@@ -202,37 +216,34 @@ func firstImage(descriptor *remote.Descriptor) (v1.Image, []bootstrapv1.CPUArchi
 }
 
 func (r *Registry) remembered(reference name.Reference, access Access) (Release, bool) {
-	digest := reference.Identifier()
-	if _, byDigest := reference.(name.Digest); !byDigest {
-		entry, ok := r.tags.Get(keyOf(reference, access))
-		if !ok || r.now().After(entry.(tagEntry).expires) {
-			return Release{}, false
-		}
-		digest = entry.(tagEntry).digest
-	}
-	found, ok := r.releases.Get(digest)
+	found, ok := r.known.Get(questionOf(reference, access))
 	if !ok {
 		return Release{}, false
 	}
-	return found.(Release), true
+	answer := found.(remembered)
+	return answer.release, answer.expires.IsZero() || r.now().Before(answer.expires)
 }
 
 func (r *Registry) remember(reference name.Reference, access Access, found Release) {
-	r.releases.Add(found.Digest, found)
+	answer := remembered{release: found}
 	if _, byDigest := reference.(name.Digest); !byDigest {
-		r.tags.Add(keyOf(reference, access), tagEntry{digest: found.Digest, expires: r.now().Add(tagLifetime)})
+		answer.expires = r.now().Add(tagLifetime)
+	}
+	r.known.Add(questionOf(reference, access), answer)
+}
+
+func questionOf(reference name.Reference, access Access) question {
+	return question{
+		image: reference.Name(), pullSecret: sha256.Sum256(access.PullSecret),
+		trustBundle: sha256.Sum256([]byte(access.TrustBundle)), mirrorsBundle: sha256.Sum256([]byte(access.MirrorsBundle)),
 	}
 }
 
-func keyOf(reference name.Reference, access Access) tagKey {
-	return tagKey{image: reference.Name(), pullSecret: sha256.Sum256(access.PullSecret), trustBundle: sha256.Sum256([]byte(access.TrustBundle))}
-}
-
-// trusted are the certificates of the system, of the manager's file and of a cluster's bundle.
-func (r *Registry) trusted(bundle string) (*x509.CertPool, error) {
+// trusted are the certificates of the system, of the manager's file and of a cluster's bundles.
+func (r *Registry) trusted(access Access) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // An image without certificates: those of the bundle are all there are.
+		pool = x509.NewCertPool() // An image without certificates: those of the bundles are all there are.
 	}
 	if r.CAFile != "" {
 		own, err := os.ReadFile(r.CAFile)
@@ -243,8 +254,11 @@ func (r *Registry) trusted(bundle string) (*x509.CertPool, error) {
 			return nil, fmt.Errorf("%w: it holds no PEM certificate", ErrCAFile)
 		}
 	}
-	if bundle != "" && !pool.AppendCertsFromPEM([]byte(bundle)) {
+	if access.TrustBundle != "" && !pool.AppendCertsFromPEM([]byte(access.TrustBundle)) {
 		return nil, ErrTrustBundle
+	}
+	if access.MirrorsBundle != "" && !pool.AppendCertsFromPEM([]byte(access.MirrorsBundle)) {
+		return nil, fmt.Errorf("%w: %s holds no PEM certificate", ErrMirrors, bootstrapv1.TrustBundleKey)
 	}
 	return pool, nil
 }
@@ -266,7 +280,7 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 var errPlainHTTP = errors.New("a registry is only asked by https")
 
 // guard refuses what the registry client falls back to for private addresses, and plain redirections: the pull secret is never sent in the
-// clear. It reads no more of an answer than the largest layer that is looked into.
+// clear. It reads no more of an answer than the largest layer that is looked into, and of all but blobs much less.
 type guard struct{ next http.RoundTripper }
 
 // RoundTrip passes a request on.
@@ -276,9 +290,20 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response, err := g.next.RoundTrip(request)
 	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxLayer)
+		response.Body = http.MaxBytesReader(nil, response.Body, limitOf(request))
 	}
 	return response, err
+}
+
+// limitOf is how much is read of the answer to a request, or to that which was redirected to it.
+func limitOf(request *http.Request) int64 {
+	for request.Response != nil {
+		request = request.Response.Request
+	}
+	if strings.Contains(request.URL.Path, "/blobs/") {
+		return maxLayer
+	}
+	return maxDocument
 }
 
 // classify wraps an error in the reason that users are shown.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/gomega"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -51,7 +52,17 @@ func TestImagesThatAreNoRelease(t *testing.T) {
 	h.push("broken", imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": "apiVersion: v1"})))
 	h.push("no-kubernetes", imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": imageReferences("cli", "kubectl=1.33.4")})))
 	h.pushIndex("empty-list")
-	for _, tag := range []string{"other", "empty", "no-references", "broken", "no-kubernetes", "empty-list"} {
+	kubernetes := func(version string) v1.Layer {
+		return layerOf(t, map[string]string{"release-manifests/image-references": imageReferences("hyperkube", "kubernetes="+version)})
+	}
+	long := "4.20.4-" + strings.Repeat("a", maxVersion)
+	h.push("no-version", imageOf(t, map[string]string{"io.openshift.release": "latest"}, kubernetes("1.33.5")))
+	h.push("long-version", imageOf(t, map[string]string{"io.openshift.release": long}, kubernetes("1.33.5")))
+	h.push("long-kubernetes", imageOf(t, labels, kubernetes(long)))
+	h.push("large", imageOf(t, map[string]string{"io.openshift.release": version, "large": strings.Repeat("a", maxDocument)}, kubernetes("1.33.5")))
+	for _, tag := range []string{
+		"other", "empty", "no-references", "broken", "no-kubernetes", "empty-list", "no-version", "long-version", "long-kubernetes", "large",
+	} {
 		_, err := NewRegistry("test").Fetch(t.Context(), h.image(tag), h.access())
 		NewWithT(t).Expect(err).To(MatchError(ErrNoRelease), tag)
 	}
@@ -61,14 +72,19 @@ func TestCredentialsByRepository(t *testing.T) {
 	g := NewWithT(t)
 	h := newHub(t)
 	h.password[repository] = "right"
-	h.push("4.20.4", releaseImage(t))
+	digest := h.push("4.20.4", releaseImage(t))
 	access := func(passwords map[string]string) Access {
 		return Access{PullSecret: pullSecret(passwords), TrustBundle: h.bundle()}
 	}
 	registry := NewRegistry("test")
 	_, err := registry.Fetch(t.Context(), h.image("4.20.4"), access(map[string]string{h.host(): "wrong", h.host() + "/ocp/release": "right", h.host() + "/ocp": "wrong"}))
 	g.Expect(err).NotTo(HaveOccurred())
+	byDigest := h.host() + "/" + repository + "@" + digest
+	_, err = registry.Fetch(t.Context(), byDigest, access(map[string]string{h.host(): "right"}))
+	g.Expect(err).NotTo(HaveOccurred())
 	// What one pull secret may see is not shown to another.
+	_, err = registry.Fetch(t.Context(), byDigest, access(nil))
+	g.Expect(err).To(MatchError(ErrUnauthorized))
 	for _, passwords := range []map[string]string{nil, {h.host(): "wrong"}, {h.host() + "/ocp/rel": "right"}, {h.host(): "right", h.host() + "/ocp": "wrong"}} {
 		_, err := registry.Fetch(t.Context(), h.image("4.20.4"), access(passwords))
 		g.Expect(err).To(MatchError(ErrUnauthorized))
@@ -83,6 +99,7 @@ func TestKeysOfPullSecrets(t *testing.T) {
 	g := NewWithT(t)
 	keys, err := newKeychain(pullSecret(map[string]string{
 		"https://index.docker.io/v1/": "hub", "http://registry.example.com:5000/": "plain", "quay.io": "quay", "quay.io/org": "org", "docker.io/org": "hub-org",
+		"https://quay.io": "another", "https://quay.io/v2/": "and another",
 	}))
 	g.Expect(err).NotTo(HaveOccurred())
 	for image, want := range map[string]string{
@@ -105,6 +122,12 @@ func TestProblemsOfRegistries(t *testing.T) {
 	h.push("4.20.4", releaseImage(t))
 	slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotImplemented) }
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte(`{"layers":[{},{},{},{},{},{},{},{}]}`))
+		}
+	}
 	redirect := func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+h.host()+r.URL.Path, http.StatusTemporaryRedirect)
 	}
@@ -119,6 +142,7 @@ func TestProblemsOfRegistries(t *testing.T) {
 		{name: "no tag", image: h.host() + "/" + repository, want: ErrNotFound},
 		{name: "slow", answer: slow, want: ErrTimeout},
 		{name: "broken", answer: broken, want: ErrUnreachable},
+		{name: "endless", answer: endless, want: ErrUnreachable},
 		{name: "redirection to plain HTTP", answer: redirect, want: ErrUnreachable},
 		{name: "nobody there", image: "127.0.0.1:1/ocp/release:4.20.4", want: ErrUnreachable},
 		{name: "unknown certificate", bundle: system, want: ErrCertificate},
@@ -138,7 +162,9 @@ func TestProblemsOfRegistries(t *testing.T) {
 				image = h.image("4.20.4")
 			}
 			registry := NewRegistry("test")
-			registry.Timeout = 2 * time.Second
+			if c.name == "slow" {
+				registry.Timeout = time.Second
+			}
 			_, err := registry.Fetch(t.Context(), image, access)
 			NewWithT(t).Expect(err).To(MatchError(c.want))
 			NewWithT(t).Expect(Explain(err)).To(Equal(c.want.Error()))
@@ -197,6 +223,7 @@ func TestWhatIsRemembered(t *testing.T) {
 	}
 	g.Expect(requests(h.image("4.20.4"))).To(BeNumerically(">", 2))
 	g.Expect(requests(h.image("4.20.4"))).To(BeZero())
+	g.Expect(requests(h.host()+"/"+repository+"@"+digest)).NotTo(BeZero(), "another registry may have lied about this digest")
 	g.Expect(requests(h.host() + "/" + repository + "@" + digest)).To(BeZero())
 	now = now.Add(tagLifetime + time.Second)
 	g.Expect(requests(h.host() + "/" + repository + "@" + digest)).To(BeZero())

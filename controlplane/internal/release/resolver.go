@@ -54,7 +54,7 @@ type Fetcher interface {
 
 // Resolver answers requests of control planes beside their reconciler. It is a runnable of the manager, and runs where the reconciler does.
 type Resolver struct {
-	// Reader reads pull secrets and trust bundles; it must not cache them.
+	// Reader reads pull secrets, trust bundles and mirrors; it must not cache them.
 	Reader client.Reader
 	// Registry asks registries.
 	Registry Fetcher
@@ -135,7 +135,7 @@ func (r *Resolver) next(ctx context.Context) bool {
 	answer := Answer{Release: &found}
 	if err != nil {
 		answer = Answer{Err: err}
-		ctrl.LoggerFrom(ctx).Info("Cannot resolve the release image", "OpenshiftAssistedControlPlane", key, "image", request.Image, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Cannot resolve the release image", "OpenshiftAssistedControlPlane", key, "image", request.Image, "reason", detail(err))
 	}
 	if r.answer(key, request, answer) {
 		r.send(ctx, key)

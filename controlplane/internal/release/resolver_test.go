@@ -26,14 +26,22 @@ var (
 	}
 )
 
-// fakeRegistry answers what it is told, once for every call.
+// fakeRegistry answers what it is told, once for every call, and when may is not nil, once it is told that it may.
 type fakeRegistry struct {
+	may chan struct{}
+
 	mu      sync.Mutex
 	answers []Answer
 	asked   []Access
 }
 
-func (f *fakeRegistry) Fetch(_ context.Context, _ string, access Access) (Release, error) {
+func (f *fakeRegistry) Fetch(ctx context.Context, _ string, access Access) (Release, error) {
+	if f.may != nil {
+		select {
+		case <-f.may:
+		case <-ctx.Done():
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = append(f.asked, access)
@@ -52,6 +60,8 @@ func (f *fakeRegistry) calls() int {
 	defer f.mu.Unlock()
 	return len(f.asked)
 }
+
+func init() { SetDefaultEventuallyTimeout(time.Minute) }
 
 func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
 	t.Helper()
@@ -77,19 +87,23 @@ func TestResolver(t *testing.T) {
 		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{}))
 		g.Eventually(r.Events()).Should(Receive(WithTransform(key, Equal(controlPlane))))
 		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: found}))
-		g.Expect(registry.asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem"}}))
+		g.Expect(registry.asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem", Management: MirrorsOf(nil, nil)}}))
 	})
 	t.Run("tries again, and tells only what is new", func(t *testing.T) {
 		g := NewWithT(t)
-		registry := &fakeRegistry{answers: []Answer{
+		registry := &fakeRegistry{may: make(chan struct{}, 2), answers: []Answer{
 			{Err: fmt.Errorf("%w: port 1", ErrTimeout)}, {Err: fmt.Errorf("%w: port 2", ErrTimeout)}, {Err: ErrUnauthorized}, {Release: found},
 		}}
 		r := start(t, registry, secret)
 		r.Lookup(controlPlane, request)
-		for _, want := range []error{ErrTimeout, ErrUnauthorized} {
-			g.Eventually(r.Events()).Should(Receive())
-			g.Expect(r.Lookup(controlPlane, request).Err).To(MatchError(want))
-		}
+		registry.may <- struct{}{}
+		g.Eventually(r.Events()).Should(Receive())
+		g.Expect(r.Lookup(controlPlane, request).Err).To(MatchError(ErrTimeout))
+		registry.may <- struct{}{} // The same again is not told.
+		registry.may <- struct{}{}
+		g.Eventually(r.Events()).Should(Receive())
+		g.Expect(r.Lookup(controlPlane, request).Err).To(MatchError(ErrUnauthorized))
+		registry.may <- struct{}{}
 		g.Eventually(r.Events()).Should(Receive())
 		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: found}))
 		g.Expect(registry.calls()).To(Equal(4))
@@ -130,7 +144,7 @@ func TestResolver(t *testing.T) {
 		}
 		answer, asked := ask(map[string]string{"ca-bundle.crt": "pem"})
 		g.Expect(answer.Release).To(Equal(found))
-		g.Expect(asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem"}}))
+		g.Expect(asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem", Management: MirrorsOf(nil, nil)}}))
 		answer, asked = ask(map[string]string{"ca.crt": "pem"})
 		g.Expect(answer.Err).To(And(MatchError(ErrTrustBundle), MatchError(ContainSubstring("ConfigMap ca has no key ca-bundle.crt"))))
 		g.Expect(asked).To(BeEmpty())
