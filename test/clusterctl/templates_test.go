@@ -52,7 +52,7 @@ func checkTemplates(t *testing.T, cp *localcontrolplane.ControlPlane, repository
 		kubectl("apply", "--namespace=templates", "--filename="+class)
 	}
 	kubectl("wait", "--namespace=templates", "clusterclass", "--all",
-		"--for=condition="+clusterv1.ClusterClassVariablesReadyCondition, "--timeout="+(30*time.Second).String())
+		"--for=condition="+clusterv1.ClusterClassVariablesReadyCondition, "--timeout="+(2*time.Minute).String())
 
 	templates, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())

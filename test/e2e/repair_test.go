@@ -50,6 +50,13 @@ func (s scene) claimed(ctx context.Context) types.NamespacedName {
 	return host
 }
 
+// eachHost calls do for the hosts of the scene.
+func (s scene) eachHost(do func(host types.NamespacedName)) {
+	for i := range s.hosts {
+		do(types.NamespacedName{Namespace: s.request.Namespace, Name: fmt.Sprintf("host-%d", i)})
+	}
+}
+
 // touch changes an object, which brings its next pass: nobody watches all Secrets.
 func touch(ctx context.Context, o client.Object) {
 	GinkgoHelper()
@@ -84,9 +91,13 @@ var _ = Describe("what somebody else breaks", func() {
 		s := newScene(ctx, "repair", "demo", sandbox.Compact, 0, 71)
 		By("keeping the ClusterImageSet of a control plane of that name that vanished")
 		Expect(world.Client.Create(ctx, sandbox.Leftovers(s.request.Namespace, s.install().Name, nil)[0])).To(Succeed())
+		faults := world.Assisted.Faults()
+		// The installation must not begin before the Agent is lost: it would go on with a member too few, for ever.
+		s.eachHost(func(host types.NamespacedName) { faults.HostValidationFails(host, "ntp-synced", "not yet") })
 		s.apply(ctx)
 		By("losing the Agent of a host that was recognised")
-		Expect(world.Assisted.Faults().AgentVanishes(ctx, s.claimed(ctx), 0)).To(Succeed())
+		Expect(faults.AgentVanishes(ctx, s.claimed(ctx), 0)).To(Succeed())
+		s.eachHost(func(host types.NamespacedName) { faults.HostValidationFails(host, "ntp-synced", "") })
 		s.expectRunning(ctx)
 
 		machines, err := world.Machines(ctx, s.key())

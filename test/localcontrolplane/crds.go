@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	crdTimeout      = time.Minute
+	crdTimeout      = 4 * time.Minute
 	crdPollInterval = 100 * time.Millisecond
 )
 

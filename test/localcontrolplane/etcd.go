@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-const healthRequestTimeout = 2 * time.Second
+// healthRequestTimeout is long: on a busy machine a process may be ready and answer late.
+const healthRequestTimeout = 30 * time.Second
 
 // etcd is the one etcd of a control plane; every kube-apiserver keeps its data there under a prefix of its own.
 type etcd struct {

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	settleTimeout = 30 * time.Second
+	settleTimeout = 2 * time.Minute
 	metal3Group   = "infrastructure.cluster.x-k8s.io"
 )
 

@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const goneTimeout = 15 * time.Second
+const goneTimeout = time.Minute
 
 func script(t *testing.T, text string, ready func(context.Context) error) *Process {
 	t.Helper()
@@ -34,6 +34,7 @@ func neverReady(context.Context) error  { return errors.New("not ready") }
 func TestProcessThatEndsBeforeReadyReportsLogTail(t *testing.T) {
 	g := NewWithT(t)
 	process := script(t, `i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo "line $i"; done; exit 3`, neverReady)
+	process.spec.timeout = time.Minute
 	err := process.Start(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("exit status 3")))
 	g.Expect(err).To(MatchError(ContainSubstring("line 11\n")))

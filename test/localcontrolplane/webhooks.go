@@ -10,7 +10,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
+
+// webhookTimeoutSeconds is the most that an API server waits: on a busy machine a webhook may answer late, and who applies something by hand does
+// not try again.
+const webhookTimeoutSeconds = 30
 
 // webhookEndpoint is where one component serves its webhooks: a port of loopback, with a certificate of our authority.
 // It is fixed when it is first asked for, because CRDs with conversion webhooks are installed before the component runs.
@@ -101,6 +106,7 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behi
 		}
 		for i := range typed.Webhooks {
 			w.rewireClient(&typed.Webhooks[i].ClientConfig, behind)
+			typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
 		}
 		return typed, nil
 	}
@@ -110,6 +116,7 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behi
 	}
 	for i := range typed.Webhooks {
 		w.rewireClient(&typed.Webhooks[i].ClientConfig, behind)
+		typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
 	}
 	return typed, nil
 }

@@ -30,7 +30,7 @@ const (
 	firstVersion, nextVersion = "v0.1.0", "v0.1.1"
 	coreNamespace             = "capi-system"
 
-	timeout = time.Minute
+	timeout = 4 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -90,8 +90,8 @@ spec:
     webhook: {port: 9444, host: 0.0.0.0, certDir: /tmp/k8s-webhook-server/serving-certs}
     leaderElection:
       leaderElect: true
-      leaseDuration: 15s
-      renewDeadline: 10s
+      leaseDuration: 30s
+      renewDeadline: 25s
       retryPeriod: 1s
       resourceLock: leases
       resourceName: ""
@@ -282,8 +282,8 @@ func (s *story) run(t *testing.T) {
 			"--v=4", "--max-concurrent-reconciles=7", "--sync-period=300s", "--profiler-address=localhost:6060",
 			"--feature-gates=AllAlpha=false,AllBeta=true", "--"+p.concurrency+"-concurrency=3", "--health-addr=:9441",
 			"--diagnostics-address=:8444", "--insecure-diagnostics=true", "--webhook-port=9444", "--webhook-host=0.0.0.0",
-			"--webhook-cert-dir=/tmp/k8s-webhook-server/serving-certs", "--leader-elect=true", "--leader-elect-lease-duration=15s",
-			"--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
+			"--webhook-cert-dir=/tmp/k8s-webhook-server/serving-certs", "--leader-elect=true", "--leader-elect-lease-duration=30s",
+			"--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=1s",
 		))
 		// Both profilers have one address here, which in a cluster is one in each pod.
 		p.manager.Args = append(p.manager.Args, "--profiler-address=")

@@ -27,7 +27,7 @@ const (
 	// ConfigOutdated is what control-plane Machines say when a variable that every config has was changed; see ControlPlaneKept.
 	ConfigOutdated = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec"
 
-	classTimeout = 30 * time.Second
+	classTimeout = 2 * time.Minute
 )
 
 // ApplyClass makes the ClusterClass of template topology in a namespace, and returns when Cluster API has accepted it.

@@ -100,6 +100,9 @@ func stopWorkloadAPI(s *FaultScene) {
 // loseAgent deletes the Agent of a control-plane host when it was recognised, and does not reboot the host.
 func loseAgent(s *FaultScene) {
 	s.OnFirstHost(true, func(host types.NamespacedName) {
+		faults := s.World.Assisted.Faults()
+		// The installation must not begin before: it would go on with a member too few, for ever.
+		faults.HostValidationFails(host, "ntp-synced", "the host's clock is not synchronized")
 		s.Later(func(ctx context.Context) error {
 			err := s.await(ctx, "an Agent that can vanish", func(ctx context.Context) (string, error) {
 				key, ok := s.World.Assisted.AgentOf(host)
@@ -119,7 +122,9 @@ func loseAgent(s *FaultScene) {
 				return err
 			}
 			s.printf("fault: the Agent of BareMetalHost %s vanishes", host.Name)
-			return s.World.Assisted.Faults().AgentVanishes(ctx, host, 0)
+			err = faults.AgentVanishes(ctx, host, 0)
+			faults.HostValidationFails(host, "ntp-synced", "")
+			return err
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,13 +30,8 @@ const (
 	OpenShiftVersion = "4.20.0"
 )
 
-// managerArgs shorten waits that are right for a data centre and would be most of a sandbox's run.
-var (
-	leaderElectionArgs = []string{
-		"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
-	}
-	clusterCacheArgs = []string{"--clustercache-retry-interval=2s"}
-)
+// clusterCacheArgs shorten a wait that is right for a data centre and would be most of a sandbox's run.
+var clusterCacheArgs = []string{"--clustercache-retry-interval=2s"}
 
 // lateCRDs are of projects that are installed after the providers as often as before them.
 var lateCRDs = []localcontrolplane.CRDGroup{
@@ -193,23 +189,30 @@ func (w *World) StartManagers(ctx context.Context) error {
 // StartBootstrap builds the bootstrap provider's manager and starts it. With WorldOptions.Install, one that was stopped is started again as
 // it is installed now.
 func (w *World) StartBootstrap(ctx context.Context) error {
-	spec := localcontrolplane.BootstrapManager()
-	spec.Args = leaderElectionArgs
 	var err error
-	w.Bootstrap, err = w.startManager(ctx, spec)
+	w.Bootstrap, err = w.startManager(ctx, localcontrolplane.BootstrapManager(), w.Bootstrap)
 	return err
 }
 
 // StartControlPlane does the same for the control plane provider's manager.
 func (w *World) StartControlPlane(ctx context.Context) error {
 	spec := localcontrolplane.ControlPlaneManager()
-	spec.Args = slices.Concat(spec.Args, leaderElectionArgs, clusterCacheArgs)
+	spec.Args = slices.Concat(spec.Args, clusterCacheArgs)
 	var err error
-	w.ControlPlane, err = w.startManager(ctx, spec)
+	w.ControlPlane, err = w.startManager(ctx, spec, w.ControlPlane)
 	return err
 }
 
-func (w *World) startManager(ctx context.Context, spec localcontrolplane.ManagerSpec) (*localcontrolplane.Manager, error) {
+// startManager starts a manager, in place of a former one that has ended, if there is one.
+func (w *World) startManager(
+	ctx context.Context, spec localcontrolplane.ManagerSpec, former *localcontrolplane.Manager,
+) (*localcontrolplane.Manager, error) {
+	if former != nil {
+		// Its Lease would hold its successor up for a while and nothing else.
+		if err := w.Client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(former.Namespace)); err != nil {
+			return nil, fmt.Errorf("cannot delete the Lease of %s: %w", former.Name(), err)
+		}
+	}
 	if w.opts.Adjust != nil {
 		w.opts.Adjust(w.Management, &spec)
 	}

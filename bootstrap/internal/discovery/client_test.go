@@ -32,6 +32,7 @@ func answer(status int, body string) http.HandlerFunc {
 
 func TestFetch(t *testing.T) {
 	large := `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,` + strings.Repeat("a", MaxSize) + `"}}]}}`
+	const noAnswer = "no answer"
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
@@ -48,14 +49,18 @@ func TestFetch(t *testing.T) {
 		{name: "a relative path", handler: answer(http.StatusOK, `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"a"}]}}`), invalid: true, message: "no valid ignition config"},
 		{name: "too large for a Secret", handler: answer(http.StatusOK, large), invalid: true, message: "larger than the"},
 		{name: "a connection that breaks", handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, message: "cannot be reached"},
-		{name: "no answer", handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, message: "did not answer within 200ms"},
+		{name: noAnswer, handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, message: "did not answer within 200ms"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			server := httptest.NewServer(tt.handler)
 			defer server.Close()
-			data, err := (&Client{Timeout: 200 * time.Millisecond}).Fetch(t.Context(), server.URL+query)
+			client := &Client{}
+			if tt.name == noAnswer {
+				client.Timeout = 200 * time.Millisecond
+			}
+			data, err := client.Fetch(t.Context(), server.URL+query)
 			if tt.message == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(string(data)).To(Equal(served))

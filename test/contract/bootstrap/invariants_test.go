@@ -59,6 +59,14 @@ func (i *invariants) forget(config *bootstrapv1.OpenshiftAssistedConfig) {
 	i.forgotten[config.UID] = true
 }
 
+// sawPublished reports whether the data of a config was looked at: a test may take it away after that.
+func (i *invariants) sawPublished(config *bootstrapv1.OpenshiftAssistedConfig) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, seen := i.published[config.UID]
+	return seen
+}
+
 // verdict returns how often a rule held, and what was seen when it did not.
 func (i *invariants) verdict(rule string) (held int, broken []string) {
 	i.mu.Lock()

@@ -102,13 +102,14 @@ func (l *lab) provide(t *testing.T) {
 	})
 }
 
-// publish makes a Machine and waits until its data is published.
+// publish makes a Machine and waits until its data is published, and was looked at.
 func (l *lab) publish(t *testing.T, name string) {
 	t.Helper()
 	l.create(t, l.newConfig(name), l.newMetal3Machine(name), l.newMachine(name))
 	eventually(t, func(g Gomega) {
 		g.Expect(l.config(t.Context(), g, name).Status.Initialization.DataSecretCreated).To(HaveValue(BeTrue()))
 		g.Expect(l.machine(t.Context(), g, name).Status.Initialization.BootstrapDataSecretCreated).To(HaveValue(BeTrue()))
+		g.Expect(l.always.sawPublished(l.config(t.Context(), g, name))).To(BeTrue())
 	})
 }
 

@@ -35,7 +35,7 @@ const (
 
 	installTimeout = 4 * time.Minute
 	// eventTimeout is far below the managers' resync period, so that nothing is awaited that has no event.
-	eventTimeout = 30 * time.Second
+	eventTimeout = 2 * time.Minute
 	// quietPeriod is how long nothing may happen.
 	quietPeriod = 3 * time.Second
 	poll        = 100 * time.Millisecond

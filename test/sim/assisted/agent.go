@@ -69,7 +69,7 @@ func (s *Simulator) createAgent(ctx context.Context, view hostView) error {
 	if view.created {
 		err := s.reader.Get(ctx, key, &aiv1.Agent{})
 		if apierrors.IsNotFound(err) {
-			s.backend.removeHost(view.id)
+			s.backend.removeHost(view)
 			return nil
 		}
 		return err
@@ -77,7 +77,7 @@ func (s *Simulator) createAgent(ctx context.Context, view hostView) error {
 	env := &aiv1.InfraEnv{}
 	if err := s.client.Get(ctx, view.infraEnv, env); err != nil {
 		if apierrors.IsNotFound(err) {
-			s.backend.removeHost(view.id)
+			s.backend.removeHost(view)
 			return nil
 		}
 		return fmt.Errorf("cannot read InfraEnv %s of host %s: %w", view.infraEnv, view.id, err)
@@ -273,18 +273,24 @@ func (s *Simulator) showCleanupError(ctx context.Context, agent *aiv1.Agent, cau
 // deleteAgent deregisters the host. The Node of a host that has joined is deleted too, unless the caller or a deletion
 // of the whole cluster says otherwise (ASSISTED 1.2).
 func (s *Simulator) deleteAgent(ctx context.Context, agent *aiv1.Agent, view hostView, known bool) (ctrl.Result, error) {
-	if known {
-		needed, err := s.needsCleanup(ctx, agent, view)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if needed {
-			if err := s.backend.opts.Workload.RemoveNode(ctx, view.cluster, agent.Spec.Hostname); err != nil {
-				return s.cleanupBlocked(ctx, agent, err)
-			}
-		}
-		s.backend.removeHost(agent.Name)
+	if !known {
+		return ctrl.Result{}, s.dropFinalizer(ctx, agent, agentFinalizer)
 	}
+	// The cache may show an Agent that is gone, and whose machine has registered again by that name.
+	live := &aiv1.Agent{}
+	if err := s.reader.Get(ctx, client.ObjectKeyFromObject(agent), live); err != nil || live.UID != agent.UID {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	needed, err := s.needsCleanup(ctx, agent, view)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if needed {
+		if err := s.backend.opts.Workload.RemoveNode(ctx, view.cluster, agent.Spec.Hostname); err != nil {
+			return s.cleanupBlocked(ctx, agent, err)
+		}
+	}
+	s.backend.removeHost(view)
 	return ctrl.Result{}, s.dropFinalizer(ctx, agent, agentFinalizer)
 }
 

@@ -131,15 +131,15 @@ func (b *backend) moveHost(h *host, env *infraEnv, now time.Time) bool {
 	return true
 }
 
-// removeHost deregisters a host. Its next poll freezes it.
-func (b *backend) removeHost(id string) {
+// removeHost deregisters a host, unless it has registered anew since it was looked at. Its next poll freezes it.
+func (b *backend) removeHost(view hostView) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h := b.hosts[id]
-	if h == nil {
+	h := b.hosts[view.id]
+	if h == nil || h != view.of {
 		return
 	}
-	delete(b.hosts, id)
+	delete(b.hosts, view.id)
 	if c := b.clusters[h.clusterID]; c != nil {
 		b.touchCluster(c)
 	}

@@ -20,7 +20,7 @@ func (b *backend) hostView(id string) (hostView, bool) {
 		return hostView{}, false
 	}
 	view := hostView{
-		id: h.id, state: h.state, info: h.info, kind: h.kind, role: h.effectiveRole(), stage: h.stageName(),
+		of: h, id: h.id, state: h.state, info: h.info, kind: h.kind, role: h.effectiveRole(), stage: h.stageName(),
 		clusterID: h.clusterID, bootstrap: h.bootstrap, validated: h.validated, failing: slices.Clone(h.failing),
 		stages: slices.Clone(h.stages), percent: stagePercent(h.stages, h.stage), inventory: h.inventory,
 		disk:     h.installationDisk(),

@@ -36,6 +36,8 @@ const (
 
 // hostView is what an Agent shows of its host.
 type hostView struct {
+	// of is the registration that this is a view of, to compare with.
+	of                *host
 	id, state, info   string
 	kind, role, stage string
 	clusterID         string

@@ -116,13 +116,14 @@ func (f Faults) AgentVanishes(ctx context.Context, host HostKey, rebootAfter tim
 	if !ok {
 		return fmt.Errorf("host %s has no Agent that could vanish: boot it first", host)
 	}
+	// Forgotten before the Agent goes: afterwards, a machine that somebody has rebooted may have registered again by that name.
+	f.change(func(b *backend) { delete(b.hosts, key.Name) })
 	agent := &aiv1.Agent{}
 	agent.Namespace, agent.Name = key.Namespace, key.Name
 	if err := f.s.client.Delete(ctx, agent); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete Agent %s: %w", key, err)
 	}
 	f.change(func(b *backend) {
-		delete(b.hosts, key.Name)
 		if m := b.machines[host]; m != nil && rebootAfter > 0 {
 			m.mode, m.due = machineBooting, b.now().Add(rebootAfter)
 		}

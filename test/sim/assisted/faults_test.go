@@ -81,8 +81,8 @@ func TestOneIdentityTwice(t *testing.T) {
 func TestServiceDown(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.infraEnv("ie", "")
-	f.sim.Faults().ServiceDown(2 * time.Second)
 	start := time.Now()
+	f.sim.Faults().ServiceDown(2 * time.Second)
 	name := f.boot("h0", "ie")
 	f.waitAgent(name, hostKnownUnbound)
 	if took := time.Since(start); took < 2*time.Second {
@@ -160,7 +160,8 @@ func TestInputErrors(t *testing.T) {
 // TestKubeconfig checks when the administrator's Secrets appear and change.
 func TestKubeconfig(t *testing.T) {
 	f := newFixture(t, Options{})
-	f.sim.Faults().KubeconfigLate(500 * time.Millisecond)
+	f.sim.Faults().KubeconfigLate(time.Hour)
+	f.sim.Faults().StageHang(f.key("h0"), StageInstalling)
 	f.cluster("s1", 1, 0, false)
 	f.infraEnv("ie", "s1")
 	name := f.boot("h0", "ie")
@@ -171,8 +172,10 @@ func TestKubeconfig(t *testing.T) {
 	if f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil {
 		t.Error("the kubeconfig is there although it is late")
 	}
+	f.sim.Faults().KubeconfigLate(0)
 	f.eventually("the kubeconfig", func() bool { return f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil })
 	early := string(secret.Data["kubeconfig"])
+	f.sim.Faults().StageHang(f.key("h0"), "")
 	f.waitCluster("s1", clusterAddingHosts)
 	f.eventually("the password", func() bool { return f.client.Get(f.ctx, f.key(passwordName("s1")), secret) == nil })
 	must(t, f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret))

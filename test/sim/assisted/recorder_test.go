@@ -56,7 +56,7 @@ func (r *recorder) follow(watcher watch.Interface) {
 func (r *recorder) see(obj client.Object, deleted bool) {
 	name, fields := fieldsOf(obj)
 	if deleted {
-		fields = map[string]string{"DELETED": ""}
+		fields = map[string]string{fieldDeleted: ""}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +120,11 @@ func (r *recorder) current() bool {
 	f := r.fixture
 	var agents aiv1.AgentList
 	var installs hiveext.AgentClusterInstallList
-	must(f.t, f.client.List(f.ctx, &agents, client.InNamespace(f.namespace)))
-	must(f.t, f.client.List(f.ctx, &installs, client.InNamespace(f.namespace)))
+	var environments aiv1.InfraEnvList
+	var deployments hivev1.ClusterDeploymentList
+	for _, list := range []client.ObjectList{&agents, &installs, &environments, &deployments} {
+		must(f.t, f.client.List(f.ctx, list, client.InNamespace(f.namespace)))
+	}
 	var objects []client.Object
 	for i := range agents.Items {
 		objects = append(objects, &agents.Items[i])
@@ -129,13 +132,34 @@ func (r *recorder) current() bool {
 	for i := range installs.Items {
 		objects = append(objects, &installs.Items[i])
 	}
+	for i := range environments.Items {
+		objects = append(objects, &environments.Items[i])
+	}
+	for i := range deployments.Items {
+		objects = append(objects, &deployments.Items[i])
+	}
+	now := map[string]map[string]string{}
+	for _, obj := range objects {
+		name, fields := fieldsOf(obj)
+		now[name] = fields
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !slices.ContainsFunc(objects, func(obj client.Object) bool {
-		name, fields := fieldsOf(obj)
-		return !maps.Equal(fields, r.last[name])
-	})
+	for name, last := range r.last {
+		if _, deleted := last[fieldDeleted]; now[name] == nil && !deleted {
+			return false
+		}
+	}
+	for name, fields := range now {
+		if !maps.Equal(fields, r.last[name]) {
+			return false
+		}
+	}
+	return true
 }
+
+// fieldDeleted is that of an object that is gone.
+const fieldDeleted = "DELETED"
 
 // fieldsOf returns the fields of an object that are compared.
 func fieldsOf(obj client.Object) (name string, fields map[string]string) {

@@ -153,17 +153,20 @@ func (f *fixture) create(obj client.Object) {
 	must(f.t, f.client.Create(f.ctx, obj))
 }
 
+// waitTimeout is long: simulated time stands still while anything is unwritten, and a busy machine writes slowly.
+const waitTimeout = 5 * time.Minute
+
 // eventually waits for a condition to hold.
 func (f *fixture) eventually(what string, holds func() bool) {
 	f.t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for !holds() {
 		select {
 		case <-deadline.C:
-			f.t.Fatalf("waited a minute for %s; hosts are %s", what, f.hostStates())
+			f.t.Fatalf("waited %s for %s; hosts are %s", waitTimeout, what, f.hostStates())
 		case <-ticker.C:
 		}
 	}

@@ -24,7 +24,7 @@ import (
 
 const (
 	// outputTimeout is how long a recorded output may take to appear in the simulation.
-	outputTimeout = 20 * time.Second
+	outputTimeout = 2 * time.Minute
 	// nudgeAfter is how long it may take before the 30 s timer that CAPM3 had in the recording is stood in for.
 	nudgeAfter = 500 * time.Millisecond
 	// silence is the number of seconds without a transition after which a recording is at rest, and quiet the time for which the

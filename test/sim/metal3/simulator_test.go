@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	settleTimeout = 20 * time.Second
+	settleTimeout = 2 * time.Minute
 	pollInterval  = 20 * time.Millisecond
 )
 
