@@ -105,8 +105,9 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behi
 			return nil, err
 		}
 		for i := range typed.Webhooks {
-			w.rewireClient(&typed.Webhooks[i].ClientConfig, behind)
-			typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
+			if w.rewireClient(&typed.Webhooks[i].ClientConfig, behind) {
+				typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
+			}
 		}
 		return typed, nil
 	}
@@ -115,15 +116,18 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behi
 		return nil, err
 	}
 	for i := range typed.Webhooks {
-		w.rewireClient(&typed.Webhooks[i].ClientConfig, behind)
-		typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
+		if w.rewireClient(&typed.Webhooks[i].ClientConfig, behind) {
+			typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
+		}
 	}
 	return typed, nil
 }
 
-func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig, behind services) {
+// rewireClient points a webhook to this endpoint, if it is behind the given services, and reports whether it is.
+func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig, behind services) bool {
 	if config.Service == nil || !behind(config.Service.Namespace, config.Service.Name) {
-		return
+		return false
 	}
 	*config = admissionregistrationv1.WebhookClientConfig{URL: w.url(config.Service.Path), CABundle: w.ca}
+	return true
 }

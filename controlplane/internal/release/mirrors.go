@@ -63,10 +63,8 @@ func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
 		if r.Prefix == "" {
 			r.Prefix = r.Location
 		}
-		for _, m := range r.Mirrors {
-			if !slices.Contains([]string{"", allNames, digestOnly, tagOnly}, m.PullFromMirror) {
-				return Mirrors{}, fmt.Errorf("%w: pull-from-mirror %q of %s: it is %s, %s or %s", unusable, m.PullFromMirror, m.Location, allNames, digestOnly, tagOnly)
-			}
+		if problem := r.problem(); problem != "" {
+			return Mirrors{}, fmt.Errorf("%w: %s", unusable, problem)
 		}
 		// Of several tables for one prefix, container engines know the first.
 		if !slices.ContainsFunc(found.registries, func(known registryRule) bool { return known.Prefix == r.normal().Prefix }) {
@@ -74,6 +72,28 @@ func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
 		}
 	}
 	return found, nil
+}
+
+// problem says why container engines refuse a table; empty when they do not.
+func (r registryRule) problem() string {
+	domain, all := strings.CutPrefix(r.Prefix, wildcard)
+	switch {
+	case r.Prefix == "":
+		return "a registry has neither prefix nor location"
+	case r.Location == "" && !all:
+		return fmt.Sprintf("registry %s has no location", r.Prefix)
+	case all && strings.ContainsAny(domain, "/:"):
+		return fmt.Sprintf("prefix %s: after %s comes a domain alone", r.Prefix, wildcard)
+	}
+	for _, m := range r.Mirrors {
+		if !slices.Contains([]string{"", allNames, digestOnly, tagOnly}, m.PullFromMirror) {
+			return fmt.Sprintf("pull-from-mirror %q of %s: it is %s, %s or %s", m.PullFromMirror, m.Location, allNames, digestOnly, tagOnly)
+		}
+		if r.MirrorByDigestOnly && m.PullFromMirror != "" {
+			return fmt.Sprintf("registry %s has mirror-by-digest-only, and its mirror %s pull-from-mirror", r.Prefix, m.Location)
+		}
+	}
+	return ""
 }
 
 // normal brings names into the form of those of images: nothing ends with a slash, and the Docker Hub has one name.
@@ -122,15 +142,14 @@ const wildcard = "*."
 // and last at the source itself, unless a set forbids that.
 func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 	var found []name.Reference
-	source, moved, blocked := image, false, false
+	source, blocked := image, false
 	for _, set := range sets {
 		registries, matched := set.matching(image.Name())
 		rest := image.Name()[matched:]
 		for _, r := range registries {
 			mirrored, err := r.mirrored(image, rest)
-			if err == nil && r.Location != "" && !moved {
+			if err == nil && r.Location != "" && source.Name() == image.Name() {
 				source, err = parsedName(r.Location, rest)
-				moved = true
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%w: %s: %w", set.unusable, r.Prefix, err)

@@ -163,12 +163,40 @@ location = "second.example.com"`, "quay.io/rel:4", []string{"first.example.com/r
 	}
 }
 
+// TestSetsOfMirrors: each set adds its mirrors, and the first that moves the source does.
+func TestSetsOfMirrors(t *testing.T) {
+	g := NewWithT(t)
+	image, err := name.ParseReference("quay.io/ocp/rel:4")
+	g.Expect(err).NotTo(HaveOccurred())
+	found, err := sources(image, []Mirrors{
+		parsed(t, "[[registry]]\nlocation = 'quay.io/ocp'\n[[registry.mirror]]\nlocation = 'm.example.com'"),
+		parsed(t, "[[registry]]\nprefix = 'quay.io'\nlocation = 'proxy.example.com/quay'"),
+		parsed(t, "[[registry]]\nprefix = 'quay.io'\nlocation = 'later.example.com'\n[[registry.mirror]]\nlocation = 'n.example.com'"),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for _, one := range found {
+		names = append(names, one.Name())
+	}
+	g.Expect(names).To(Equal([]string{"m.example.com/rel:4", "n.example.com/ocp/rel:4", "proxy.example.com/quay/ocp/rel:4"}))
+}
+
 func TestMirrorsThatCannotBeUsed(t *testing.T) {
 	g := NewWithT(t)
 	_, err := ParseMirrors([]byte("[[registry]\n"), ErrMirrorsFile)
 	g.Expect(err).To(MatchError(ErrMirrorsFile))
-	_, err = ParseMirrors([]byte("[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'm.example.com'\npull-from-mirror = 'digest_only'"), ErrMirrors)
-	g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(`pull-from-mirror "digest_only" of m.example.com: it is all, digest-only or tag-only`))))
+	const mirror = "\n[[registry.mirror]]\nlocation = 'm.example.com'\n"
+	for conf, want := range map[string]string{
+		"location = 'quay.io'" + mirror + "pull-from-mirror = 'digest_only'":                               `pull-from-mirror "digest_only" of m.example.com: it is all, digest-only or tag-only`,
+		"location = 'quay.io'\nmirror-by-digest-only = true" + mirror + "pull-from-mirror = 'digest-only'": "registry quay.io has mirror-by-digest-only, and its mirror m.example.com pull-from-mirror",
+		"prefix = 'quay.io'" + mirror:            "registry quay.io has no location",
+		"blocked = true":                         "a registry has neither prefix nor location",
+		"prefix = '*.example.com/ocp'" + mirror:  "prefix *.example.com/ocp: after *. comes a domain alone",
+		"prefix = '*.example.com:5000'" + mirror: "prefix *.example.com:5000: after *. comes a domain alone",
+	} {
+		_, err = ParseMirrors([]byte("[[registry]]\n"+conf), ErrMirrors)
+		g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(want))))
+	}
 	image, err := name.ParseReference("quay.io/rel:4")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\nblocked = true\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'm.example.com'")})

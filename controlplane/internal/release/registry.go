@@ -12,8 +12,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -300,7 +300,8 @@ func limitOf(request *http.Request) int64 {
 	for request.Response != nil {
 		request = request.Response.Request
 	}
-	if strings.Contains(request.URL.Path, "/blobs/") {
+	// The end tells what is asked for: the name of a repository may have anything in it.
+	if path.Base(path.Dir(request.URL.Path)) == "blobs" {
 		return maxLayer
 	}
 	return maxDocument

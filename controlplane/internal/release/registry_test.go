@@ -172,6 +172,25 @@ func TestProblemsOfRegistries(t *testing.T) {
 	}
 }
 
+// TestLimits: only layers may be large, whatever a repository is called.
+func TestLimits(t *testing.T) {
+	g := NewWithT(t)
+	request := func(path string) *http.Request {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://registry.example.com"+path, http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		return request
+	}
+	layer := request("/v2/ocp/release/blobs/sha256:1")
+	redirected := request("/storage/1")
+	redirected.Response = &http.Response{Request: layer}
+	for asked, want := range map[*http.Request]int64{
+		layer: maxLayer, redirected: maxLayer,
+		request("/v2/"): maxDocument, request("/v2/a/blobs/b/manifests/t"): maxDocument, request("/v2/ocp/release/manifests/blobs"): maxDocument,
+	} {
+		g.Expect(limitOf(asked)).To(Equal(want), asked.URL.Path)
+	}
+}
+
 // TestCertificatesOfTheManager: registries under a private CA are trusted by a file of the manager's, which may appear and change while it runs.
 func TestCertificatesOfTheManager(t *testing.T) {
 	g := NewWithT(t)

@@ -131,7 +131,7 @@ func (b *backend) moveHost(h *host, env *infraEnv, now time.Time) bool {
 	return true
 }
 
-// removeHost deregisters a host, unless it has registered anew since it was looked at. Its next poll freezes it.
+// removeHost deregisters a host, unless it is another registration by now. Its next poll freezes it.
 func (b *backend) removeHost(view hostView) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
