@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,10 +95,8 @@ func (v *Victim) restart(ctx context.Context, manager *localcontrolplane.Manager
 	if err := manager.Kill9(); err != nil && !errors.Is(err, localcontrolplane.ErrNotRunning) {
 		return fmt.Errorf("kill %s: %w", manager.Name(), err)
 	}
-	// The dead manager's Lease would hold its successor up for a while and nothing else.
-	leases := []client.DeleteAllOfOption{client.InNamespace(manager.Namespace)}
-	if err := v.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, leases...); err != nil {
-		return fmt.Errorf("delete the Lease of %s: %w", manager.Name(), err)
+	if err := manager.DropLease(ctx, v.client); err != nil {
+		return err
 	}
 	v.proxy.Mend()
 	err := manager.Start(ctx)

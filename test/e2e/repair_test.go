@@ -32,7 +32,7 @@ func (s scene) claimed(ctx context.Context) types.NamespacedName {
 	var host types.NamespacedName
 	Expect(world.Watch.Await(ctx, installTimeout, "a host that is recognised", func(ctx context.Context) (string, error) {
 		for i := range s.hosts {
-			host = types.NamespacedName{Namespace: s.request.Namespace, Name: fmt.Sprintf("host-%d", i)}
+			host = s.host(i)
 			key, ok := world.Assisted.AgentOf(host)
 			if !ok {
 				continue
@@ -53,8 +53,13 @@ func (s scene) claimed(ctx context.Context) types.NamespacedName {
 // eachHost calls do for the hosts of the scene.
 func (s scene) eachHost(do func(host types.NamespacedName)) {
 	for i := range s.hosts {
-		do(types.NamespacedName{Namespace: s.request.Namespace, Name: fmt.Sprintf("host-%d", i)})
+		do(s.host(i))
 	}
+}
+
+// host is the BareMetalHost with an index.
+func (s scene) host(i int) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.request.Namespace, Name: fmt.Sprintf("host-%d", i)}
 }
 
 // touch changes an object, which brings its next pass: nobody watches all Secrets.

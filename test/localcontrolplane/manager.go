@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const managerContainer = "manager"
@@ -72,6 +74,14 @@ type Manager struct {
 	DiagnosticsURL string
 	// WebhookURL serves its webhooks.
 	WebhookURL string
+}
+
+// DropLease deletes the Lease of a manager that has ended: it would hold its successor up for a while and nothing else.
+func (m *Manager) DropLease(ctx context.Context, cl client.Client) error {
+	if err := cl.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(m.Namespace)); err != nil {
+		return fmt.Errorf("cannot delete the Lease of %s: %w", m.Name(), err)
+	}
+	return nil
 }
 
 // StartManager runs a manager and returns when it is ready and its admission webhooks are in force. It installs the

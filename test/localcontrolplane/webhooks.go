@@ -105,9 +105,7 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behi
 			return nil, err
 		}
 		for i := range typed.Webhooks {
-			if w.rewireClient(&typed.Webhooks[i].ClientConfig, behind) {
-				typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
-			}
+			w.rewireClient(&typed.Webhooks[i].ClientConfig, &typed.Webhooks[i].TimeoutSeconds, behind)
 		}
 		return typed, nil
 	}
@@ -116,18 +114,16 @@ func (w *webhookEndpoint) rewireAdmission(object unstructured.Unstructured, behi
 		return nil, err
 	}
 	for i := range typed.Webhooks {
-		if w.rewireClient(&typed.Webhooks[i].ClientConfig, behind) {
-			typed.Webhooks[i].TimeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
-		}
+		w.rewireClient(&typed.Webhooks[i].ClientConfig, &typed.Webhooks[i].TimeoutSeconds, behind)
 	}
 	return typed, nil
 }
 
-// rewireClient points a webhook to this endpoint, if it is behind the given services, and reports whether it is.
-func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig, behind services) bool {
+// rewireClient points a webhook to this endpoint, with a longer timeout, if it is behind the given services.
+func (w *webhookEndpoint) rewireClient(config *admissionregistrationv1.WebhookClientConfig, timeoutSeconds **int32, behind services) {
 	if config.Service == nil || !behind(config.Service.Namespace, config.Service.Name) {
-		return false
+		return
 	}
 	*config = admissionregistrationv1.WebhookClientConfig{URL: w.url(config.Service.Path), CABundle: w.ca}
-	return true
+	*timeoutSeconds = ptr.To[int32](webhookTimeoutSeconds)
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -208,9 +207,8 @@ func (w *World) startManager(
 	ctx context.Context, spec localcontrolplane.ManagerSpec, former *localcontrolplane.Manager,
 ) (*localcontrolplane.Manager, error) {
 	if former != nil {
-		// Its Lease would hold its successor up for a while and nothing else.
-		if err := w.Client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(former.Namespace)); err != nil {
-			return nil, fmt.Errorf("cannot delete the Lease of %s: %w", former.Name(), err)
+		if err := former.DropLease(ctx, w.Client); err != nil {
+			return nil, err
 		}
 	}
 	if w.opts.Adjust != nil {

@@ -32,12 +32,13 @@ func answer(status int, body string) http.HandlerFunc {
 
 func TestFetch(t *testing.T) {
 	large := `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,` + strings.Repeat("a", MaxSize) + `"}}]}}`
-	const noAnswer = "no answer"
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
 		invalid bool
 		message string
+		// timeout is the shipped one when it is zero.
+		timeout time.Duration
 	}{
 		{name: "byte for byte", handler: answer(http.StatusOK, served)},
 		{name: "an error of the server", handler: answer(http.StatusNotFound, served), message: "HTTP 404"},
@@ -49,18 +50,14 @@ func TestFetch(t *testing.T) {
 		{name: "a relative path", handler: answer(http.StatusOK, `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"a"}]}}`), invalid: true, message: "no valid ignition config"},
 		{name: "too large for a Secret", handler: answer(http.StatusOK, large), invalid: true, message: "larger than the"},
 		{name: "a connection that breaks", handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, message: "cannot be reached"},
-		{name: noAnswer, handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, message: "did not answer within 200ms"},
+		{name: "no answer", timeout: 200 * time.Millisecond, handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, message: "did not answer within 200ms"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			server := httptest.NewServer(tt.handler)
 			defer server.Close()
-			client := &Client{}
-			if tt.name == noAnswer {
-				client.Timeout = 200 * time.Millisecond
-			}
-			data, err := client.Fetch(t.Context(), server.URL+query)
+			data, err := (&Client{Timeout: tt.timeout}).Fetch(t.Context(), server.URL+query)
 			if tt.message == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(string(data)).To(Equal(served))

@@ -63,12 +63,13 @@ func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
 		if r.Prefix == "" {
 			r.Prefix = r.Location
 		}
+		r = r.normal()
 		if problem := r.problem(); problem != "" {
 			return Mirrors{}, fmt.Errorf("%w: %s", unusable, problem)
 		}
 		// Of several tables for one prefix, container engines know the first.
-		if !slices.ContainsFunc(found.registries, func(known registryRule) bool { return known.Prefix == r.normal().Prefix }) {
-			found.registries = append(found.registries, r.normal())
+		if !slices.ContainsFunc(found.registries, func(known registryRule) bool { return known.Prefix == r.Prefix }) {
+			found.registries = append(found.registries, r)
 		}
 	}
 	return found, nil
@@ -162,18 +163,17 @@ func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 		return nil, fmt.Errorf("%w: %s", ErrBlocked, image.Context().Name())
 	}
 	if blocked {
-		return firstSources(found), nil
+		return first(maxSources, found), nil
 	}
-	found = firstSources(found)
-	return firstSources(append(found[:min(len(found), maxSources-1)], source)), nil
+	return first(maxSources, append(first(maxSources-1, found), source)), nil
 }
 
-// firstSources leaves out the names that are there before, and those that are too many.
-func firstSources(names []name.Reference) []name.Reference {
+// first are the first names, at most so many, without those that are there before.
+func first(most int, names []name.Reference) []name.Reference {
 	var found []name.Reference
 	for _, n := range names {
 		known := slices.ContainsFunc(found, func(f name.Reference) bool { return f.Name() == n.Name() })
-		if !known && len(found) < maxSources {
+		if !known && len(found) < most {
 			found = append(found, n)
 		}
 	}

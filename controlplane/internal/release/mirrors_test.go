@@ -37,6 +37,14 @@ func parsed(t *testing.T, file string) Mirrors {
 	return mirrors
 }
 
+func namesOf(references []name.Reference) []string {
+	names := make([]string, len(references))
+	for i, reference := range references {
+		names[i] = reference.Name()
+	}
+	return names
+}
+
 func TestSources(t *testing.T) {
 	for _, c := range []struct {
 		name, conf, image string
@@ -154,11 +162,7 @@ location = "second.example.com"`, "quay.io/rel:4", []string{"first.example.com/r
 			g.Expect(err).NotTo(HaveOccurred())
 			found, err := sources(image, []Mirrors{parsed(t, c.conf)})
 			g.Expect(err).NotTo(HaveOccurred())
-			var names []string
-			for _, reference := range found {
-				names = append(names, reference.Name())
-			}
-			g.Expect(names).To(Equal(c.want))
+			g.Expect(namesOf(found)).To(Equal(c.want))
 		})
 	}
 }
@@ -174,11 +178,7 @@ func TestSetsOfMirrors(t *testing.T) {
 		parsed(t, "[[registry]]\nprefix = 'quay.io'\nlocation = 'later.example.com'\n[[registry.mirror]]\nlocation = 'n.example.com'"),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	var names []string
-	for _, one := range found {
-		names = append(names, one.Name())
-	}
-	g.Expect(names).To(Equal([]string{"m.example.com/rel:4", "n.example.com/ocp/rel:4", "proxy.example.com/quay/ocp/rel:4"}))
+	g.Expect(namesOf(found)).To(Equal([]string{"m.example.com/rel:4", "n.example.com/ocp/rel:4", "proxy.example.com/quay/ocp/rel:4"}))
 }
 
 func TestMirrorsThatCannotBeUsed(t *testing.T) {
@@ -323,11 +323,7 @@ func TestMirrorsOfClusters(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		found, err := sources(reference, []Mirrors{access.Cluster, access.Management})
 		g.Expect(err).NotTo(HaveOccurred())
-		var names []string
-		for _, one := range found {
-			names = append(names, one.Name())
-		}
-		g.Expect(strings.Join(names, " ")).To(Equal(want), image)
+		g.Expect(strings.Join(namesOf(found), " ")).To(Equal(want), image)
 	}
 
 	for _, c := range []struct {

@@ -74,8 +74,8 @@ type question struct {
 	pullSecret, trustBundle, mirrorsBundle [sha256.Size]byte
 }
 
-// remembered is what an image is.
-type remembered struct {
+// knownRelease is what an image is.
+type knownRelease struct {
 	release Release
 	// expires is when a tag may stand for something else; zero for a digest.
 	expires time.Time
@@ -220,12 +220,12 @@ func (r *Registry) remembered(reference name.Reference, access Access) (Release,
 	if !ok {
 		return Release{}, false
 	}
-	answer := found.(remembered)
+	answer := found.(knownRelease)
 	return answer.release, answer.expires.IsZero() || r.now().Before(answer.expires)
 }
 
 func (r *Registry) remember(reference name.Reference, access Access, found Release) {
-	answer := remembered{release: found}
+	answer := knownRelease{release: found}
 	if _, byDigest := reference.(name.Digest); !byDigest {
 		answer.expires = r.now().Add(tagLifetime)
 	}

@@ -3,6 +3,7 @@
 package release
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"os"
@@ -136,11 +137,13 @@ func TestProblemsOfRegistries(t *testing.T) {
 		image  string
 		answer http.HandlerFunc
 		bundle string
-		want   error
+		// timeout is the shipped one when it is zero.
+		timeout time.Duration
+		want    error
 	}{
 		{name: "no such tag", image: h.image("4.20.5"), want: ErrNotFound},
 		{name: "no tag", image: h.host() + "/" + repository, want: ErrNotFound},
-		{name: "slow", answer: slow, want: ErrTimeout},
+		{name: "slow", answer: slow, timeout: time.Second, want: ErrTimeout},
 		{name: "broken", answer: broken, want: ErrUnreachable},
 		{name: "endless", answer: endless, want: ErrUnreachable},
 		{name: "redirection to plain HTTP", answer: redirect, want: ErrUnreachable},
@@ -162,9 +165,7 @@ func TestProblemsOfRegistries(t *testing.T) {
 				image = h.image("4.20.4")
 			}
 			registry := NewRegistry("test")
-			if c.name == "slow" {
-				registry.Timeout = time.Second
-			}
+			registry.Timeout = cmp.Or(c.timeout, registry.Timeout)
 			_, err := registry.Fetch(t.Context(), image, access)
 			NewWithT(t).Expect(err).To(MatchError(c.want))
 			NewWithT(t).Expect(Explain(err)).To(Equal(c.want.Error()))

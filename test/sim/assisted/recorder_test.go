@@ -11,6 +11,8 @@ import (
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,13 +30,16 @@ type recorder struct {
 	events  int
 }
 
+// recordedKinds are empty lists of what is recorded.
+func recordedKinds() []client.ObjectList {
+	return []client.ObjectList{&aiv1.AgentList{}, &aiv1.InfraEnvList{}, &hiveext.AgentClusterInstallList{}, &hivev1.ClusterDeploymentList{}}
+}
+
 // record starts to watch. names maps names of Agents to those of their hosts and may be filled later (see name).
 func (f *fixture) record() *recorder {
 	f.t.Helper()
 	r := &recorder{fixture: f, names: map[string]string{}, last: map[string]map[string]string{}}
-	for _, list := range []client.ObjectList{
-		&aiv1.AgentList{}, &aiv1.InfraEnvList{}, &hiveext.AgentClusterInstallList{}, &hivev1.ClusterDeploymentList{},
-	} {
+	for _, list := range recordedKinds() {
 		watcher, err := f.client.Watch(f.ctx, list, client.InNamespace(f.namespace))
 		must(f.t, err)
 		go r.follow(watcher)
@@ -118,30 +123,14 @@ func (r *recorder) take() []change {
 // current says whether the recorder has seen everything that is there now.
 func (r *recorder) current() bool {
 	f := r.fixture
-	var agents aiv1.AgentList
-	var installs hiveext.AgentClusterInstallList
-	var environments aiv1.InfraEnvList
-	var deployments hivev1.ClusterDeploymentList
-	for _, list := range []client.ObjectList{&agents, &installs, &environments, &deployments} {
-		must(f.t, f.client.List(f.ctx, list, client.InNamespace(f.namespace)))
-	}
-	var objects []client.Object
-	for i := range agents.Items {
-		objects = append(objects, &agents.Items[i])
-	}
-	for i := range installs.Items {
-		objects = append(objects, &installs.Items[i])
-	}
-	for i := range environments.Items {
-		objects = append(objects, &environments.Items[i])
-	}
-	for i := range deployments.Items {
-		objects = append(objects, &deployments.Items[i])
-	}
 	now := map[string]map[string]string{}
-	for _, obj := range objects {
-		name, fields := fieldsOf(obj)
-		now[name] = fields
+	for _, list := range recordedKinds() {
+		must(f.t, f.client.List(f.ctx, list, client.InNamespace(f.namespace)))
+		must(f.t, meta.EachListItem(list, func(obj runtime.Object) error {
+			name, fields := fieldsOf(obj.(client.Object))
+			now[name] = fields
+			return nil
+		}))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
