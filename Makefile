@@ -8,7 +8,8 @@ GO_BUILD := CGO_ENABLED=0 go
 GO_FLAGS := -trimpath
 # The race detector needs cgo.
 # API servers and tests with the race detector allocate a lot: collecting garbage less often takes a tenth off the time, for more memory.
-TESTSUM := GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum
+TESTSUM := GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD))
+# LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
 # Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest begin.
 TEST_FLAGS := -trimpath -race -count=1 -timeout=30m -p=4
@@ -97,8 +98,8 @@ format: ## Format the code as lint wants it.
 ##@ Test
 
 .PHONY: test
-test: ## Run the tests with the race detector; the last line is "N passed, N failed".
-	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) $(integration_packages) $(UNIT_PACKAGES)
+test: ## Run the tests with the race detector; the last line is "N passed, N failed". CONTRACT=true runs those of test-contract as well.
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) $(if $(CONTRACT),$(CONTRACT_PACKAGES)) $(integration_packages) $(UNIT_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane.
