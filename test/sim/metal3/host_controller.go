@@ -11,6 +11,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -191,8 +192,16 @@ func (p *hostPass) clearError() {
 	p.host.Status.ErrorType, p.host.Status.ErrorMessage = "", ""
 }
 
-// enter moves the host to another state.
+// enter moves the host to another state, and notes in status.operationHistory when the operation of the former state ended and that of the new
+// state began.
 func (p *hostPass) enter(state bmov1alpha1.ProvisioningState) time.Duration {
+	now := metav1.NewTime(p.now)
+	if ended := p.host.OperationMetricForState(p.host.Status.Provisioning.State); ended != nil && !ended.Start.IsZero() {
+		ended.End = now
+	}
+	if begun := p.host.OperationMetricForState(state); begun != nil {
+		*begun = bmov1alpha1.OperationMetric{Start: now}
+	}
 	p.host.Status.Provisioning.State = state
 	return 0
 }

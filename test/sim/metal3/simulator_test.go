@@ -98,6 +98,10 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w := newHostWorld(t, s, "default-host", Options{PowerOff: func(host client.ObjectKey) { cut <- host }})
 	w.create("h", nil)
 	host := w.eventually("h", bmov1alpha1.StateAvailable, "")
+	history := host.Status.OperationHistory
+	w.Expect(history.Register.End.Before(&history.Register.Start)).To(BeFalse(), "the registration ended")
+	w.Expect(history.Inspect.End.IsZero()).To(BeFalse(), "the inspection ended")
+	w.Expect(history.Provision.Start.IsZero()).To(BeTrue(), "no image was written to the host")
 	w.Expect(host.Status.HardwareDetails).To(Equal(DefaultHardware(host)))
 	w.Expect(host.Status.HardwareDetails.SystemVendor.SerialNumber).To(Equal("SN-h"))
 
@@ -106,6 +110,10 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
 	w.Expect(host.Status.Provisioning.Image.URL).To(Equal(host.Spec.Image.URL))
+	provision := host.Status.OperationHistory.Provision
+	w.Expect(provision.Start.IsZero()).To(BeFalse(), "the provisioning began")
+	w.Expect(provision.End.IsZero()).To(BeFalse(), "the provisioning ended")
+	w.Expect(provision.End.Before(&provision.Start)).To(BeFalse())
 
 	before = host.DeepCopy()
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, "")
@@ -198,7 +206,9 @@ func checkFaults(t *testing.T, s *server) {
 
 	w.faults.NeverProvision(w.key("held"))
 	w.create("held", liveISO())
-	w.eventually("held", bmov1alpha1.StateProvisioning, "")
+	held := w.eventually("held", bmov1alpha1.StateProvisioning, "").Status.OperationHistory.Provision
+	w.Expect(held.Start.IsZero()).To(BeFalse(), "the provisioning began")
+	w.Expect(held.End.IsZero()).To(BeTrue(), "the provisioning has not ended")
 	w.Consistently(func() bmov1alpha1.ProvisioningState {
 		return w.get("held").Status.Provisioning.State
 	}, time.Second, pollInterval).Should(Equal(bmov1alpha1.StateProvisioning))
