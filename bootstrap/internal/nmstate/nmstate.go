@@ -15,7 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
+
+// limits of a document. Those of hosts with dozens of interfaces have some KiB.
+var limits = untrusted.Limits{Bytes: 64 << 10, Values: 10_000}
 
 // keys of a Secret that may hold the document: that of Metal3's images made of CoreOS, and that of Metal3 for the installed system.
 var keys = []string{"nmstate", "networkData"}
@@ -38,6 +42,13 @@ func Parse(data map[string][]byte) (Document, error) {
 		raw, found := data[key]
 		if !found {
 			continue
+		}
+		err := limits.YAML(raw)
+		if errors.Is(err, untrusted.ErrSyntax) {
+			err = errNotNMState
+		}
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", key, err)
 		}
 		document := Document{}
 		if err := yaml.Unmarshal(raw, &document); err != nil {
