@@ -148,6 +148,8 @@ const (
 	AgentStateInsufficient = "insufficient"
 	// AgentStatePendingForInput: bound, and a check waits for settings of the cluster.
 	AgentStatePendingForInput = "pending-for-input"
+	// AgentStatePreparingFailed: bound, and its part of the preparation of the installation failed. It is left for another state within seconds.
+	AgentStatePreparingFailed = "preparing-failed"
 	// AgentStatePendingUserAction: the host booted the wrong medium, or did not boot; somebody has to act.
 	AgentStatePendingUserAction = "installing-pending-user-action"
 )

@@ -100,8 +100,17 @@ const (
 	// SpecNotSyncedReason: assisted-service cannot use what the control plane asks for; the message says why.
 	SpecNotSyncedReason = "SpecNotSynced"
 
-	// InstallRefusedReason: the API server or a webhook of assisted-service refuses the AgentClusterInstall, or it cannot be made; the message says why.
+	// InstallRefusedReason: the API server or a webhook of assisted-service refuses the AgentClusterInstall, a change of it or of an Agent by which the
+	// installation would begin, or it cannot be made; the message says why.
 	InstallRefusedReason = "InstallRefused"
+
+	// RequirementsNotMetReason: nothing is held and assisted-service does not begin; the message repeats what it waits for, and names Agents of other
+	// namespaces that are bound to the cluster.
+	RequirementsNotMetReason = "RequirementsNotMet"
+
+	// PreparationFailedReason: assisted-service could not prepare the installation and tries again until it can; the message names the host, or says what
+	// could not be made. spec.install may be changed meanwhile.
+	PreparationFailedReason = "PreparationFailed"
 
 	// InstallationOnHoldReason: all that is needed is there, and spec.install.holdInstallation keeps the installation from beginning.
 	InstallationOnHoldReason = "InstallationOnHold"

@@ -3,7 +3,9 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,7 +116,7 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 
 // refusal is what the API server says about an object that it does not take as it is; empty for errors that pass.
 func refusal(err error) string {
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
 		return err.Error()
 	}
 	return ""
@@ -207,12 +208,17 @@ func madeFor(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) func(cl
 	return func(o client.Object) bool { return plan.OwnedBy(o, controlPlane) }
 }
 
-// applyDayOne carries out one step of the first installation (DESIGN D8).
+// applyDayOne carries out one step of the first installation (DESIGN D8). What refuses it keeps the installation from beginning.
 func (r *Reconciler) applyDayOne(ctx context.Context, s *scope, d decision) error {
-	step := d.dayOne
-	if step.Action == plan.DayOneNothing {
+	if d.dayOne.Action == plan.DayOneNothing {
 		return nil
 	}
+	err := r.takeStep(ctx, s, d.dayOne)
+	s.installProblem = cmp.Or(s.installProblem, refusal(err))
+	return err
+}
+
+func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneStep) error {
 	ctrl.LoggerFrom(ctx).Info("Preparing the installation", "action", step.Action, "reason", step.Note, "agents", step.Agents)
 	switch step.Action {
 	case plan.DayOneRequire:
@@ -294,5 +300,5 @@ func (r *Reconciler) unbind(ctx context.Context, s *scope, names []string) error
 		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	return kerrors.NewAggregate(errs)
+	return errors.Join(errs...) // An aggregate of Kubernetes would hide from refusal what kind of errors they are.
 }

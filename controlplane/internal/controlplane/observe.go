@@ -94,6 +94,9 @@ type scope struct {
 	imageSet          *hivev1.ClusterImageSet
 	// agents are the Agents of the namespace, by name.
 	agents []assisted.Agent
+	// strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while assisted-service says
+	// that the numbers of hosts do not fit.
+	strangers []string
 
 	// infraTemplate is what infrastructure machines are made from; nil with templateProblem set when it cannot be read. Not read while deleting.
 	infraTemplate   *unstructured.Unstructured
@@ -268,6 +271,27 @@ func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
 	}
 	s.agents = agents.Items
 	sort.Slice(s.agents, func(i, j int) bool { return s.agents[i].Name < s.agents[j].Name })
+	return r.observeStrangers(ctx, s)
+}
+
+// observeStrangers finds Agents of other namespaces that are bound to the ClusterDeployment: assisted-service counts them. A manager of one namespace
+// does not see them.
+func (r *Reconciler) observeStrangers(ctx context.Context, s *scope) error {
+	if s.install == nil || unmetRequirements(s) == "" {
+		return nil
+	}
+	list := &assisted.AgentList{}
+	// No copies are made of the Agents of all namespaces, so none may be changed.
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Agents of all namespaces: %w", err)
+	}
+	for i := range list.Items {
+		a := &list.Items[i]
+		if a.Namespace != s.controlPlane.Namespace && a.BoundTo(s.controlPlane.Namespace, s.controlPlane.Name) {
+			s.strangers = append(s.strangers, klog.KObj(a).String())
+		}
+	}
+	sort.Strings(s.strangers)
 	return nil
 }
 

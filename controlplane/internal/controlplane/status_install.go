@@ -41,8 +41,12 @@ var installProgress = map[assisted.Phase]struct{ reason, phase, message string }
 // setInstallStatus sets status.install and the condition Installed.
 func setInstallStatus(s *scope, d decision) {
 	cp := s.controlPlane
+	reason, message := installed(s, d)
 	if s.install != nil && !d.retrying {
 		phase := assisted.PhaseOf(s.install)
+		if reason == controlplanev1.PreparationFailedReason {
+			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
+		}
 		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100))
 		if phase == assisted.PhaseCompleted {
 			percentage = 100 // The service has seen no progress of a cluster that was imported.
@@ -52,7 +56,6 @@ func setInstallStatus(s *scope, d decision) {
 	} else if !s.initialized() {
 		cp.Status.Install = controlplanev1.InstallStatus{}
 	}
-	reason, message := installed(s, d)
 	condition := metav1.Condition{Type: controlplanev1.InstalledCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	if reason == controlplanev1.InstalledReason {
 		condition.Status = metav1.ConditionTrue
@@ -80,6 +83,9 @@ func installed(s *scope, d decision) (reason, message string) {
 		return controlplanev1.WaitingForHostsReason, "Creating ClusterDeployment and AgentClusterInstall"
 	}
 	phase := assisted.PhaseOf(s.install)
+	if message := preparationFailure(s, phase); message != "" {
+		return controlplanev1.PreparationFailedReason, message
+	}
 	switch phase {
 	case assisted.PhaseWaiting, assisted.PhaseUnknown:
 		return waitingForHosts(s, d, installProgress[phase].message)
@@ -139,11 +145,14 @@ func waitingForHosts(s *scope, d decision, fallback string) (reason, message str
 	case settled && closed && validated != nil && validated.Status == corev1.ConditionFalse:
 		return controlplanev1.ValidationsFailingReason, cmp.Or(strings.Join(failing, "; "), validated.Message)
 	default:
-		reason := controlplanev1.WaitingForHostsReason
-		if d.dayOne.Held {
+		reason, unmet := controlplanev1.WaitingForHostsReason, unmetRequirements(s)
+		switch {
+		case d.dayOne.Held:
 			reason = controlplanev1.InstallationOnHoldReason
+		case unmet != "":
+			reason = controlplanev1.RequirementsNotMetReason
 		}
-		text := cmp.Or(d.dayOne.Note, fallback, "Starting the installation")
+		text := cmp.Or(unmet, d.dayOne.Note, fallback, "Starting the installation")
 		return reason, strings.Join(append([]string{text}, hostProblems(s)...), "; ")
 	}
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// mayBegin reports whether nothing of ours keeps assisted-service from beginning: the set of hosts is fixed, and the hold is cleared.
+func mayBegin(install *hiveext.AgentClusterInstall) bool {
+	_, closed := assisted.DayOneAgents(install)
+	return closed && !install.Spec.HoldInstallation
+}
+
+// preparationFailure says why assisted-service could not prepare the installation; empty when it could, or has not tried. The service tries
+// again for ever, and shows the reason for some seconds of every round only (ASSISTED §3 rows 9 and 10): what the condition Installed said stays
+// until hosts are being installed, or the user changes what is installed. Without that, the condition would change several times a round.
+func preparationFailure(s *scope, phase assisted.Phase) string {
+	if !mayBegin(s.install) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {
+		return ""
+	}
+	const prefix, suffix = "The installation cannot be prepared: ", ". assisted-service tries again until it can"
+	failed := assisted.ClusterCondition(s.install, hiveext.ClusterLastInstallationPreparationFailedCondition)
+	if failed != nil && failed.Status == corev1.ConditionTrue {
+		return prefix + sentence(cmp.Or(failed.Message, failed.Reason)) + suffix
+	}
+	if host := unpreparedHost(s); host != "" {
+		return prefix + sentence(host) + suffix
+	}
+	switch reason := conditions.GetReason(s.controlPlane, controlplanev1.InstalledCondition); {
+	case reason == controlplanev1.PreparationFailedReason:
+		return conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
+	case reason == controlplanev1.PreparingReason && phase == assisted.PhaseWaiting:
+		return prefix + sentence(cmp.Or(s.install.Status.DebugInfo.StateInfo, "AgentClusterInstall "+s.install.Name+" does not say why")) + suffix
+	default:
+		return ""
+	}
+}
+
+// maxText bounds what is repeated of a text of assisted-service, in bytes: it may hold the output of a command, and a condition holds 32 KiB.
+const maxText = 2048
+
+// sentence is a text of assisted-service without the full stop at its end, and not too long.
+func sentence(text string) string {
+	text = strings.TrimRight(strings.TrimSpace(text), ". ")
+	if len(text) > maxText {
+		return strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
+}
+
+// unpreparedHost names the first host that could not be prepared, with its reason; empty when there is none.
+func unpreparedHost(s *scope) string {
+	for _, a := range boundAgents(s) {
+		if a.Status.DebugInfo.State == assisted.AgentStatePreparingFailed {
+			return fmt.Sprintf("the host of Machine %s (Agent %s): %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
+		}
+	}
+	return ""
+}
+
+// unmetReasons are those of the condition RequirementsMet that say more than that hosts are not ready, which the hosts say themselves.
+var unmetReasons = []string{
+	hiveext.ClusterInsufficientAgentsReason, hiveext.ClusterUnsyncedAgentsReason, hiveext.ClusterUnapprovedAgentsReason,
+}
+
+// unmetRequirements says what assisted-service waits for although all hosts are ready and nothing is held; empty when it waits for nothing.
+func unmetRequirements(s *scope) string {
+	met := assisted.ClusterCondition(s.install, hiveext.ClusterRequirementsMetCondition)
+	if !mayBegin(s.install) || met == nil || met.Status != corev1.ConditionFalse || !slices.Contains(unmetReasons, met.Reason) {
+		return ""
+	}
+	text := fmt.Sprintf("assisted-service does not begin: %s", met.Message)
+	if len(s.strangers) > 0 {
+		text += fmt.Sprintf("; Agents of other namespaces are bound to ClusterDeployment %s and count: unbind or delete them: %s",
+			s.controlPlane.Name, firstOf(s.strangers))
+	}
+	return text
+}
+
+// firstOf joins names and says how many there are beyond maxProblems.
+func firstOf(names []string) string {
+	if more := len(names) - maxProblems; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxProblems], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
