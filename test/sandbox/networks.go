@@ -81,15 +81,18 @@ func withHostNetworks(manifests []byte) ([]byte, error) {
 }
 
 // verifyNetwork checks that the host of a config that asks for it got the network that its BareMetalHost names: there is an NMStateConfig for its
-// card, which goes with the InfraEnv, and the Agent reports the address.
+// card, which the InfraEnv selects and owns, and the Agent reports the address.
 func (w *World) verifyNetwork(ctx context.Context, c chain) error {
 	if c.config.Spec.StaticNetworking.Source != bootstrapv1.StaticNetworkingBareMetalHosts {
 		return nil
 	}
 	infraEnv := c.agent.Labels[assisted.InfraEnvLabel]
 	list := &assisted.NMStateConfigList{}
-	selector := client.MatchingLabels{bootstrapv1.NMStateInfraEnvLabel: infraEnv}
-	if err := w.Client.List(ctx, list, client.InNamespace(c.machine.Namespace), selector); err != nil {
+	selector, err := w.networksOf(ctx, client.ObjectKey{Namespace: c.machine.Namespace, Name: infraEnv})
+	if err != nil {
+		return err
+	}
+	if err := w.Client.List(ctx, list, selector); err != nil { // In all namespaces, as assisted-service does.
 		return fmt.Errorf("cannot list the NMStateConfigs of InfraEnv %s: %w", infraEnv, err)
 	}
 	at := slices.IndexFunc(list.Items, func(n assisted.NMStateConfig) bool {
@@ -108,6 +111,19 @@ func (w *World) verifyNetwork(ctx context.Context, c chain) error {
 		problems = append(problems, fmt.Errorf("NMStateConfig %s is for %v, want %v", config.Name, config.Spec.Interfaces, card))
 	}
 	return errors.Join(append(problems, w.checkAddress(ctx, c.agent, c.host))...)
+}
+
+// networksOf is what an InfraEnv selects NMStateConfigs by.
+func (w *World) networksOf(ctx context.Context, key client.ObjectKey) (client.MatchingLabelsSelector, error) {
+	infraEnv := &assisted.InfraEnv{}
+	if err := w.Client.Get(ctx, key, infraEnv); err != nil {
+		return client.MatchingLabelsSelector{}, fmt.Errorf("cannot read InfraEnv %s: %w", key, err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(infraEnv.Spec.NMStateConfigLabelSelector)
+	if err != nil {
+		return client.MatchingLabelsSelector{}, fmt.Errorf("cannot use the selector of InfraEnv %s: %w", key, err)
+	}
+	return client.MatchingLabelsSelector{Selector: selector}, nil
 }
 
 // checkAddress checks that an Agent reports the address that the network data of its host gives it.

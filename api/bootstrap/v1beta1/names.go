@@ -49,8 +49,9 @@ const (
 	// AgentDeletionHookOwner is the value of AgentDeletionHook.
 	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
 
-	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is the name of the InfraEnv that selects it. NMStateConfigs without the
-	// label are never changed nor deleted.
+	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is what its InfraEnv selects it by: a hash of the Cluster's UID and the
+	// InfraEnv's name, since assisted-service looks for NMStateConfigs in all namespaces. InfraEnvs of the first version select their own name.
+	// NMStateConfigs without the label are never changed nor deleted.
 	NMStateInfraEnvLabel = "bootstrap.cluster.x-k8s.io/nmstate-infra-env"
 
 	// NMStateHostAnnotation, on such an NMStateConfig, is the name of the BareMetalHost that it is for.

@@ -179,7 +179,8 @@ type OpenshiftAssistedConfigSpec struct {
 	// +optional
 	CPUArchitecture CPUArchitecture `json:"cpuArchitecture,omitempty"`
 
-	// nmStateConfigSelector selects the NMStateConfigs of this namespace that give static network configuration to hosts by MAC address.
+	// nmStateConfigSelector selects the NMStateConfigs that give static network configuration to hosts by MAC address. assisted-service looks for
+	// them in all namespaces: choose labels that nobody else uses, or the images get the networks of other namespaces too.
 	// Never changeable.
 	// +optional
 	NMStateConfigSelector *metav1.LabelSelector `json:"nmStateConfigSelector,omitempty"`

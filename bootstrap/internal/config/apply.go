@@ -74,7 +74,7 @@ func (r *Reconciler) recordInfraEnv(ctx context.Context, s *scope) error {
 func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope) error {
 	switch s.decision.infraEnv {
 	case infraEnvCreate:
-		infraEnv := newInfraEnv(s.cluster.Name, s.infraEnvName, s.config, s.inputs)
+		infraEnv := newInfraEnv(s.cluster, s.infraEnvName, s.config, s.inputs)
 		err := r.Client.Create(ctx, infraEnv)
 		if apierrors.IsAlreadyExists(err) {
 			return nil // Another config of the same content was first; its event brings the next pass, which joins.

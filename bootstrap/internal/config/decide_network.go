@@ -53,7 +53,8 @@ func (p networkPlan) empty() bool { return len(p.remove)+len(p.write) == 0 }
 // wantsNetworks reports whether the config asks for NMStateConfigs and a host may still be chosen for its Machine. Afterwards nothing is written:
 // the medium that the host boots is never touched (DESIGN D4).
 func wantsNetworks(s *scope) bool {
-	return s.config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts && s.machine != nil && s.machine.DeletionTimestamp.IsZero() &&
+	return s.config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts && s.config.DeletionTimestamp.IsZero() &&
+		s.machine != nil && s.machine.DeletionTimestamp.IsZero() &&
 		(s.infraMachine == nil || !metal3.Taken(s.infraMachine, s.hosts))
 }
 
@@ -145,7 +146,7 @@ func (n *hostNetwork) config(s *scope) (*assisted.NMStateConfig, error) {
 	}
 	config := &assisted.NMStateConfig{Spec: assisted.NMStateConfigSpec{Interfaces: devices, Config: apiextensionsv1.JSON{Raw: raw}}}
 	config.Namespace, config.Name = s.config.Namespace, nmstateName(s.infraEnvName, n.host.Name)
-	config.Labels = map[string]string{bootstrapv1.NMStateInfraEnvLabel: s.infraEnvName}
+	config.Labels = map[string]string{bootstrapv1.NMStateInfraEnvLabel: nmstateLabel(s)}
 	config.Annotations = map[string]string{bootstrapv1.NMStateHostAnnotation: n.host.Name}
 	return config, nil
 }
@@ -185,6 +186,7 @@ func planNetworks(s *scope, wanted []assisted.NMStateConfig) networkPlan {
 		case !sameNetwork(&s.nmstates[at], &config) && hostFree(s, config.Annotations[bootstrapv1.NMStateHostAnnotation]):
 			changed := s.nmstates[at].DeepCopy()
 			changed.Spec = config.Spec
+			metav1.SetMetaDataLabel(&changed.ObjectMeta, bootstrapv1.NMStateInfraEnvLabel, nmstateLabel(s))
 			plan.write = append(plan.write, *changed)
 		}
 	}
@@ -228,9 +230,10 @@ func ownedBy(config *assisted.NMStateConfig, infraEnv *assisted.InfraEnv) bool {
 	return slices.ContainsFunc(config.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == infraEnv.UID })
 }
 
-// sameNetwork compares contents: the API server may write the same document in another way.
+// sameNetwork compares contents and what the InfraEnv selects: the API server may write the same document in another way.
 func sameNetwork(a, b *assisted.NMStateConfig) bool {
-	return equality.Semantic.DeepEqual(a.Spec.Interfaces, b.Spec.Interfaces) && sameJSON(a.Spec.Config.Raw, b.Spec.Config.Raw)
+	return a.Labels[bootstrapv1.NMStateInfraEnvLabel] == b.Labels[bootstrapv1.NMStateInfraEnvLabel] &&
+		equality.Semantic.DeepEqual(a.Spec.Interfaces, b.Spec.Interfaces) && sameJSON(a.Spec.Config.Raw, b.Spec.Config.Raw)
 }
 
 // newerThanImage names an NMStateConfig that was written when the InfraEnv had the image that it still has; "" when there is none.

@@ -10,7 +10,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +38,7 @@ func networked() *scope {
 	s := prepared()
 	s.config.Namespace, s.config.Spec.StaticNetworking.Source = "ns", bootstrapv1.StaticNetworkingBareMetalHosts
 	s.infraEnv.Namespace, s.infraEnv.UID = "ns", "infra-env-uid"
+	s.infraEnv.Spec.NMStateConfigLabelSelector = nmstateSelector(s.cluster.UID, s.infraEnv.Name)
 	s.infraMachine.SetNamespace("ns")
 	for _, name := range []string{"host-0", "host-1", "host-2"} {
 		host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}
@@ -213,7 +217,7 @@ func TestNetworksAreMade(t *testing.T) {
 	g.Expect(d.networks).To(Equal(networkPlan{}))
 	got := &assisted.NMStateConfig{}
 	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "demo-x-host-0"}, got)).To(Succeed())
-	g.Expect(got.Labels).To(Equal(newInfraEnv("demo", "demo-x", s.config, inputs{pullSecret: "p"}).Spec.NMStateConfigLabelSelector.MatchLabels), "the InfraEnv selects it")
+	g.Expect(got.Labels).To(Equal(newInfraEnv(s.cluster, "demo-x", s.config, inputs{pullSecret: "p"}).Spec.NMStateConfigLabelSelector.MatchLabels), "the InfraEnv selects it")
 	g.Expect(got.OwnerReferences).To(Equal([]metav1.OwnerReference{infraEnvReference(infraEnv)}))
 	g.Expect(got.Spec.Interfaces).To(Equal([]assisted.NMStateInterface{{Name: "eno1", MACAddress: mac0}}))
 	g.Expect(string(got.Spec.Config.Raw)).To(MatchJSON(`{"interfaces":[{"name":"eno1","type":"ethernet","mac-address":"` + mac0 + `"}]}`))
@@ -238,6 +242,51 @@ func TestNetworksAreMade(t *testing.T) {
 	s.hosts = s.hosts[1:]
 	g.Expect(names(pass().networks.remove)).To(Equal([]string{"demo-x-host-0"}))
 	g.Expect(pass().networks).To(Equal(networkPlan{}))
+}
+
+// TestNetworksStayInTheirNamespace: assisted-service looks for NMStateConfigs in all namespaces, and two Clusters of one name and content have
+// InfraEnvs of one name.
+func TestNetworksStayInTheirNamespace(t *testing.T) {
+	madeBy := func(uid types.UID) (labels.Selector, labels.Set) {
+		s := networked()
+		s.cluster.UID, s.infraEnv = uid, nil
+		config, err := s.networks[0].config(s)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		selector := newInfraEnv(s.cluster, s.infraEnvName, s.config, s.inputs).Spec.NMStateConfigLabelSelector
+		parsed, err := metav1.LabelSelectorAsSelector(selector)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for _, value := range config.Labels {
+			NewWithT(t).Expect(validation.IsValidLabelValue(value)).To(BeEmpty())
+		}
+		return parsed, config.Labels
+	}
+	g := NewWithT(t)
+	oneSelector, oneLabels := madeBy("one")
+	otherSelector, otherLabels := madeBy("other")
+	g.Expect(oneSelector.Matches(oneLabels)).To(BeTrue())
+	g.Expect(otherSelector.Matches(otherLabels)).To(BeTrue())
+	g.Expect(oneSelector.Matches(otherLabels) || otherSelector.Matches(oneLabels)).To(BeFalse(), "one namespace gets the other's networks")
+
+	first := labels.SelectorFromSet(labels.Set{bootstrapv1.NMStateInfraEnvLabel: "demo-x"})
+	g.Expect(first.Matches(oneLabels)).To(BeFalse(), "nor does an InfraEnv of the first version elsewhere")
+}
+
+// TestNetworksOfAnEarlierInfraEnv: what an InfraEnv selects stays as long as it lives, and what is labelled otherwise is taken over.
+func TestNetworksOfAnEarlierInfraEnv(t *testing.T) {
+	g := NewWithT(t)
+	s := networked()
+	s.infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels[bootstrapv1.NMStateInfraEnvLabel] = "demo-x"
+	g.Expect(nmstateLabel(s)).To(Equal("demo-x"), "an InfraEnv of the first version selects its name")
+	g.Expect(names(decide(s).networks.write)).To(Equal([]string{"demo-x-host-0", "demo-x-host-1"}), "its selector is what they have to match")
+
+	s = networked()
+	s.nmstates[0].Labels[bootstrapv1.NMStateInfraEnvLabel] = "demo-x"
+	g.Expect(madeFor(s, &s.nmstates[0])).To(BeTrue(), "its name is in the way")
+	written := decide(s).networks.write
+	g.Expect(names(written)).To(ContainElement("demo-x-host-0"))
+	g.Expect(written[0].Labels).To(Equal(s.infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels))
+	s.nmstates[0].Name = "demo-y-host-0"
+	g.Expect(madeFor(s, &s.nmstates[0])).To(BeFalse(), "of another InfraEnv")
 }
 
 func TestNMStateName(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -22,15 +23,19 @@ import (
 
 const isoURL = "http://images.example.com/byapikey/token/minimal.iso"
 
+func clusterOf(name string) *clusterv1.Cluster {
+	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-uid")}}
+}
+
 // prepared is a scope in which all is ready to publish: InfraEnv with an image, the image on the Metal3Machine, the hook on the Machine.
 func prepared() *scope {
 	config := named("m-0", bootstrapv1.OpenshiftAssistedConfigSpec{})
 	config.UID = "config-uid"
 	config.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+	cluster := clusterOf("demo")
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	infraEnv := newInfraEnv("demo", "demo-x", config, inputs{pullSecret: "pull-secret"})
+	infraEnv := newInfraEnv(cluster, "demo-x", config, inputs{pullSecret: "pull-secret"})
 	infraEnv.Status.ISODownloadURL = isoURL
 	infraEnv.Status.Conditions = []assisted.Condition{{Type: assisted.ConditionImageCreated, Status: corev1.ConditionTrue}}
 	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}

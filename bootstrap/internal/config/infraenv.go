@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -91,18 +93,18 @@ func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assist
 }
 
 // newInfraEnv is the InfraEnv for a config, with the config as its first user.
-func newInfraEnv(clusterName, name string, config *bootstrapv1.OpenshiftAssistedConfig, in inputs) *assisted.InfraEnv {
+func newInfraEnv(cluster *clusterv1.Cluster, name string, config *bootstrapv1.OpenshiftAssistedConfig, in inputs) *assisted.InfraEnv {
 	infraEnv := &assisted.InfraEnv{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            name,
 			Namespace:       config.Namespace,
-			Labels:          map[string]string{bootstrapv1.InfraEnvClusterLabel: clusterName},
+			Labels:          map[string]string{bootstrapv1.InfraEnvClusterLabel: cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{userReference(config)},
 		},
 		Spec: infraEnvSpec(config, in),
 	}
 	if config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts {
-		infraEnv.Spec.NMStateConfigLabelSelector = nmstateSelector(name)
+		infraEnv.Spec.NMStateConfigLabelSelector = nmstateSelector(cluster.UID, name)
 	}
 	return infraEnv
 }

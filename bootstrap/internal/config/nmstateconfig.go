@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -17,9 +18,37 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
 
+// labelLength is how much of the hash is in the label that an InfraEnv selects: 160 bits, which nobody guesses who cannot read the Cluster.
+const labelLength = 40
+
 // nmstateSelector selects the NMStateConfigs that are made for an InfraEnv.
-func nmstateSelector(infraEnv string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{bootstrapv1.NMStateInfraEnvLabel: infraEnv}}
+func nmstateSelector(cluster types.UID, infraEnv string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{bootstrapv1.NMStateInfraEnvLabel: newNMStateLabel(cluster, infraEnv)}}
+}
+
+// newNMStateLabel is the label's value for an InfraEnv that is to be made. assisted-service looks for NMStateConfigs in all namespaces: with the
+// InfraEnv's name alone, Clusters of one name and content in two namespaces would get each other's networks into their images.
+func newNMStateLabel(cluster types.UID, infraEnv string) string {
+	sum := sha256.Sum256([]byte(string(cluster) + "/" + infraEnv))
+	return hex.EncodeToString(sum[:])[:labelLength]
+}
+
+// nmstateLabel is the label's value of the NMStateConfigs of the config's InfraEnv. An InfraEnv that exists says itself what it selects: the
+// first version used its name, and the Cluster's UID changes when the Cluster is restored from a backup.
+func nmstateLabel(s *scope) string {
+	if s.infraEnv != nil && s.infraEnv.Spec.NMStateConfigLabelSelector != nil {
+		if value := s.infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels[bootstrapv1.NMStateInfraEnvLabel]; value != "" {
+			return value
+		}
+	}
+	return newNMStateLabel(s.cluster.UID, s.infraEnvName)
+}
+
+// madeFor reports whether an NMStateConfig was made for the config's InfraEnv. One that is labelled for an earlier InfraEnv of the same name is
+// taken over: its name is in the way.
+func madeFor(s *scope, config *assisted.NMStateConfig) bool {
+	label, host := config.Labels[bootstrapv1.NMStateInfraEnvLabel], config.Annotations[bootstrapv1.NMStateHostAnnotation]
+	return label == nmstateLabel(s) || label != "" && config.Name == nmstateName(s.infraEnvName, host)
 }
 
 // nmstateName is the name of the NMStateConfig of a host for an InfraEnv.

@@ -27,11 +27,11 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 		return nil
 	}
 	list := &assisted.NMStateConfigList{}
-	err := r.Client.List(ctx, list, client.InNamespace(s.config.Namespace), client.MatchingLabels{bootstrapv1.NMStateInfraEnvLabel: s.infraEnvName})
+	err := r.Client.List(ctx, list, client.InNamespace(s.config.Namespace), client.HasLabels{bootstrapv1.NMStateInfraEnvLabel})
 	if err != nil {
 		return fmt.Errorf("list NMStateConfigs of InfraEnv %s: %w", s.infraEnvName, err)
 	}
-	s.nmstates = list.Items
+	s.nmstates = slices.DeleteFunc(list.Items, func(c assisted.NMStateConfig) bool { return !madeFor(s, &c) })
 	sort.Slice(s.nmstates, func(i, j int) bool { return s.nmstates[i].Name < s.nmstates[j].Name })
 	var candidates []bmov1alpha1.BareMetalHost
 	candidates, s.networksProblem = metal3.Candidates(s.infraMachine, s.hosts)

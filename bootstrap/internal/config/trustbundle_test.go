@@ -49,7 +49,7 @@ func TestObserveTrustBundle(t *testing.T) {
 		"not there":                 {nil, nil, bootstrapv1.WaitingForTrustBundleReason, false},
 		"without its key":           {[]client.Object{bundle(map[string]string{"ca.crt": good})}, nil, bootstrapv1.TrustBundleInvalidReason, false},
 		"with something else":       {[]client.Object{bundle(map[string]string{"ca-bundle.crt": "none"})}, nil, bootstrapv1.TrustBundleInvalidReason, false},
-		"not needed any more":       {[]client.Object{newInfraEnv("demo", "demo-x", inNamespace(), inputs{})}, recorded, "", true},
+		"not needed any more":       {[]client.Object{newInfraEnv(clusterOf("demo"), "demo-x", inNamespace(), inputs{})}, recorded, "", true},
 		"needed for another try":    {nil, recorded, bootstrapv1.WaitingForTrustBundleReason, true},
 		"the config is going":       {nil, func(s *scope) { s.config.DeletionTimestamp = ptr.To(metav1.Now()); recorded(s) }, "", true},
 		"no ConfigMap is asked for": {nil, func(s *scope) { s.config.Spec.AdditionalTrustBundleRef.Name = "" }, "", true},
@@ -71,7 +71,7 @@ func TestObserveTrustBundle(t *testing.T) {
 			g.Expect(s.trustBundleProblem.Reason).To(Equal(tt.reason), s.trustBundleProblem.Message)
 			g.Expect(s.infraEnvName).To(WithTransform(func(name string) bool { return name != "" }, Equal(tt.named)))
 			if name == "there" {
-				g.Expect(newInfraEnv("demo", s.infraEnvName, s.config, s.inputs).Spec.AdditionalTrustBundle).To(Equal(good))
+				g.Expect(newInfraEnv(s.cluster, s.infraEnvName, s.config, s.inputs).Spec.AdditionalTrustBundle).To(Equal(good))
 			}
 		})
 	}

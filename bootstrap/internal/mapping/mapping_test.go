@@ -86,3 +86,22 @@ func TestFromClaimedAgent(t *testing.T) {
 		})
 	}
 }
+
+// TestFromNMStateConfig: an NMStateConfig belongs to the InfraEnv that owns it, and to the config that made it before there was one.
+func TestFromNMStateConfig(t *testing.T) {
+	user, maker := config("ns", "user", "False"), config("ns", "maker", "False")
+	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
+	m := mapperOf(t, user, maker)
+	owned := func(kind, name string) *assisted.NMStateConfig {
+		n := &assisted.NMStateConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Labels: map[string]string{bootstrapv1.NMStateInfraEnvLabel: "x"}}}
+		n.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name}}
+		return n
+	}
+	g := NewWithT(t)
+	g.Expect(names(m.FromNMStateConfig(context.Background(), owned("InfraEnv", "demo-x")))).To(Equal([]string{"ns/user"}))
+	g.Expect(names(m.FromNMStateConfig(context.Background(), owned("OpenshiftAssistedConfig", "maker")))).To(Equal([]string{"ns/maker"}))
+	g.Expect(names(m.FromNMStateConfig(context.Background(), owned("Other", "maker")))).To(BeEmpty())
+	users := owned("InfraEnv", "demo-x")
+	users.Labels = nil
+	g.Expect(names(m.FromNMStateConfig(context.Background(), users))).To(BeEmpty(), "a user's own")
+}

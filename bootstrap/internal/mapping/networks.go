@@ -5,6 +5,7 @@ package mapping
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -13,13 +14,21 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
-// FromNMStateConfig is every config of the InfraEnv that an NMStateConfig was made for.
+// FromNMStateConfig is every config of the InfraEnv that owns an NMStateConfig or, while there is no InfraEnv yet, the config that made it.
 func (m Mapper) FromNMStateConfig(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[bootstrapv1.NMStateInfraEnvLabel]
-	if name == "" {
+	if o.GetLabels()[bootstrapv1.NMStateInfraEnvLabel] == "" {
 		return nil
 	}
-	return m.recording(ctx, o.GetNamespace(), name)
+	var requests []reconcile.Request
+	for _, owner := range o.GetOwnerReferences() {
+		switch owner.Kind {
+		case "InfraEnv":
+			requests = append(requests, m.recording(ctx, o.GetNamespace(), owner.Name)...)
+		case "OpenshiftAssistedConfig":
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}})
+		}
+	}
+	return requests
 }
 
 // FromHostOrCandidate is FromHost and every config of the namespace that makes NMStateConfigs of hosts and whose Machine may still get any: a

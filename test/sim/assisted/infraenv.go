@@ -225,7 +225,8 @@ func (s *Simulator) mirrorInputs(ctx context.Context, env *aiv1.InfraEnv) (strin
 	return mirrors.Data["registries.conf"] + mirrors.Data["ca-bundle.crt"], nil
 }
 
-// networkInputs are the NMStateConfigs that the InfraEnv selects: as text that differs when they do, and as they are read.
+// networkInputs are the NMStateConfigs that the InfraEnv selects, in all namespaces, as the service looks for them: as text that differs when they
+// do, and as they are read.
 func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) (texts []string, networks []network, err error) {
 	selector := env.Spec.NMStateConfigLabelSelector
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
@@ -236,7 +237,7 @@ func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) (text
 		return nil, nil, userError("nmStateConfigLabelSelector is invalid: %v", err)
 	}
 	var list aiv1.NMStateConfigList
-	if err := s.client.List(ctx, &list, client.InNamespace(env.Namespace), client.MatchingLabelsSelector{Selector: parsed}); err != nil {
+	if err := s.client.List(ctx, &list, client.MatchingLabelsSelector{Selector: parsed}); err != nil {
 		return nil, nil, fmt.Errorf("cannot list the NMStateConfigs of InfraEnv %s: %w", client.ObjectKeyFromObject(env), err)
 	}
 	for _, item := range list.Items {
@@ -248,7 +249,7 @@ func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) (text
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot compare NMStateConfig %s: %w", client.ObjectKeyFromObject(&item), err)
 		}
-		texts, networks = append(texts, item.Name+"="+string(raw)), append(networks, host)
+		texts, networks = append(texts, client.ObjectKeyFromObject(&item).String()+"="+string(raw)), append(networks, host)
 	}
 	slices.SortFunc(texts, strings.Compare)
 	return texts, networks, nil

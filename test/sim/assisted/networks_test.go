@@ -7,6 +7,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
@@ -32,6 +35,24 @@ func TestParseNetwork(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(tt.err)))
 		})
 	}
+}
+
+// TestNetworkInputsOfAllNamespaces: the service does not ask in whose namespace an NMStateConfig is.
+func TestNetworkInputsOfAllNamespaces(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(aiv1.AddToScheme(scheme)).To(Succeed())
+	config := func(namespace, rack string) *aiv1.NMStateConfig {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: "host", Labels: map[string]string{"rack": rack}}
+		return &aiv1.NMStateConfig{ObjectMeta: meta, Spec: &apiextensionsv1.JSON{Raw: []byte(`{}`)}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(config("one", "a"), config("two", "a"), config("three", "b")).Build()
+	env := &aiv1.InfraEnv{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "env"}}
+	env.Spec.NMStateConfigLabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "a"}}
+	texts, networks, err := (&Simulator{client: c}).networkInputs(t.Context(), env)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(texts).To(Equal([]string{"one/host={}", "two/host={}"}))
+	g.Expect(networks).To(HaveLen(2))
 }
 
 func TestBooted(t *testing.T) {
