@@ -53,7 +53,7 @@ func newCluster(t *testing.T) (*localcontrolplane.ControlPlane, client.Client) {
 // TestContractBootstrapAlone installs the bootstrap provider into an empty cluster, and then the rest the way sites with rules of their own
 // do it: another namespace, a mirrored image.
 func TestContractBootstrapAlone(t *testing.T) {
-	repository := newRepository(t)
+	repository, _ := newRepository(t)
 	cp, cl := newCluster(t)
 	run := func(t *testing.T, args ...string) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestContractBootstrapAlone(t *testing.T) {
 
 // TestContractControlPlaneAlone installs the control plane provider into an empty cluster.
 func TestContractControlPlaneAlone(t *testing.T) {
-	repository := newRepository(t)
+	repository, _ := newRepository(t)
 	cp, _ := newCluster(t)
 	t.Run("CTL-20 the control plane provider is healthy alone", func(t *testing.T) {
 		g := NewWithT(t)

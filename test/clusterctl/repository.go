@@ -32,12 +32,20 @@ type Repository struct {
 	core, metal3 string // versions
 }
 
-// NewRepository makes a Repository in an empty folder, with releases of this project of the given versions as `make release` makes them.
-// Its configuration is the one that the last of them brings, and the others' providers.
-func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir string, versions ...string) (*Repository, error) {
+// Release is one of this project's.
+type Release struct {
+	// Version is its number.
+	Version string
+	// Tools build it.
+	Tools *localcontrolplane.Tools
+}
+
+// NewRepository makes a Repository in an empty folder, with releases of this project as `make release` makes them. Its configuration is the one
+// that the last of them brings, and the others' providers.
+func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir string, releases ...Release) (*Repository, error) {
 	r := &Repository{Dir: dir, Config: filepath.Join(dir, "clusterctl.yaml")}
-	for _, version := range versions {
-		if err := r.addOwn(ctx, tools, version); err != nil {
+	for _, own := range releases {
+		if err := r.addOwn(ctx, own); err != nil {
 			return nil, err
 		}
 	}
@@ -59,20 +67,20 @@ func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir stri
 }
 
 // addOwn merges the repository of a release of this project.
-func (r *Repository) addOwn(ctx context.Context, tools *localcontrolplane.Tools, version string) (err error) {
+func (r *Repository) addOwn(ctx context.Context, own Release) (err error) {
 	out, err := os.MkdirTemp("", "release-")
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for release %s: %w", version, err)
+		return fmt.Errorf("cannot make a folder for release %s: %w", own.Version, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
-	if err := release.Build(ctx, tools, version, out); err != nil {
+	if err := release.Build(ctx, own.Tools, own.Version, out); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(r.Config); err != nil {
 		return fmt.Errorf("cannot replace the configuration of an earlier release: %w", err)
 	}
 	if err := os.CopyFS(r.Dir, os.DirFS(filepath.Join(out, "repository"))); err != nil {
-		return fmt.Errorf("cannot copy release %s: %w", version, err)
+		return fmt.Errorf("cannot copy release %s: %w", own.Version, err)
 	}
 	return nil
 }

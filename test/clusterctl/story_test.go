@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,13 +51,17 @@ func TestMain(m *testing.M) {
 }
 
 // story is the life of one management cluster. clusterctl does all the installing; what it installs cannot run without nodes, so
-// localcontrolplane.RunInstalled runs the managers of this repository in the place of both versions' images: what differs between the two
-// versions is what clusterctl sees.
+// localcontrolplane.RunInstalled runs managers in the place of the images: those of localcontrolplane.EarlierCommit for the first version, and
+// those of this repository as it is for the next.
 type story struct {
 	repository *Repository
-	world      *sandbox.World
-	client     client.Client
-	request    sandbox.ClusterRequest
+	// earlier builds the first version.
+	earlier *localcontrolplane.Tools
+	// upgraded are the names of the managers that run in the next version.
+	upgraded sets.Set[string]
+	world    *sandbox.World
+	client   client.Client
+	request  sandbox.ClusterRequest
 }
 
 func (s *story) clusterctl(t *testing.T, args ...string) string {
@@ -66,29 +71,48 @@ func (s *story) clusterctl(t *testing.T, args ...string) string {
 	return out
 }
 
-// newRepository makes a Repository with both versions.
-func newRepository(t *testing.T) *Repository {
+// newRepository makes a Repository with both versions, and returns what builds the first one too.
+func newRepository(t *testing.T) (repository *Repository, earlier *localcontrolplane.Tools) {
 	t.Helper()
 	g := NewWithT(t)
 	tools, err := localcontrolplane.NewTools(t.Output())
 	g.Expect(err).NotTo(HaveOccurred())
-	repository, err := NewRepository(t.Context(), tools, t.TempDir(), firstVersion, nextVersion)
+	earlier, err = tools.Earlier(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	return repository
+	repository, err = NewRepository(t.Context(), tools, t.TempDir(), Release{firstVersion, earlier}, Release{nextVersion, tools})
+	g.Expect(err).NotTo(HaveOccurred())
+	return repository, earlier
+}
+
+// adjust runs the earlier program of a manager that has not been upgraded.
+func (s *story) adjust(t *testing.T) func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec) {
+	folder := t.TempDir()
+	return func(_ *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
+		if s.upgraded.Has(spec.Name) {
+			return
+		}
+		program := filepath.Join(folder, spec.Name)
+		NewWithT(t).Expect(s.earlier.Build(t.Context(), spec.Package, program)).To(Succeed())
+		spec.Binary = program
+	}
 }
 
 // TestContractLifecycle follows a management cluster from init to delete; its parts build on each other.
 func TestContractLifecycle(t *testing.T) {
 	g := NewWithT(t)
+	repository, earlier := newRepository(t)
 	s := &story{
-		repository: newRepository(t),
-		request:    sandbox.ClusterRequest{Namespace: "demo", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.30.4.5"},
+		repository: repository, earlier: earlier, upgraded: sets.New[string](),
+		request: sandbox.ClusterRequest{
+			Namespace: "demo", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.30.4.5",
+			Template: filepath.Join(earlier.Root(), "templates", "cluster-template-sno.yaml"),
+		},
 	}
 	install := func(ctx context.Context, cp *localcontrolplane.ControlPlane) error {
 		return s.repository.Init(ctx, cp, firstVersion)
 	}
 	var err error
-	s.world, err = sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: t.Output(), Speed: speed, Install: install})
+	s.world, err = sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: t.Output(), Speed: speed, Install: install, Adjust: s.adjust(t)})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(s.world.Stop()).To(Succeed()) }()
 	s.client = newClient(t, s.world.Management)
@@ -165,17 +189,18 @@ func (s *story) upgrade(t *testing.T) {
 	g := NewWithT(t)
 	before := s.identities(t)
 	for _, provider := range []struct {
-		label, flag string
-		running     func() *localcontrolplane.Manager
-		start       func(context.Context) error
+		label, flag, manager string
+		running              func() *localcontrolplane.Manager
+		start                func(context.Context) error
 	}{
-		{bootstrapLabel, "--bootstrap", func() *localcontrolplane.Manager { return s.world.Bootstrap }, s.world.StartBootstrap},
-		{controlPlaneLabel, "--control-plane", func() *localcontrolplane.Manager { return s.world.ControlPlane }, s.world.StartControlPlane},
+		{bootstrapLabel, "--bootstrap", "bootstrap", func() *localcontrolplane.Manager { return s.world.Bootstrap }, s.world.StartBootstrap},
+		{controlPlaneLabel, "--control-plane", "controlplane", func() *localcontrolplane.Manager { return s.world.ControlPlane }, s.world.StartControlPlane},
 	} {
 		// The pod ends when clusterctl scales the Deployment down, and another one starts with the new Deployment.
 		g.Expect(provider.running().Stop()).To(Succeed())
 		s.clusterctl(t, "upgrade", "apply", provider.flag, Provider+":"+nextVersion)
 		g.Expect(s.images(t, provider.label)).To(HaveEach(HaveSuffix(":" + nextVersion)))
+		s.upgraded.Insert(provider.manager)
 		g.Expect(provider.start(t.Context())).To(Succeed())
 		g.Expect(s.versions(t)).To(HaveKeyWithValue(provider.label, nextVersion))
 		s.expectRunning(t)

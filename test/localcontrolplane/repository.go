@@ -54,10 +54,15 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 }
 
 func command(ctx context.Context, dir, program string, args ...string) (string, error) {
+	return commandWith(ctx, dir, nil, program, args...)
+}
+
+// commandWith runs a program in dir, with further environment variables, and returns its trimmed standard output.
+func commandWith(ctx context.Context, dir string, environment []string, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	// One set of build settings everywhere, so that every build finds the packages that another one compiled.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off"), environment...)
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

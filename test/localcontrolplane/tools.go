@@ -161,13 +161,17 @@ func (t *Tools) Build(ctx context.Context, pkg, path string) error {
 	return nil
 }
 
-// Download fetches the modules of the root module and of every tool module, so that later builds need no network.
+// Download fetches the modules of the root module, of every tool module and of EarlierCommit, so that later builds need no network.
 func (t *Tools) Download(ctx context.Context) error {
+	earlier, err := t.Earlier(ctx)
+	if err != nil {
+		return err
+	}
 	found, err := filepath.Glob(filepath.Join(t.root, toolModules, "*", "go.mod"))
 	if err != nil {
 		return fmt.Errorf("cannot list the tool modules: %w", err)
 	}
-	for _, mod := range append([]string{filepath.Join(t.root, "go.mod")}, found...) {
+	for _, mod := range append([]string{filepath.Join(t.root, "go.mod"), filepath.Join(earlier.root, "go.mod")}, found...) {
 		fmt.Fprintf(t.progress, "downloading the modules of %s\n", mod)
 		if _, err := goCommand(ctx, filepath.Dir(mod), "mod", "download"); err != nil {
 			return err

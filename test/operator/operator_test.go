@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	firstVersion, nextVersion = "v0.1.0", "v0.1.1"
-	coreNamespace             = "capi-system"
+	firstVersion, nextVersion, lastVersion = "v0.1.0", "v0.1.1", "v0.1.2"
+	coreNamespace                          = "capi-system"
 
 	timeout = 4 * time.Minute
 )
@@ -64,20 +64,30 @@ var providers = []provider{
 	},
 }
 
-// manifest is the operator's resource as a user writes it, with all settings of the manager that become arguments. The addresses are those of
-// a pod: localcontrolplane.RunInstalled replaces them by free ports of loopback.
-func (p provider) manifest(version string) string {
+// selector makes the operator install a version from the ConfigMap of its release.
+func (p provider) selector(version string) string {
+	return fmt.Sprintf(`selector:
+      matchLabels:
+        provider.cluster.x-k8s.io/type: %s
+        provider.cluster.x-k8s.io/name: openshift-assisted
+        provider.cluster.x-k8s.io/version: %s`, p.configs, version)
+}
+
+// url makes the operator download a version.
+func (p provider) url(version string) string {
+	return fmt.Sprintf("url: https://github.com/capi-openshift/agent-providers/releases/%s/%s", version, p.components)
+}
+
+// manifest is the operator's resource as a user writes it, with all settings of the manager that become arguments; source is a selector or a
+// url. The addresses are those of a pod: localcontrolplane.RunInstalled replaces them by free ports of loopback.
+func (p provider) manifest(version, source string) string {
 	return fmt.Sprintf(`apiVersion: operator.cluster.x-k8s.io/v1alpha2
 kind: %s
 metadata: {name: openshift-assisted, namespace: %s}
 spec:
   version: %s
   fetchConfig:
-    selector:
-      matchLabels:
-        provider.cluster.x-k8s.io/type: %s
-        provider.cluster.x-k8s.io/name: openshift-assisted
-        provider.cluster.x-k8s.io/version: %s
+    %s
   manager:
     verbosity: 4
     maxConcurrentReconciles: 7
@@ -96,7 +106,7 @@ spec:
       resourceLock: leases
       resourceName: ""
       resourceNamespace: ""
-`, p.kind, p.namespace, version, p.configs, version, p.concurrency)
+`, p.kind, p.namespace, version, source, p.concurrency)
 }
 
 // story is the life of a management cluster with the operator. The operator does all the installing; what it installs cannot run without
@@ -105,6 +115,8 @@ spec:
 type story struct {
 	cp     *localcontrolplane.ControlPlane
 	client client.Client
+	// releases is the folder of what the operator takes for GitHub, with a folder for each version.
+	releases string
 }
 
 // TestContractOperator follows both providers from the first ConfigMap to an upgrade; its parts build on each other.
@@ -114,9 +126,9 @@ func TestContractOperator(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(cp.Stop()).To(Succeed()) }()
 	g.Expect(cp.InstallCRDs(t.Context(), localcontrolplane.CRDsCertManager, localcontrolplane.CRDsCore)).To(Succeed())
-	_, err = cp.StartOperator(t.Context())
+	s := &story{cp: cp, releases: t.TempDir()}
+	_, err = cp.StartOperator(t.Context(), startGitHub(t, s.releases)...)
 	g.Expect(err).NotTo(HaveOccurred())
-	s := &story{cp: cp}
 	s.client, err = client.New(cp.Admin(), client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	parts := []struct {
@@ -128,6 +140,7 @@ func TestContractOperator(t *testing.T) {
 		{"OP-1 OP-2 OP-5 E2E-30 both providers are installed from the ConfigMaps of a release", s.install},
 		{"OP-4 the managers take all arguments that the operator has written into their Deployments", s.run},
 		{"OP-2 OP-6 the ConfigMap of the next release is an upgrade", s.upgrade},
+		{"OP-2 OP-6 the address of the release after that is an upgrade, which the operator downloads", s.download},
 		{"OP-6 there is no way back to an older series", s.downgrade},
 	}
 	for _, part := range parts {
@@ -198,7 +211,7 @@ func (s *story) needsFetchConfig(t *testing.T) {
 func (s *story) waitForCore(t *testing.T) {
 	g := NewWithT(t)
 	for _, p := range providers {
-		s.applyManifest(t, p.namespace, p.manifest(firstVersion))
+		s.applyManifest(t, p.namespace, p.manifest(firstVersion, p.selector(firstVersion)))
 		s.expect(t, p, "PreflightCheckPassed", "False/WaitingForCoreProviderReady")
 	}
 	s.installCore(t)
@@ -299,15 +312,25 @@ func (s *story) upgrade(t *testing.T) {
 	g.Expect(release.Build(t.Context(), s.cp.Tools(), nextVersion, files)).To(Succeed())
 	for _, p := range providers {
 		s.apply(t, p.namespace, filepath.Join(files, p.configMap))
-		s.applyManifest(t, p.namespace, p.manifest(nextVersion))
+		s.applyManifest(t, p.namespace, p.manifest(nextVersion, p.selector(nextVersion)))
 		s.expectInstalled(t, p, nextVersion)
+	}
+}
+
+// download has the operator fetch a release by its address, as docs/guides/install.md does with a network.
+func (s *story) download(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(release.Build(t.Context(), s.cp.Tools(), lastVersion, filepath.Join(s.releases, lastVersion))).To(Succeed())
+	for _, p := range providers {
+		s.applyManifest(t, p.namespace, p.manifest(lastVersion, p.url(lastVersion)))
+		s.expectInstalled(t, p, lastVersion)
 	}
 }
 
 func (s *story) downgrade(t *testing.T) {
 	for _, p := range providers {
-		s.applyManifest(t, p.namespace, p.manifest("v0.0.9"))
+		s.applyManifest(t, p.namespace, p.manifest("v0.0.9", p.url("v0.0.9")))
 		s.expect(t, p, "PreflightCheckPassed", "False/UnsupportedProviderDowngradeReason")
-		s.expectInstalled(t, p, nextVersion)
+		s.expectInstalled(t, p, lastVersion)
 	}
 }

@@ -14,12 +14,9 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
-// Build writes the files of a release into folder out, as `make release` does. args are further flags of hack/release.
+// Build writes the files of a release into folder out, as `make release` does in the folder that the tools build from. args are further flags
+// of hack/release.
 func Build(ctx context.Context, tools *localcontrolplane.Tools, version, out string, args ...string) (err error) {
-	root, err := localcontrolplane.RepositoryRoot()
-	if err != nil {
-		return err
-	}
 	kustomize, err := tools.Path(ctx, "kustomize")
 	if err != nil {
 		return err
@@ -34,7 +31,7 @@ func Build(ctx context.Context, tools *localcontrolplane.Tools, version, out str
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program, append([]string{"-version=" + version, "-out=" + out, "-kustomize=" + kustomize}, args...)...)
-	cmd.Dir = root
+	cmd.Dir = tools.Root()
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot make release %s: %w: %s", version, err, output)
 	}

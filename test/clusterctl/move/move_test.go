@@ -107,7 +107,7 @@ func newStory(ctx context.Context, t *testing.T) *story {
 	}}
 	tools, err := localcontrolplane.NewTools(os.Stderr)
 	s.Expect(err).NotTo(HaveOccurred())
-	s.repository, err = clusterctl.NewRepository(ctx, tools, t.TempDir(), version)
+	s.repository, err = clusterctl.NewRepository(ctx, tools, t.TempDir(), clusterctl.Release{Version: version, Tools: tools})
 	s.Expect(err).NotTo(HaveOccurred())
 	install := func(ctx context.Context, cp *localcontrolplane.ControlPlane) error {
 		return s.repository.Init(ctx, cp, version)
