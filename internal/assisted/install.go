@@ -27,7 +27,7 @@ const (
 	PhaseFinalizing Phase = "Finalizing"
 	// PhaseCompleted: the cluster is installed and takes day-2 hosts.
 	PhaseCompleted Phase = "Completed"
-	// PhaseFailed: the installation failed or was cancelled; terminal for this AgentClusterInstall (ASSISTED §3 row 11).
+	// PhaseFailed: the installation failed or was cancelled; terminal for this AgentClusterInstall (ASSISTED 3.11).
 	PhaseFailed Phase = "Failed"
 )
 

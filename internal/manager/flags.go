@@ -42,7 +42,7 @@ const (
 	flagRemoteConditionsGracePeriod = "remote-conditions-grace-period"
 )
 
-// AddFlags adds the flags that both managers have. Names and defaults are those of Cluster API's own managers (ECOSYSTEM, flag list); the
+// AddFlags adds the flags that both managers have. Names and defaults are those of Cluster API's own managers; the
 // Cluster API operator sets some of them (CONTRACT OP-4). docs/reference/flags.md is made from them.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Logs = logsv1.NewLoggingConfiguration()

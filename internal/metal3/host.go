@@ -91,7 +91,7 @@ func NormalizeSerial(serial string) string {
 	return s
 }
 
-// Provisioned reports whether the host was booted from its image. For a live ISO that is before its Agent registers (ASSISTED §4).
+// Provisioned reports whether the host was booted from its image. For a live ISO that is before its Agent registers (ASSISTED 4).
 func Provisioned(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
 }

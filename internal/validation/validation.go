@@ -17,7 +17,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
-// localhost is what a host is called that has no name (ASSISTED §4).
+// localhost is what a host is called that has no name (ASSISTED 4).
 const localhost = "localhost"
 
 // Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates and ignition that parse, and a label selector that compiles.

@@ -255,7 +255,7 @@ const (
 	ControlPlaneComponentsConnectionDownReason = "ConnectionDown"
 )
 
-// MachinesReadyCondition aggregates the Ready conditions of the control-plane Machines (CONTRACT §5.6).
+// MachinesReadyCondition aggregates the Ready conditions of the control-plane Machines (CONTRACT CP-82).
 const (
 	MachinesReadyCondition = "MachinesReady"
 
@@ -275,7 +275,7 @@ const (
 	MachinesReadyInternalErrorReason = "InternalError"
 )
 
-// MachinesUpToDateCondition aggregates the UpToDate conditions of the control-plane Machines (CONTRACT §5.6).
+// MachinesUpToDateCondition aggregates the UpToDate conditions of the control-plane Machines (CONTRACT CP-82).
 const (
 	MachinesUpToDateCondition = "MachinesUpToDate"
 

@@ -163,7 +163,7 @@ type MachineDeletionSpec struct {
 	NodeDeletionTimeoutSeconds *int32 `json:"nodeDeletionTimeoutSeconds,omitempty"`
 }
 
-// OpenshiftAssistedControlPlaneStatus is the observed state of the control plane (CONTRACT §2.1).
+// OpenshiftAssistedControlPlaneStatus is the observed state of the control plane (CONTRACT CP-10).
 // +kubebuilder:validation:MinProperties=1
 type OpenshiftAssistedControlPlaneStatus struct {
 	// conditions are the observations of the control plane's state.

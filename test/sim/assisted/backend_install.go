@@ -85,7 +85,7 @@ func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 	b.setCluster(c, clusterAddingHosts)
 }
 
-// failRest fails the other hosts of a failed cluster (ASSISTED 3, row 11).
+// failRest fails the other hosts of a failed cluster (ASSISTED 3.11).
 func (b *backend) failRest(c *cluster) {
 	for _, h := range c.founders(b) {
 		if h.state != hostError {

@@ -114,7 +114,7 @@ func (d *driver) waitReason(host, kind, reason string) {
 	d.eventually(kind+" of host "+host+" to be "+reason, func() bool { return agentReason(d.agent(d.agents[host]), kind) == reason })
 }
 
-// holdAndBind is 8.1 of ASSISTED.md: four hosts are bound to a held cluster.
+// holdAndBind is ASSISTED 8.1: four hosts are bound to a held cluster.
 func (d *driver) holdAndBind() {
 	// The host that registers last becomes the bootstrap host: that of the recordings is bound last.
 	d.infraEnv("ie1", "")

@@ -110,7 +110,7 @@ func TestClusterValidation(t *testing.T) {
 	f.waitCluster("s1", clusterReady)
 }
 
-// TestRegistrationGate is facts 1 and 10 of ASSISTED: a cluster that installs takes no new host, and an InfraEnv stays
+// TestRegistrationGate is ASSISTED facts 1 and 10: a cluster that installs takes no new host, and an InfraEnv stays
 // bound to the cluster that it was made for.
 func TestRegistrationGate(t *testing.T) {
 	f := newFixture(t, Options{})
@@ -138,7 +138,7 @@ func (f *fixture) deleteInstall(name string) {
 	(&driver{fixture: f}).deleteCluster(name)
 }
 
-// TestInputErrors is C1 of ASSISTED: what is missing shows in SpecSynced, and heals by itself.
+// TestInputErrors is ASSISTED 3.2: what is missing shows in SpecSynced, and heals by itself.
 func TestInputErrors(t *testing.T) {
 	f := newFixture(t, Options{})
 	aci := &hiveext.AgentClusterInstall{ObjectMeta: f.meta("orphan")}

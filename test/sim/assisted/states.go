@@ -30,7 +30,7 @@ const (
 )
 
 // The states of a cluster, as in AgentClusterInstall.status.debugInfo.state (ASSISTED 1.3). "installed" lasts less than
-// anyone can see (fact 6) and is left out.
+// anyone can see (ASSISTED fact 6) and is left out.
 const (
 	clusterInsufficient = "insufficient"
 	clusterPendingInput = "pending-for-input"
