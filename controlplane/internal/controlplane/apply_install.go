@@ -16,12 +16,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -237,11 +240,7 @@ func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneSte
 	case plan.DayOneUnbind:
 		return r.unbind(ctx, s, step.Agents)
 	case plan.DayOneStart:
-		written, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, false))
-		if written {
-			r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note)
-		}
-		return err
+		return r.start(ctx, s, step)
 	case plan.DayOneReopen:
 		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: nil}, map[string]any{"holdInstallation": true})
 		if written {
@@ -250,6 +249,32 @@ func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneSte
 		return err
 	}
 	return nil
+}
+
+// start clears the hold. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first: what
+// it does not show yet triggers a reconcile, which opens day 1 again.
+func (r *Reconciler) start(ctx context.Context, s *scope, step plan.DayOneStep) error {
+	machines := &clusterv1.MachineList{}
+	if err := r.APIReader.List(ctx, machines, s.ofCluster()...); err != nil {
+		return fmt.Errorf("read the Machines of Cluster %s before the installation starts: %w", s.clusterKey(), err)
+	}
+	living := sets.New[string]()
+	for i := range machines.Items {
+		if machines.Items[i].DeletionTimestamp.IsZero() {
+			living.Insert(assisted.Claim(&machines.Items[i]))
+		}
+	}
+	for _, a := range boundAgents(s) {
+		if !living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]) {
+			ctrl.LoggerFrom(ctx).Info("Not starting the installation: the Machine of a host is being deleted", "Agent", klog.KObj(a))
+			return nil
+		}
+	}
+	written, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, false))
+	if written {
+		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note)
+	}
+	return err
 }
 
 // requirements are the fields of an AgentClusterInstall that say how many hosts are installed, and whether to wait with it.

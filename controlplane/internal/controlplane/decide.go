@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,14 +16,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
 
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
-
-// defaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
-const defaultWorkerWaitTimeoutSeconds = 1800
 
 // conflictRetryInterval is how often a taken name and a kubeconfig of another cluster are tried again: no watch tells when an object of somebody
 // else goes away, or when a corrected kubeconfig is connected with.
@@ -119,6 +114,10 @@ func decide(s *scope) decision {
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
 	d.installUpdate, d.dayOne = installation(s)
+	if len(d.surplus) > 0 {
+		// Their hosts are bound and ready until the cache shows that they are being deleted: nothing may be fixed or begun with them.
+		d.dayOne = plan.DayOneStep{Note: d.dayOne.Note}
+	}
 	decideStart(s, &d)
 	decideKubeconfig(s, &d)
 	return d
@@ -281,92 +280,4 @@ func surplusMachines(s *scope) []*clusterv1.Machine {
 		surplus = append(surplus, living[name])
 	}
 	return surplus
-}
-
-// installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of day 1, so
-// that the installation never begins with what was asked for before. One that is not held any more is held again first: the service may begin at any
-// moment, and then refuses the patch.
-func installation(s *scope) (*plan.InstallUpdate, plan.DayOneStep) {
-	step := dayOne(s)
-	if !changeable(s) {
-		return nil, step
-	}
-	update, err := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}.Update(s.install)
-	if err != nil || update == nil {
-		return nil, step // An error is one of the webhook's, which a control plane older than the webhook's rules may not have met.
-	}
-	const note = "spec.install has changed"
-	if !s.install.Spec.HoldInstallation {
-		return nil, plan.DayOneStep{Action: plan.DayOneReopen, Note: note}
-	}
-	return update, plan.DayOneStep{Note: note}
-}
-
-// changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the service has
-// refused what it was asked for.
-func changeable(s *scope) bool {
-	if s.installed() || s.install == nil || !s.install.DeletionTimestamp.IsZero() {
-		return false
-	}
-	phase := assisted.PhaseOf(s.install)
-	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation && s.install.Status.DebugInfo.State == ""
-}
-
-// dayOne gathers what decides about the first installation.
-func dayOne(s *scope) plan.DayOneStep {
-	if s.installed() || s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {
-		return plan.DayOneStep{}
-	}
-	wait := ptr.Deref(s.controlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
-	d := plan.DayOne{
-		Phase:        assisted.PhaseOf(s.install),
-		Replicas:     int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)),
-		Workers:      s.wantedWorkers,
-		Arbiters:     plan.Arbiters(s.controlPlane.Spec.Install),
-		WorkerWait:   time.Duration(wait) * time.Second,
-		Hold:         s.install.Spec.HoldInstallation,
-		UserHold:     ptr.Deref(s.controlPlane.Spec.Install.HoldInstallation, false),
-		Requirements: s.install.Spec.ProvisionRequirements,
-		Hosts:        boundHosts(s),
-		Now:          s.now,
-	}
-	d.Set, d.Closed = assisted.DayOneAgents(s.install)
-	if started, err := time.Parse(time.RFC3339, s.install.Annotations[assisted.WorkerWaitStartedAnnotation]); err == nil {
-		d.WaitStarted = &started
-	}
-	return d.Next()
-}
-
-// boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or going takes no part.
-func boundHosts(s *scope) []plan.Host {
-	living := sets.New[string]()
-	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
-		if m.DeletionTimestamp.IsZero() {
-			living.Insert(assisted.Claim(m))
-		}
-	}
-	bound := boundAgents(s)
-	hosts := make([]plan.Host, 0, len(bound))
-	for _, a := range bound {
-		hosts = append(hosts, plan.Host{
-			Name:       a.Name,
-			Machine:    machineOf(a),
-			Role:       a.Spec.Role,
-			Ready:      a.ReadyToInstall() && living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]),
-			Installing: a.Installing(),
-			Lost:       a.Condition(assisted.ConditionConnected).Is(corev1.ConditionFalse),
-		})
-	}
-	return hosts
-}
-
-// boundAgents are the Agents that are bound to the ClusterDeployment, by name.
-func boundAgents(s *scope) []*assisted.Agent {
-	var bound []*assisted.Agent
-	for i := range s.agents {
-		if s.agents[i].BoundTo(s.controlPlane.Namespace, s.controlPlane.Name) {
-			bound = append(bound, &s.agents[i])
-		}
-	}
-	return bound
 }

@@ -25,7 +25,12 @@ type Host struct {
 	Installing bool
 	// Lost: assisted-service does not hear from the host any more; while it is bound it blocks the installation (ASSISTED 8.2).
 	Lost bool
+	// Leaving: no living Machine claims the Agent, or its approval was taken back. It is no member of the first installation at any step.
+	Leaving bool
 }
+
+// gone reports whether the host cannot be installed, although it is bound.
+func (h Host) gone() bool { return h.Lost || h.Leaving }
 
 // DayOne is all that decides about the first installation (DESIGN D8).
 type DayOne struct {
@@ -124,7 +129,7 @@ func (d DayOne) nextOpen() DayOneStep {
 	if d.UserHold {
 		return DayOneStep{Held: true, Note: note + "; " + heldByUser} // Open: hosts may still join.
 	}
-	// More control-plane hosts than replicas are bound while a surplus Machine goes away; the first by name are as good as any.
+	// The caller deletes Machines beyond the replicas first. If there is a host too many all the same, the first by name are as good as any.
 	set := slices.Concat(masters[:d.Replicas], arbiters[:d.Arbiters])
 	if d.Replicas > 1 {
 		set = append(set, workers...)
@@ -157,13 +162,13 @@ func (d DayOne) members() (counts hiveext.ProvisionRequirements, arbiters int, o
 	for _, h := range d.Hosts {
 		member := slices.Contains(d.Set, h.Name)
 		switch {
-		case member && !h.Lost && h.Role == assisted.RoleMaster:
+		case member && !h.gone() && h.Role == assisted.RoleMaster:
 			counts.ControlPlaneAgents++
-		case member && !h.Lost && h.Role == assisted.RoleArbiter:
+		case member && !h.gone() && h.Role == assisted.RoleArbiter:
 			arbiters++
 		case member && h.Role != assisted.RoleWorker:
 			// Counted as gone: the set is given up.
-		case member && !h.Lost:
+		case member && !h.gone():
 			counts.WorkerAgents++
 		default:
 			out = append(out, h.Name)
@@ -179,6 +184,9 @@ func (d DayOne) nextClosed() DayOneStep {
 	case counts.ControlPlaneAgents < d.Replicas:
 		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
 			counts.ControlPlaneAgents, d.Replicas)}
+	case counts.ControlPlaneAgents > d.Replicas:
+		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("spec.replicas is %d, and %d control-plane hosts were to be installed",
+			d.Replicas, counts.ControlPlaneAgents)}
 	case arbiters < d.Arbiters:
 		return DayOneStep{Action: DayOneReopen, Note: "the arbiter of the first installation is gone"}
 	case d.UserHold && !d.Hold:

@@ -35,6 +35,11 @@ func lost(h plan.Host) plan.Host {
 	return h
 }
 
+func leaving(h plan.Host) plan.Host {
+	h.Ready, h.Leaving = false, true
+	return h
+}
+
 func counts(masters, workers int) hiveext.ProvisionRequirements {
 	return hiveext.ProvisionRequirements{ControlPlaneAgents: masters, WorkerAgents: workers}
 }
@@ -198,6 +203,30 @@ func TestDayOne(t *testing.T) {
 			in: plan.DayOne{
 				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a"}, Hold: true, Requirements: counts(1, 0),
 				Hosts: []plan.Host{lost(master("a"))},
+			},
+			want: plan.DayOneStep{Action: plan.DayOneReopen},
+		},
+		{
+			name: "a control-plane host of the set whose Machine is being deleted opens day 1 again",
+			in: plan.DayOne{
+				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a"}, Hold: true, Requirements: counts(1, 0),
+				Hosts: []plan.Host{leaving(master("a"))},
+			},
+			want: plan.DayOneStep{Action: plan.DayOneReopen},
+		},
+		{
+			name: "a worker of the set whose Machine is being deleted is left out",
+			in: plan.DayOne{
+				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "w"}, Hold: true, Requirements: counts(1, 1),
+				Hosts: []plan.Host{master("a"), leaving(worker("w"))},
+			},
+			want: plan.DayOneStep{Action: plan.DayOneUnbind, Agents: []string{"w"}},
+		},
+		{
+			name: "fewer replicas than control-plane hosts of the set open day 1 again",
+			in: plan.DayOne{
+				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "b", "c"}, Hold: true, Requirements: counts(3, 0),
+				Hosts: []plan.Host{master("a"), master("b"), master("c")},
 			},
 			want: plan.DayOneStep{Action: plan.DayOneReopen},
 		},
