@@ -20,6 +20,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
@@ -48,10 +49,13 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	reconciler := &controlplane.Reconciler{
-		Client:                      mgr.GetClient(),
-		APIReader:                   mgr.GetAPIReader(),
-		Kubeconfigs:                 mgr.GetCache(),
-		InstallerKubeconfigs:        installerKubeconfigs,
+		Client:               mgr.GetClient(),
+		APIReader:            mgr.GetAPIReader(),
+		Kubeconfigs:          mgr.GetCache(),
+		InstallerKubeconfigs: installerKubeconfigs,
+		Infrastructure: &infrastructure.Reader{
+			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Label: controlplanev1.InfrastructureRoleLabel,
+		},
 		Workloads:                   workload.Cached{Cache: clusters},
 		Recorder:                    mgr.GetEventRecorder(name),
 		WatchFilter:                 o.WatchFilter,

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 const (
@@ -36,13 +39,34 @@ const (
 	liveISO = "live-iso"
 )
 
+// machineGroupKind is that of a Metal3Machine.
+var machineGroupKind = schema.GroupKind{Group: InfrastructureGroup, Kind: MachineKind}
+
 // ErrNotSupported: the object is no Metal3Machine, so it has no image to hand a live ISO to.
 var ErrNotSupported = errors.New("infrastructure machine is not a Metal3Machine")
 
 // IsMachine reports whether the object is a Metal3Machine of any version.
 func IsMachine(o *unstructured.Unstructured) bool {
-	gvk := o.GroupVersionKind()
-	return gvk.Group == InfrastructureGroup && gvk.Kind == MachineKind
+	return o.GroupVersionKind().GroupKind() == machineGroupKind
+}
+
+// IsMachineRef reports whether the reference names a Metal3Machine.
+func IsMachineRef(ref clusterv1.ContractVersionedObjectReference) bool {
+	return ref.GroupKind() == machineGroupKind
+}
+
+// IsMachineOrTemplate reports whether the kind is Metal3Machine or Metal3MachineTemplate, the kinds that the roles of the managers name.
+func IsMachineOrTemplate(kind schema.GroupKind) bool {
+	return kind.Group == InfrastructureGroup && (kind.Kind == MachineKind || kind.Kind == MachineKind+"Template")
+}
+
+// CRDs returns the CRDs without which the infrastructure object that the reference names cannot exist or be provisioned; none for
+// infrastructure of others.
+func CRDs(ref clusterv1.ContractVersionedObjectReference) []string {
+	if IsMachineOrTemplate(ref.GroupKind()) {
+		return []string{CRDMachines, CRDBareMetalHosts}
+	}
+	return nil
 }
 
 // ImageURL returns the URL of the Metal3Machine's image.

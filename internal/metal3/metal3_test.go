@@ -9,6 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 func machine(version string) *unstructured.Unstructured {
@@ -96,4 +98,16 @@ func TestError(t *testing.T) {
 	host.Status.Provisioning.State = bmov1alpha1.StateAvailable
 	host.Status.ErrorType, host.Status.ErrorMessage = bmov1alpha1.ProvisioningError, "retry limit reached"
 	g.Expect(Error(host)).To(Equal("BareMetalHost host-0 in state available reports provisioning error: retry limit reached"))
+}
+
+func TestCRDs(t *testing.T) {
+	g := NewWithT(t)
+	reference := clusterv1.ContractVersionedObjectReference{APIGroup: InfrastructureGroup, Kind: MachineKind, Name: "m-0"}
+	g.Expect(IsMachineRef(reference)).To(BeTrue())
+	g.Expect(CRDs(reference)).To(Equal([]string{"metal3machines.infrastructure.cluster.x-k8s.io", "baremetalhosts.metal3.io"}))
+	template := reference
+	template.Kind = "Metal3MachineTemplate"
+	g.Expect(CRDs(template)).To(Equal(CRDs(reference)))
+	g.Expect(CRDs(clusterv1.ContractVersionedObjectReference{APIGroup: InfrastructureGroup, Kind: "DevMachine"})).To(BeEmpty())
+	g.Expect(IsMachineRef(template)).To(BeFalse())
 }

@@ -85,7 +85,8 @@ const (
 	// WaitingForDeletionHookReason: the Machine does not carry the pre-terminate hook yet (DESIGN D19).
 	WaitingForDeletionHookReason = "WaitingForDeletionHook"
 
-	// InfraMachineNotSupportedReason: the infrastructure machine is of a kind that no discovery media can be handed to.
+	// InfraMachineNotSupportedReason: the infrastructure machine is no Metal3Machine, and the config asks for what only Metal3 has: a live ISO, the
+	// identity of a BareMetalHost, or its name or network data.
 	InfraMachineNotSupportedReason = "InfrastructureMachineNotSupported"
 
 	// BootModeMismatchReason: spec.boot.mode is UserData and the image of the infrastructure machine is a live ISO, which no user data reaches.

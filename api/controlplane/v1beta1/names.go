@@ -29,6 +29,10 @@ const (
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"
 
+	// InfrastructureRoleLabel, on a ClusterRole with value "true", adds its rules to what the control plane manager may do: the machines and machine
+	// templates of an infrastructure provider other than Metal3 (docs/guides/other-infrastructure.md).
+	InfrastructureRoleLabel = "controlplane.cluster.x-k8s.io/aggregate-to-openshift-assisted"
+
 	// OwnerNamespaceLabel, on objects of hive and assisted-service, holds the namespace of the control plane that they were made for. They have no
 	// owner reference: garbage collection would delete them in an order that harms the installed cluster (docs/adr/0002).
 	OwnerNamespaceLabel = "controlplane.cluster.x-k8s.io/owner-namespace"

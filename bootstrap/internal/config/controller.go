@@ -143,6 +143,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster}
 	defer func() {
 		setStatus(s)
+		ctx, cancel := manager.ForStatus(ctx)
+		defer cancel()
 		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
 	}()
 

@@ -5,6 +5,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func decide(s *scope) decision {
 			image: fact.Done(bootstrapv1.DiscoveryImageNotNeededReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason),
 		}
 	}
+	if refused := refuseInfrastructure(s); refused.Reason != "" && !published {
+		return decision{image: refused, dataSecret: refused}
+	}
 	d := decision{}
 	d.image = decideInfraEnv(s, &d)
 	d.dataSecret = decideData(s, &d, published)
@@ -82,7 +86,38 @@ func needsMedia(s *scope) bool {
 	if ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "") == "" {
 		return true
 	}
+	if !metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
+		return s.machine.Spec.ProviderID == ""
+	}
 	return s.infraMachine != nil && !metal3.Taken(s.infraMachine, s.hosts)
+}
+
+// refuseInfrastructure says what of the config cannot work with infrastructure of others than Metal3; its zero value is that all can. Such a provider
+// hands user data to its machines and knows no BareMetalHosts.
+func refuseInfrastructure(s *scope) fact.Fact {
+	ref, spec := s.machine.Spec.InfrastructureRef, s.config.Spec
+	if metal3.IsMachineRef(ref) {
+		return fact.Fact{}
+	}
+	var wanted []string
+	if boots(s) != bootstrapv1.BootModeUserData {
+		wanted = append(wanted, fmt.Sprintf("spec.boot.mode: %s", bootstrapv1.BootModeUserData))
+	}
+	if spec.HostIdentity != bootstrapv1.HostIdentityInfraEnv {
+		wanted = append(wanted, fmt.Sprintf("spec.hostIdentity: %s", bootstrapv1.HostIdentityInfraEnv))
+	}
+	if spec.NodeRegistration.Name == bootstrapv1.NodeNameBareMetalHost {
+		wanted = append(wanted, fmt.Sprintf("spec.nodeRegistration.name: %s", bootstrapv1.NodeNameMachine))
+	}
+	if spec.StaticNetworking.Source != "" {
+		wanted = append(wanted, "no spec.staticNetworking")
+	}
+	if len(wanted) == 0 {
+		return fact.Fact{}
+	}
+	return fact.Waiting(bootstrapv1.InfraMachineNotSupportedReason,
+		"a live ISO and BareMetalHosts exist for Metal3Machines only, not for %s %s: set %s in the template and delete Machine %s",
+		ref.Kind, ref.Name, strings.Join(wanted, ", "), s.machine.Name)
 }
 
 // decideInfraEnv decides about the InfraEnv and says whether it has an image.
@@ -185,7 +220,7 @@ func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
 	if boots(s) != bootstrapv1.BootModeUserData || s.secret != nil {
 		return fact.Fact{}, true
 	}
-	if metal3.IsLiveISO(s.infraMachine) {
+	if s.infraMachine != nil && metal3.IsLiveISO(s.infraMachine) {
 		return fact.Waiting(bootstrapv1.BootModeMismatchReason, "spec.boot.mode is %s and the image of %s %s is a live ISO: name a CoreOS disk image in its Metal3MachineTemplate, or use boot mode %s",
 			bootstrapv1.BootModeUserData, s.infraMachine.GetKind(), s.infraMachine.GetName(), bootstrapv1.BootModeLiveISO), false
 	}
@@ -226,14 +261,13 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 		return d.image
 	case d.image.Status != metav1.ConditionTrue:
 		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %s", d.image.Message)
-	case s.infraMachine == nil:
+	case s.infraMachine == nil && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef):
 		return fact.Waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
-	case !metal3.IsMachine(s.infraMachine):
-		return fact.Waiting(bootstrapv1.InfraMachineNotSupportedReason, "discovery media can be handed to a Metal3Machine only, not to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
 	case s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "":
 		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
 	case !ready || d.mediaURL != "":
-		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s", s.infraMachine.GetKind(), s.infraMachine.GetName())
+		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s",
+			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
 	}
 	if missing, ok := missingUserData(s, d); !ok {
 		return missing
@@ -251,7 +285,7 @@ func decideRepair(s *scope, d *decision, ready bool) bool {
 	if boots(s) != bootstrapv1.BootModeUserData {
 		return true
 	}
-	if !ready || s.infraMachine == nil {
+	if !ready || s.infraMachine == nil && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
 		return false
 	}
 	_, ok := missingUserData(s, d)

@@ -68,9 +68,6 @@ func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 	case s.infraMachine == nil:
 		return fact.Waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist: its hosts' network data cannot be known",
 			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name), true
-	case !metal3.IsMachine(s.infraMachine):
-		return fact.Waiting(bootstrapv1.InfraMachineNotSupportedReason, "spec.staticNetworking needs a Metal3Machine, not %s %s: remove it",
-			s.infraMachine.GetKind(), s.infraMachine.GetName()), true
 	case s.networksProblem != nil:
 		return fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "the hosts for %s %s cannot be known: %v", s.infraMachine.GetKind(), s.infraMachine.GetName(), s.networksProblem), true
 	}

@@ -125,7 +125,7 @@ func TestDecideNetworks(t *testing.T) {
 		}, image: bootstrapv1.NetworkDataInvalidReason, text: "is for one MAC address"},
 		{name: "a selector that cannot be read", change: func(s *scope) { s.networksProblem = errImageURLTooLong }, image: bootstrapv1.NetworkDataInvalidReason, text: "Metal3Machine m-0"},
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine, s.networks, s.nmstates = nil, nil, nil }, image: bootstrapv1.WaitingForInfraMachineReason},
-		{name: "another infrastructure", change: func(s *scope) { s.infraMachine.SetKind("DevMachine") }, image: bootstrapv1.InfraMachineNotSupportedReason},
+		{name: "another infrastructure", change: func(s *scope) { s.machine.Spec.InfrastructureRef.Kind, s.infraMachine = "DevMachine", nil }, image: bootstrapv1.InfraMachineNotSupportedReason},
 		{name: "a free host's data changed", change: func(s *scope) {
 			complete(s)
 			s.networks[0].data = networkData("00:00:5e:00:53:aa")

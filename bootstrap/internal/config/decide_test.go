@@ -33,6 +33,7 @@ func prepared() *scope {
 	config.UID = "config-uid"
 	config.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
 	cluster := clusterOf("demo")
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	infraEnv := newInfraEnv(cluster, "demo-x", config, inputs{pullSecret: "pull-secret"})
@@ -105,8 +106,14 @@ func TestContractDecide(t *testing.T) {
 		}, image: bootstrapv1.InfraEnvFailedReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForInfraMachineReason},
-		{name: "not a Metal3Machine", change: func(s *scope) { s.infraMachine.SetKind("DockerMachine") },
-			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.InfraMachineNotSupportedReason},
+		{name: "a live ISO for infrastructure of others", change: func(s *scope) {
+			s.machine.Spec.InfrastructureRef.Kind, s.infraMachine, s.infraEnv = "DevMachine", nil, nil
+		}, image: bootstrapv1.InfraMachineNotSupportedReason, data: bootstrapv1.InfraMachineNotSupportedReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.infraEnv).To(Equal(infraEnvKeep), "no medium is made that nobody boots")
+				g.Expect(d.dataSecret.Message).To(Equal("a live ISO and BareMetalHosts exist for Metal3Machines only, not for DevMachine m-0: " +
+					"set spec.boot.mode: UserData, spec.hostIdentity: InfraEnv in the template and delete Machine m-0"))
+			}},
 		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDeletionHookReason},
 		{name: "CORE-20 the ISO goes to the machine before the Secret's name goes out", change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },

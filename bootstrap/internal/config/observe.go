@@ -23,6 +23,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
@@ -46,7 +47,7 @@ type scope struct {
 	infraEnvName string
 	// infraEnv is the InfraEnv of that name; nil when there is none.
 	infraEnv *assisted.InfraEnv
-	// infraMachine is the Machine's infrastructure machine; nil while it does not exist.
+	// infraMachine is the Machine's Metal3Machine; nil while it does not exist, and for infrastructure of others.
 	infraMachine *unstructured.Unstructured
 	// hosts are the BareMetalHosts of the namespace.
 	hosts []bmov1alpha1.BareMetalHost
@@ -131,11 +132,13 @@ func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// observeHosts reads the Metal3Machine and the BareMetalHosts. Infrastructure of others is not read: nothing is written to it, and the manager has
+// no role for it. A config that is being deleted needs none of them, so nothing about them can keep it from going.
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
-	if s.machine == nil {
+	if s.machine == nil || !s.config.DeletionTimestamp.IsZero() || !metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
 		return nil
 	}
-	infra, err := metal3.Get(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
+	infra, err := infrastructure.Get(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
 	if err != nil {
 		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
 	}

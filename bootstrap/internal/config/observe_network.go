@@ -23,7 +23,7 @@ import (
 // observeNetworks reads the NMStateConfigs of the InfraEnv and the network data of the hosts that the Machine may get. It needs the InfraEnv, the
 // infrastructure machine and the hosts.
 func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
-	if !wantsNetworks(s) || s.infraEnvName == "" || s.infraMachine == nil || !metal3.IsMachine(s.infraMachine) {
+	if !wantsNetworks(s) || s.infraEnvName == "" || s.infraMachine == nil {
 		return nil
 	}
 	list := &assisted.NMStateConfigList{}

@@ -34,6 +34,12 @@ func setImage(s *scope, format string) {
 	_ = unstructured.SetNestedMap(s.infraMachine.Object, map[string]any{"url": "http://images.example.com/coreos", "diskFormat": format}, "spec", "image")
 }
 
+// otherInfrastructure is what a user sets for machines of a provider other than Metal3.
+func otherInfrastructure(s *scope) {
+	s.machine.Spec.InfrastructureRef.Kind, s.infraMachine = "DevMachine", nil
+	s.config.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv
+}
+
 func TestDecideUserData(t *testing.T) {
 	published := func(s *scope) { s.config.Status.Initialization.DataSecretCreated = ptr.To(true) }
 	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "config-uid", Controller: ptr.To(true)}}}}
@@ -59,6 +65,23 @@ func TestDecideUserData(t *testing.T) {
 		}, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil }, data: bootstrapv1.WaitingForDeletionHookReason},
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil }, data: bootstrapv1.WaitingForInfraMachineReason},
+		{name: "infrastructure of others gets user data", change: otherInfrastructure, data: bootstrapv1.WaitingForDiscoveryIgnitionReason, fetch: true},
+		{name: "infrastructure of others gets its ignition", change: func(s *scope) {
+			otherInfrastructure(s)
+			s.userData = []byte("{}")
+		}, data: bootstrapv1.DataSecretAvailableReason, secret: true, publish: true},
+		{name: "infrastructure of others has no BareMetalHosts", change: func(s *scope) {
+			otherInfrastructure(s)
+			s.config.Spec.HostIdentity = bootstrapv1.HostIdentityBareMetalHost
+		}, data: bootstrapv1.InfraMachineNotSupportedReason},
+		{name: "infrastructure of others has no names of BareMetalHosts", change: func(s *scope) {
+			otherInfrastructure(s)
+			s.config.Spec.NodeRegistration.Name = bootstrapv1.NodeNameBareMetalHost
+		}, data: bootstrapv1.InfraMachineNotSupportedReason},
+		{name: "infrastructure of others whose machine runs, moved here with its data", change: func(s *scope) {
+			otherInfrastructure(s)
+			s.machine.Spec.Bootstrap.DataSecretName, s.machine.Spec.ProviderID, s.infraEnv, s.secret = ptr.To("m-0"), "dev:///m-0", nil, own
+		}, data: bootstrapv1.DataSecretAvailableReason, publish: true},
 		{name: "another config's InfraEnv is joined first", change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" }, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "BOOT-26 the Secret was made and its name not published", change: func(s *scope) { s.secret = own }, data: bootstrapv1.DataSecretAvailableReason, publish: true, secret: true},
 		{name: "BOOT-26 steady state, the URL rotates", change: func(s *scope) {

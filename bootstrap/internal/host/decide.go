@@ -90,9 +90,9 @@ func decide(s *scope) decision {
 }
 
 // joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status and
-// Agents behind (CONTRACT CTL-42, DESIGN D22).
+// Agents behind (CONTRACT CTL-42, DESIGN D22). Metal3 sets it when the Node exists, other infrastructure before its host registers.
 func joined(s *scope) bool {
-	return s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != ""
+	return s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != "" && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef)
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
@@ -103,7 +103,7 @@ func hostFact(s *scope) fact.Fact {
 		}
 		return fact.Done(bootstrapv1.HostHealthyReason)
 	}
-	if s.infraMachine == nil || !metal3.IsMachine(s.infraMachine) {
+	if s.infraMachine == nil {
 		return fact.Done(bootstrapv1.HostNotAssociatedReason)
 	}
 	if key, ok := metal3.HostKey(s.infraMachine); ok {

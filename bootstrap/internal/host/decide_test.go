@@ -32,6 +32,7 @@ var (
 func discovered() *scope {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid", CreationTimestamp: born,
 		Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}, Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
 	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns",
 		Annotations: map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}}}
 	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}
@@ -226,6 +227,12 @@ func TestDecide(t *testing.T) {
 			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind.labels).To(BeEmpty()) }},
+		{name: "infrastructure of others gives the provider ID before the host registers", change: func(s *scope) {
+			s.config.Spec.HostIdentity, s.host, s.hosts, s.infraMachine = bootstrapv1.HostIdentityInfraEnv, nil, nil, nil
+			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.ProviderID = "DevMachine", "dev:///m-0"
+			s.agents[0].Annotations, s.config.Annotations = nil, map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.claim).NotTo(BeNil()) }},
 		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDAgents} }, recognized: bootstrapv1.WaitingForCRDsReason, installed: bootstrapv1.WaitingForRecognitionReason},
 	}
 	for _, tt := range tests {

@@ -20,6 +20,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -32,7 +33,7 @@ type scope struct {
 
 	// missingCRDs are the CRDs that are needed and not served yet; the fields below are unset for their kinds.
 	missingCRDs []string
-	// infraMachine is the Machine's infrastructure machine; nil while it does not exist.
+	// infraMachine is the Machine's Metal3Machine; nil while it does not exist, and for infrastructure of others.
 	infraMachine *unstructured.Unstructured
 	// hosts are the BareMetalHosts of the namespace, by name.
 	hosts []bmov1alpha1.BareMetalHost
@@ -83,8 +84,13 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	return r.observeInstall(ctx, s)
 }
 
+// observeHosts reads the Metal3Machine and its BareMetalHost. Infrastructure of others is not read: the manager has no role for it, and what of it
+// concerns the host is on the Machine.
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
-	infra, err := metal3.Get(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
+	if !metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
+		return nil
+	}
+	infra, err := infrastructure.Get(ctx, r.Client, s.machine.Spec.InfrastructureRef, s.machine.Namespace)
 	if err != nil {
 		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
 	}
@@ -96,7 +102,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	if err := r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine)); err != nil {
 		return fmt.Errorf("watch %s: %w", infra.GetKind(), err)
 	}
-	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 || !metal3.IsMachine(infra) {
+	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
 		return nil
 	}
 	hosts := &bmov1alpha1.BareMetalHostList{}

@@ -22,6 +22,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // Owners are the objects that a config belongs to.
@@ -170,7 +171,7 @@ func (m Mapper) FromAnyHost(ctx context.Context, o client.Object) []reconcile.Re
 	}, client.InNamespace(o.GetNamespace()))...)
 }
 
-// FromInfraMachine is the config of the Machine that an infrastructure machine belongs to.
+// FromInfraMachine is the config of the Machine that a Metal3Machine belongs to.
 func (m Mapper) FromInfraMachine(ctx context.Context, o client.Object) []reconcile.Request {
 	return m.fromInfraMachine(ctx, o.GetNamespace(), o.GetName())
 }
@@ -182,7 +183,7 @@ func (m Mapper) fromInfraMachine(ctx context.Context, namespace, name string) []
 		return nil
 	}
 	for i := range machines.Items {
-		if machines.Items[i].Spec.InfrastructureRef.Name == name {
+		if ref := machines.Items[i].Spec.InfrastructureRef; ref.Name == name && metal3.IsMachineRef(ref) {
 			return m.FromMachine(ctx, &machines.Items[i])
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 const namespace = "ns"
@@ -28,7 +29,7 @@ const namespace = "ns"
 func machine(name string) *clusterv1.Machine {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: name}
-	m.Spec.InfrastructureRef.Name = name
+	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: name}
 	return m
 }
 

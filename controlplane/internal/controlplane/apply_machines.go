@@ -61,6 +61,9 @@ func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) e
 	if s.templateProblem != nil {
 		ref := s.controlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
 		s.machineProblem = fmt.Sprintf("%s %s cannot be read: %v", ref.Kind, ref.Name, s.templateProblem)
+		if s.templateNotAllowed() {
+			return nil // It is tried again after a fixed time.
+		}
 		return fmt.Errorf("create Machines: %w", s.templateProblem)
 	}
 	all := collections.FromMachines(s.machines.UnsortedList()...)
@@ -70,6 +73,9 @@ func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) e
 		})
 		if err != nil {
 			s.machineProblem = err.Error()
+			if apierrors.IsForbidden(err) {
+				s.machineProblem += fmt.Sprintf(" (ClusterRoles with the label %s: \"true\" extend the role of the manager)", controlplanev1.InfrastructureRoleLabel)
+			}
 			return err
 		}
 		if machine == nil || s.conflict != "" {
@@ -217,6 +223,9 @@ func (r *Reconciler) deleteMachines(ctx context.Context, s *scope, machines []*c
 func (r *Reconciler) syncMachines(ctx context.Context, s *scope, d decision) error {
 	if d.waitReason != "" || d.retrying || len(d.adopt) > 0 {
 		return nil
+	}
+	if s.infraProblem != nil {
+		return s.infraProblem // Whether a Machine is up to date is not known.
 	}
 	var errs []error
 	for _, m := range s.machines.SortedByCreationTimestamp() {

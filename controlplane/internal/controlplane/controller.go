@@ -25,6 +25,8 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // crdGate tells which CRDs are not served yet.
@@ -42,6 +44,8 @@ type Reconciler struct {
 	Kubeconfigs client.Reader
 	// InstallerKubeconfigs reads the Secrets of installer kubeconfigs from the cache.
 	InstallerKubeconfigs client.Reader
+	// Infrastructure reads infrastructure machines and their templates, of any provider.
+	Infrastructure *infrastructure.Reader
 	// Workloads asks the installed clusters.
 	Workloads workload.Clusters
 	// Releases tells what release images are; nil asks no registry.
@@ -63,7 +67,7 @@ type Reconciler struct {
 	started time.Time
 }
 
-// Infrastructure machines are those of Metal3; another infrastructure provider needs a ClusterRole of its own, bound to the same account.
+// Infrastructure machines are those of Metal3. A user extends the role for another infrastructure provider (InfrastructureRoleLabel).
 // Only what is read past the cache is got; informers list on API servers that do not stream lists.
 // Deleting is allowed on templates and Secrets because their owners are set: the API server refuses that to who cannot delete the object.
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,verbs=get;list;watch;patch
@@ -152,6 +156,8 @@ func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.Opensh
 
 // patchStatus writes what the pass changed in status.
 func (r *Reconciler) patchStatus(ctx context.Context, helper *patch.Helper, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+	ctx, cancel := manager.ForStatus(ctx)
+	defer cancel()
 	if err := helper.Patch(ctx, cp, patch.WithOwnedConditions{Conditions: ownedConditions}, patch.WithStatusObservedGeneration{}); err != nil {
 		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}

@@ -19,6 +19,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
 
 // conflictRetryInterval is how often a taken name and a kubeconfig of another cluster are tried again: no watch tells when an object of somebody
@@ -77,6 +78,9 @@ type decision struct {
 func result(s *scope, d decision) ctrl.Result {
 	if d.conflict != "" || s.conflict != "" || s.mismatch() {
 		return ctrl.Result{RequeueAfter: conflictRetryInterval}
+	}
+	if s.templateNotAllowed() {
+		return ctrl.Result{RequeueAfter: infrastructure.RetryNotAllowed}
 	}
 	// What is left of the wait for workers: nothing happens when it ends but time passing.
 	return ctrl.Result{RequeueAfter: d.dayOne.RequeueAfter}

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/secret"
@@ -31,6 +30,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -101,6 +101,8 @@ type scope struct {
 	// infraTemplate is what infrastructure machines are made from; nil with templateProblem set when it cannot be read. Not read while deleting.
 	infraTemplate   *unstructured.Unstructured
 	templateProblem error
+	// infraProblem is why the manager may not read the infrastructure machines; they are unknown then.
+	infraProblem error
 	// infraMachines belong to the Machines and configs to Machines and workers, by the Machine's name; an entry is missing while the object
 	// does not exist. Not read while deleting.
 	infraMachines map[string]*unstructured.Unstructured
@@ -141,6 +143,12 @@ func (s *scope) verified() bool {
 func (s *scope) imported() bool {
 	cd := s.clusterDeployment
 	return s.installed() && (cd == nil || cd.Spec.Installed && cd.Spec.PreserveOnDelete)
+}
+
+// templateNotAllowed reports whether no role of the manager's lets it read the infrastructure template.
+func (s *scope) templateNotAllowed() bool {
+	var notAllowed *infrastructure.NotAllowedError
+	return errors.As(s.templateProblem, &notAllowed)
 }
 
 // clusterKey is the key of the Cluster.
@@ -316,10 +324,18 @@ func found(o client.Object, key types.NamespacedName, err error) (bool, error) {
 
 func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error {
 	ref, namespace := s.controlPlane.Spec.MachineTemplate.Spec.InfrastructureRef, s.controlPlane.Namespace
-	s.infraTemplate, s.templateProblem = external.GetObjectFromContractVersionedRef(ctx, r.Client, ref, namespace)
+	s.infraTemplate, s.templateProblem = r.Infrastructure.Get(ctx, ref, namespace)
+	if s.infraTemplate == nil && s.templateProblem == nil {
+		s.templateProblem = errors.New("it does not exist, or its CRD does not")
+	}
 	s.infraMachines, s.configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	for _, m := range s.machines {
-		infraMachine, err := metal3.Get(ctx, r.Client, m.Spec.InfrastructureRef, namespace)
+		infraMachine, err := r.Infrastructure.Get(ctx, m.Spec.InfrastructureRef, namespace)
+		var notAllowed *infrastructure.NotAllowedError
+		if errors.As(err, &notAllowed) {
+			s.infraProblem = fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
 		}

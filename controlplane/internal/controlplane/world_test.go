@@ -36,6 +36,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
 
 const (
@@ -105,6 +106,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		WithObjects(inputs(replicas, workers)...).Build()
 	w.r = &Reconciler{
 		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client, Workloads: w.api, Recorder: w.events,
+		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
 		RemoteConditionsGracePeriod: 5 * time.Minute,
 		gate:                        w.gate, now: func() time.Time { return w.now }, started: w.now, controller: capicontrollerutil.NewFakeController(),
 	}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3
+// Package infrastructure reads objects of infrastructure providers, of Metal3 and of any other, by Cluster API's contract. The kind is what a
+// user writes into a reference, so nothing here may wait for a kind that the manager is not allowed to read.
+package infrastructure
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,19 +20,16 @@ import (
 	"sigs.k8s.io/cluster-api/util/contract"
 )
 
-// CRDs returns the CRDs without which the infrastructure object that the reference names cannot exist or be provisioned; none for
-// infrastructure of others.
-func CRDs(ref clusterv1.ContractVersionedObjectReference) []string {
-	if ref.APIGroup == InfrastructureGroup && (ref.Kind == MachineKind || ref.Kind == MachineKind+"Template") {
-		return []string{CRDMachines, CRDBareMetalHosts}
-	}
-	return nil
-}
+// readTimeout bounds one read. The first cached read of a kind waits for its informer, which may never be filled; without a bound it waits for
+// the whole minute that a pass has, and a hundred such objects hold every worker.
+const readTimeout = 5 * time.Second
 
-// Get reads an infrastructure object of any provider, in the API version that its CRD gives for Cluster API's contract. It returns nil when the
-// object does not exist, or cannot because its CRD is gone: Cluster API's own function makes an error of the latter that nobody can tell from
-// others.
+// Get reads an infrastructure object of a kind that the manager's role names, in the API version that its CRD gives for Cluster API's contract.
+// It returns nil when the object does not exist, or cannot because its CRD is gone: Cluster API's own function makes an error of the latter
+// that nobody can tell from others.
 func Get(ctx context.Context, c client.Reader, ref clusterv1.ContractVersionedObjectReference, namespace string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	name := contract.CalculateCRDName(ref.APIGroup, ref.Kind)
 	err := c.Get(ctx, types.NamespacedName{Name: name}, crd)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3
+package infrastructure
 
 import (
 	"context"
@@ -12,27 +12,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-var reference = clusterv1.ContractVersionedObjectReference{APIGroup: InfrastructureGroup, Kind: MachineKind, Name: "m-0"}
+var reference = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
+
+// object is what a reference names, in API version v1beta2.
+func object(ref clusterv1.ContractVersionedObjectReference) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.APIGroup, Version: "v1beta2", Kind: ref.Kind})
+	o.SetNamespace("ns")
+	o.SetName(ref.Name)
+	return o
+}
 
 func TestGet(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: CRDMachines, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: metal3.CRDMachines, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}}
 	down := errors.New("the API server is down")
 	tests := map[string]struct {
 		objects []client.Object
 		err     error
 		exists  bool
 	}{
-		"it exists":            {objects: []client.Object{crd, machine("v1beta2")}, exists: true},
+		"it exists":            {objects: []client.Object{crd, object(reference)}, exists: true},
 		"it does not exist":    {objects: []client.Object{crd}},
 		"its CRD is gone":      {},
-		"nobody knows whether": {objects: []client.Object{crd, machine("v1beta2")}, err: down},
+		"nobody knows whether": {objects: []client.Object{crd, object(reference)}, err: down},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,13 +67,4 @@ func TestGet(t *testing.T) {
 			g.Expect(got != nil).To(Equal(tt.exists))
 		})
 	}
-}
-
-func TestCRDs(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(CRDs(reference)).To(Equal([]string{"metal3machines.infrastructure.cluster.x-k8s.io", "baremetalhosts.metal3.io"}))
-	template := reference
-	template.Kind = "Metal3MachineTemplate"
-	g.Expect(CRDs(template)).To(Equal(CRDs(reference)))
-	g.Expect(CRDs(clusterv1.ContractVersionedObjectReference{APIGroup: InfrastructureGroup, Kind: "DevMachine"})).To(BeEmpty())
 }

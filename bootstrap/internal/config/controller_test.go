@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// TestUnreadableInfrastructure: an infrastructure machine that cannot be read uses up the pass. The config shows its conditions all the same, and it
+// goes when it is deleted.
+func TestUnreadableInfrastructure(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		kind    string
+		deleted bool
+		reason  string
+	}{
+		{name: "a Metal3Machine", kind: metal3.MachineKind},
+		{name: "a machine of others, which is never read", kind: "DevMachine", reason: bootstrapv1.InfraMachineNotSupportedReason},
+		{name: "a Metal3Machine, and the config is deleted", kind: metal3.MachineKind, deleted: true},
+		{name: "a machine of others, and the config is deleted", kind: "DevMachine", deleted: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			c := newClient(t, tt.kind, tt.deleted, func() error {
+				cancel() // The time of the pass is over.
+				return ctx.Err()
+			})
+			r := &Reconciler{Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10)}
+			key := client.ObjectKey{Namespace: "ns", Name: "m-0"}
+			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+			config := &bootstrapv1.OpenshiftAssistedConfig{}
+			if tt.deleted {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(apierrors.IsNotFound(c.Get(t.Context(), key, config))).To(BeTrue())
+				return
+			}
+			g.Expect(err != nil).To(Equal(tt.reason == ""))
+			g.Expect(c.Get(t.Context(), key, config)).To(Succeed())
+			g.Expect(conditions.Get(config, clusterv1.ReadyCondition)).NotTo(BeNil())
+			g.Expect(conditions.GetReason(config, bootstrapv1.DataSecretAvailableCondition)).To(Equal(tt.reason))
+		})
+	}
+}
+
+// newClient returns a client with a config, its Machine with infrastructure of a kind, and its Cluster. Requests fail when their context has ended,
+// and reads of infrastructure as the test says.
+func newClient(t *testing.T, kind string, deleted bool, read func() error) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid"}}
+	machine.Spec.ClusterName = "demo"
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: kind, Name: "m-0"}
+	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", Finalizers: []string{bootstrapv1.ConfigFinalizer},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"}}}}
+	config.Status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}}
+	if deleted {
+		config.DeletionTimestamp = ptr.To(metav1.Now())
+		machine.DeletionTimestamp, machine.Finalizers = config.DeletionTimestamp, []string{clusterv1.MachineFinalizer}
+	}
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+		Name: metal3.CRDMachines, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, config, cluster, crd).WithStatusSubresource(config).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if _, infra := o.(*unstructured.Unstructured); infra {
+					return read()
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				return c.Patch(ctx, o, patch, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+			},
+		}).Build()
+}

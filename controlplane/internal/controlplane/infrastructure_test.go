@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+)
+
+// newOtherWorld is a world whose control plane has machines of a provider other than Metal3. The manager may list its kinds once allowed says so.
+func newOtherWorld(t *testing.T, allowed *bool) *world {
+	t.Helper()
+	w := newWorld(t, 1, 0)
+	template := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"size": "large"}}}}}
+	template.SetGroupVersionKind(infraGroup.WithKind("DevMachineTemplate"))
+	template.SetNamespace(namespace)
+	template.SetName("t")
+	for _, o := range []client.Object{crd("devmachines"), crd("devmachinetemplates"), template} {
+		w.must(w.client.Create(context.Background(), o))
+	}
+	cp := w.controlPlane()
+	cp.Spec.MachineTemplate.Spec.InfrastructureRef.Kind = "DevMachineTemplate"
+	w.must(w.client.Update(context.Background(), cp))
+	w.r.Infrastructure.Live = w.intercepted(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if !*allowed {
+				return apierrors.NewForbidden(schema.GroupResource{Group: infraGroup.Group, Resource: "devmachinetemplates"}, "", nil)
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	return w
+}
+
+// TestInfrastructureNotAllowed: a control plane whose machines are of a kind that the manager may not read says which role is missing and does what
+// else is to be done. It goes on when the role is there, and it can be deleted without it.
+func TestInfrastructureNotAllowed(t *testing.T) {
+	g := NewWithT(t)
+	allowed := false
+	w := newOtherWorld(t, &allowed)
+	for range 5 {
+		w.reconcile()
+	}
+	g.Expect(w.reconcile().RequeueAfter).To(Equal(infrastructure.RetryNotAllowed))
+	g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.ScalingUpCondition)).To(ContainSubstring(
+		"DevMachineTemplate t cannot be read: failed to retrieve DevMachineTemplate ns/t: the manager may not list " +
+			"devmachinetemplates.infrastructure.cluster.x-k8s.io: allow it in a ClusterRole with the label " +
+			`controlplane.cluster.x-k8s.io/aggregate-to-openshift-assisted: "true"`))
+	g.Expect(w.install()).NotTo(BeNil())
+
+	allowed = true
+	w.run(nil, func() bool { return len(w.machines()) == 1 })
+	machine := w.machines()[0]
+	g.Expect(machine.Spec.InfrastructureRef.Kind).To(Equal("DevMachine"))
+	made := &unstructured.Unstructured{}
+	made.SetGroupVersionKind(infraGroup.WithKind("DevMachine"))
+	g.Expect(w.client.Get(context.Background(), client.ObjectKeyFromObject(&machine), made)).To(Succeed())
+	size, _, _ := unstructured.NestedString(made.Object, "spec", "size")
+	g.Expect(size).To(Equal("large"))
+}
+
+// TestInfrastructureNotAllowedDeletion: what the manager may not read does not keep a control plane from being deleted.
+func TestInfrastructureNotAllowedDeletion(t *testing.T) {
+	g := NewWithT(t)
+	w := newOtherWorld(t, new(false))
+	for range 5 {
+		w.reconcile()
+	}
+	g.Expect(w.install()).NotTo(BeNil())
+	w.must(w.client.Delete(context.Background(), w.controlPlane()))
+	w.run(nil, func() bool { return w.controlPlane().Name == "" })
+}
