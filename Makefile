@@ -117,6 +117,15 @@ test-e2e: ## Run the tests of both managers as processes, from template to clust
 test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
 	$(TESTSUM) $(TEST_FLAGS) $(CONTRACT_PACKAGES)
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for a while, e.g. FUZZTIME=10s: the parsers of what users, hosts and registries send.
+	for package in $$(grep -rl --include=*_test.go '^func Fuzz' api bootstrap controlplane internal | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -rhoP --include=*_test.go '^func \KFuzz\w+' "$$package"); do \
+			echo "$$package $$target"; \
+			$(GO_BUILD) test $(GO_FLAGS) "./$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZTIME),60s); \
+		done; \
+	done
+
 .PHONY: contract-report
 contract-report: ## Run the tests of Cluster API's rules and show, for every rule, what was decided and how its tests ended.
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractreport $(filter-out -race,$(TEST_FLAGS))

@@ -21,19 +21,19 @@ func TestDocuments(t *testing.T) {
 	for name, test := range map[string]struct {
 		document, json, yaml string
 	}{
-		"an object":               {document: `{"a": [1, "two", null]}`},
-		"nothing":                 {document: ``},
-		"too large":               {document: strings.Repeat(" ", 1025), json: "1025 bytes", yaml: "1025 bytes"},
-		"too deep":                {document: deep, json: "16 values", yaml: "16 values"},
-		"too many values, not nested":         {document: many, json: "16 values", yaml: "16 values"},
-		"brackets in a string":    {document: `"` + strings.Repeat(`[,\"`, 100) + `"`},
-		"a string without an end": {document: `"[[[[[[[[[[[[[[[[[[[[[\`, yaml: "cannot be parsed"},
-		"a backslash at the end":  {document: `["\\"` + strings.Repeat(",0", 20), json: "16 values", yaml: "cannot be parsed"},
-		"an alias":                {document: "a: &a [1]\nb: *a", yaml: "alias"},
-		"an alias as a key":       {document: "a: &a x\n*a : 1", yaml: "alias"},
-		"a merge of an alias":     {document: "a: &a {b: 1}\nc: {<<: *a}", yaml: "alias"},
-		"an anchor alone":         {document: "a: &a [1]"},
-		"what looks like one":     {document: "a: '*a'\nb: 2*a"},
+		"an object":                   {document: `{"a": [1, "two", null]}`},
+		"nothing":                     {document: ``},
+		"too large":                   {document: strings.Repeat(" ", 1025), json: "1025 bytes", yaml: "1025 bytes"},
+		"too deep":                    {document: deep, json: "16 values", yaml: "16 values"},
+		"too many values, not nested": {document: many, json: "16 values", yaml: "16 values"},
+		"brackets in a string":        {document: `"` + strings.Repeat(`[,\"`, 100) + `"`},
+		"a string without an end":     {document: `"[[[[[[[[[[[[[[[[[[[[[\`, yaml: "cannot be parsed"},
+		"a backslash at the end":      {document: `["\\"` + strings.Repeat(",0", 20), json: "16 values", yaml: "cannot be parsed"},
+		"an alias":                    {document: "a: &a [1]\nb: *a", yaml: "alias"},
+		"an alias as a key":           {document: "a: &a x\n*a : 1", yaml: "alias"},
+		"a merge of an alias":         {document: "a: &a {b: 1}\nc: {<<: *a}", yaml: "alias"},
+		"an anchor alone":             {document: "a: &a [1]"},
+		"what looks like one":         {document: "a: '*a'\nb: 2*a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

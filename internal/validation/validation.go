@@ -5,6 +5,7 @@
 package validation
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -89,7 +90,7 @@ func trustBundle(bundle string, path *field.Path) field.ErrorList {
 // bundleProblem checks that every block of a bundle is a certificate that parses, and that nothing else is in it.
 func bundleProblem(bundle string) string {
 	rest := []byte(bundle)
-	for n := 1; strings.TrimSpace(string(rest)) != ""; n++ {
+	for n := 1; len(bytes.TrimSpace(rest)) > 0; n++ {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil {

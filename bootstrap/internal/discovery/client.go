@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
 
 // MaxSize is the size of the largest discovery ignition: with its format it has to fit into a Secret.
@@ -74,14 +75,28 @@ func (c *Client) Fetch(ctx context.Context, rawURL string) ([]byte, error) {
 	if err != nil {
 		return nil, describe(err, timeout)
 	}
+	if err := check(data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// limits of a discovery ignition. The service's own have some hundred values; each takes up to 20 KiB while ignition checks it.
+var limits = untrusted.Limits{Bytes: MaxSize, Values: 2000}
+
+// check says why a download is no discovery ignition; nil when it is one.
+func check(data []byte) error {
 	if len(data) > MaxSize {
-		return nil, &Error{Invalid: true, Message: fmt.Sprintf("it is larger than the %d bytes that fit into a Secret: make the additions to the discovery ignition and the trust bundle smaller", MaxSize)}
+		return &Error{Invalid: true, Message: fmt.Sprintf("it is larger than the %d bytes that fit into a Secret: make the additions to the discovery ignition and the trust bundle smaller", MaxSize)}
+	}
+	if err := limits.JSON(data); err != nil {
+		return &Error{Invalid: true, Message: fmt.Sprintf("%v: make the additions to the discovery ignition smaller", err)}
 	}
 	// The report would quote the content.
 	if _, report, err := config.Parse(data); err != nil || report.IsFatal() {
-		return nil, &Error{Invalid: true, Message: "the server answers with something that is no valid ignition config: look at what stands between the manager and assisted-service, such as a proxy"}
+		return &Error{Invalid: true, Message: "the server answers with something that is no valid ignition config: look at what stands between the manager and assisted-service, such as a proxy"}
 	}
-	return data, nil
+	return nil
 }
 
 // download reads one byte more than is allowed at most.

@@ -125,8 +125,15 @@ func sameUsages(got, want []certificatesv1.KeyUsage) bool {
 	return slices.Equal(slices.Compact(got), want)
 }
 
+// maxRequest is the size of the largest request that is read. Those of kubelets have half a KiB; checking a signature takes the longer, the
+// longer the key is.
+const maxRequest = 16 << 10
+
 // parse reads the request for a certificate, and checks that its sender has the key.
 func parse(data []byte) (*x509.CertificateRequest, error) {
+	if len(data) > maxRequest {
+		return nil, fmt.Errorf("it has %d bytes: no more than %d are read", len(data), maxRequest)
+	}
 	block, rest := pem.Decode(data)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(strings.TrimSpace(string(rest))) > 0 {
 		return nil, errors.New("it does not hold exactly one PEM block of type CERTIFICATE REQUEST")

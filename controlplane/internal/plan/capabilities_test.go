@@ -176,7 +176,7 @@ func TestOverrideProblems(t *testing.T) {
 		{"in another case", `{"Platform":{}}`, "configOverrides.Platform"},
 		{"a nested one", `{"controlPlane":{"Replicas":5}}`, "use spec.replicas"},
 		{"a list", `["a"]`, "must be an object"},
-		{"too much", `{"a":"` + string(make([]byte, 70000)) + `"}`, "Too long"},
+		{"too much", `{"a":"` + string(make([]byte, 70000)) + `"}`, "no more than 65536 are read"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

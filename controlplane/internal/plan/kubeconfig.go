@@ -8,13 +8,21 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
+
+// kubeconfigLimits are those of a kubeconfig. The installer's have some 20 KiB, most of it certificates.
+var kubeconfigLimits = untrusted.Limits{Bytes: 128 << 10, Values: 1000}
 
 // RewriteKubeconfig makes the installer's kubeconfig usable from the management cluster: its server becomes the Cluster's control-plane
 // endpoint, "<host>:<port>", and the certificate is checked against apiName (api.<cluster>.<domain>) where the endpoint's host is another
 // one (DESIGN D11, CONTRACT CP-54). Only the current context is kept. It fails when the source is no kubeconfig, has no current context, or
 // is not self-contained.
 func RewriteKubeconfig(source []byte, endpointHost, endpoint, apiName string) ([]byte, error) {
+	if err := kubeconfigLimits.YAML(source); err != nil {
+		return nil, fmt.Errorf("the kubeconfig cannot be parsed: %w", err)
+	}
 	config, err := clientcmd.Load(source)
 	if err != nil {
 		return nil, errors.New("the kubeconfig cannot be parsed") // The parser's error may quote credentials.

@@ -15,10 +15,11 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
 
-// maxOverridesSize leaves room for the other annotations of an object, which may have 256 KiB together.
-const maxOverridesSize = 64 << 10
+// overridesLimits leave room for the other annotations of an object, which may have 256 KiB together.
+var overridesLimits = untrusted.Limits{Bytes: 64 << 10, Values: 10_000}
 
 // ownedKeys are the keys of an install-config that fields are for, and what to use instead. assisted-service reads keys without regard to case.
 var ownedKeys = map[string]string{
@@ -54,8 +55,8 @@ func OverrideProblems(install controlplanev1.InstallSpec, path *field.Path) fiel
 	if len(raw) == 0 {
 		return nil
 	}
-	if len(raw) > maxOverridesSize {
-		return field.ErrorList{field.TooLong(path, "", maxOverridesSize)}
+	if err := overridesLimits.JSON(raw); err != nil {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
 	}
 	overrides, err := decodeObject(raw)
 	if err != nil {

@@ -4,6 +4,9 @@ package release
 
 import (
 	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +16,10 @@ import (
 
 	"github.com/blang/semver/v4"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/klauspost/compress/zstd"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
 
 const (
@@ -34,16 +39,21 @@ const (
 	maxLayer = 32 << 20
 	// maxUnpacked is how much of an unpacked layer is read, and maxReferences how much of the file.
 	maxUnpacked   = 256 << 20
-	maxReferences = 8 << 20
+	maxReferences = 4 << 20
 	// maxDocument is the size up to which a manifest, or the configuration of an image, is read. They have some KiB; unpacked, one of them takes
-	// a hundred times as much memory.
-	maxDocument = 1 << 20
+	// three hundred times as much memory.
+	maxDocument = 128 << 10
+	// maxWindow is how far back a layer compressed with zstd may refer, which is kept in memory. It is what every decompressor has to support.
+	maxWindow = 8 << 20
 
 	// maxVersion, maxArchitectures and maxArchitecture are what status has room for.
 	maxVersion       = 256
 	maxArchitectures = 16
 	maxArchitecture  = 32
 )
+
+// referencesLimits are those of the file of references, which has a hundred values for each of some two hundred images at most.
+var referencesLimits = untrusted.Limits{Bytes: maxReferences, Values: 100_000}
 
 // references is the part of an ImageStream that is read.
 type references struct {
@@ -120,9 +130,45 @@ func readReferences(layer v1.Layer) (*references, error) {
 	if size > maxLayer {
 		return nil, nil
 	}
-	unpacked, err := layer.Uncompressed()
+	packed, err := layer.Compressed()
 	if err != nil {
 		return nil, fmt.Errorf("read a layer: %w", err)
+	}
+	defer packed.Close()
+	return findReferences(packed)
+}
+
+// unpack reads what may be compressed with gzip or zstd. The registry library would give zstd as much memory as the layer asks for.
+func unpack(packed io.Reader) (io.ReadCloser, error) {
+	begin := bufio.NewReader(packed)
+	magic, err := begin.Peek(len(zstdMagic))
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case bytes.HasPrefix(magic, gzipMagic):
+		return gzip.NewReader(begin)
+	case bytes.Equal(magic, zstdMagic):
+		decoder, err := zstd.NewReader(begin, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, err
+		}
+		return decoder.IOReadCloser(), nil
+	default:
+		return io.NopCloser(begin), nil
+	}
+}
+
+// gzipMagic and zstdMagic are the first bytes of what they have compressed.
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// findReferences returns the references in a compressed archive, nil when it has none.
+func findReferences(packed io.Reader) (*references, error) {
+	unpacked, err := unpack(packed)
+	if err != nil {
+		return nil, fmt.Errorf("unpack a layer: %w", err)
 	}
 	defer unpacked.Close()
 	files := tar.NewReader(io.LimitReader(unpacked, maxUnpacked))
@@ -141,9 +187,12 @@ func readReferences(layer v1.Layer) (*references, error) {
 }
 
 func parseReferences(file io.Reader) (*references, error) {
-	data, err := io.ReadAll(io.LimitReader(file, maxReferences))
+	data, err := io.ReadAll(io.LimitReader(file, maxReferences+1))
 	if err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", referencesFile, err)
+	}
+	if err := referencesLimits.JSON(data); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoRelease, referencesFile, err)
 	}
 	list := &references{}
 	if err := json.Unmarshal(data, list); err != nil {

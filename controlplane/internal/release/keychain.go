@@ -11,7 +11,12 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
+
+// pullSecretLimits are those of a docker configuration, which has some values for each registry.
+var pullSecretLimits = untrusted.Limits{Bytes: 256 << 10, Values: 10_000}
 
 // keychain holds the credentials of a pull secret by what they are for: a registry, or a part of its repositories.
 type keychain map[string]authn.AuthConfig
@@ -20,6 +25,9 @@ var _ authn.Keychain = keychain{}
 
 // newKeychain reads a docker configuration. No part of it gets into an error.
 func newKeychain(config []byte) (keychain, error) {
+	if err := pullSecretLimits.JSON(config); err != nil {
+		return nil, fmt.Errorf("%w: .dockerconfigjson: %w", ErrPullSecret, err)
+	}
 	var parsed struct {
 		Auths map[string]authn.AuthConfig `json:"auths"`
 	}

@@ -10,7 +10,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
+
+// mirrorsLimits are those of a registries.conf: of TOML, only the size is looked at.
+var mirrorsLimits = untrusted.Limits{Bytes: 256 << 10}
 
 // Mirrors say where else the images of registries are: what containers-registries.conf(5), an ImageDigestMirrorSet and an ImageTagMirrorSet have
 // in common. The library that container engines read that file with takes it from a disk only, and the managers have none to write to.
@@ -52,6 +57,9 @@ const maxSources = 16
 // ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone. unusable is the error when it, or a name in
 // it, cannot be used.
 func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
+	if err := mirrorsLimits.Size(file); err != nil {
+		return Mirrors{}, fmt.Errorf("%w: %w", unusable, err)
+	}
 	var parsed struct {
 		Registries []registryRule `toml:"registry"`
 	}

@@ -12,12 +12,12 @@ import (
 const MaxAllocated = 64 << 20
 
 // Bounded fails the test when parse allocates more than MaxAllocated bytes. No other test may run at the same time.
-func Bounded(t testing.TB, parse func()) {
-	t.Helper()
+func Bounded(tb testing.TB, parse func()) {
+	tb.Helper()
 	before := allocated()
 	parse()
 	if grown := allocated() - before; grown > MaxAllocated {
-		t.Errorf("the parser allocated %d MiB, no more than %d are allowed", grown>>20, MaxAllocated>>20)
+		tb.Errorf("the parser allocated %d MiB, no more than %d are allowed", grown>>20, MaxAllocated>>20)
 	}
 }
 
