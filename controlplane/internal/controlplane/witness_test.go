@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// deleteControlPlane deletes a control plane without workers, and lets it go.
+func (w *world) deleteControlPlane() {
+	w.t.Helper()
+	w.must(w.client.Delete(context.Background(), w.controlPlane()))
+	for range 6 {
+		w.reconcile()
+	}
+	if w.controlPlane().Name != "" {
+		w.t.Fatal("the control plane is still there")
+	}
+}
+
+// TestForeignImageSetIsKept: a ClusterImageSet that somebody made under the name of ours is not deleted with the control plane.
+func TestForeignImageSetIsKept(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.run(nil, w.available)
+	w.vanish(&hivev1.ClusterImageSet{ObjectMeta: metav1.ObjectMeta{Name: plan.ImageSetName(key)}})
+	foreign := &hivev1.ClusterImageSet{
+		ObjectMeta: metav1.ObjectMeta{Name: plan.ImageSetName(key)}, Spec: hivev1.ClusterImageSetSpec{ReleaseImage: "registry.example.com/theirs"},
+	}
+	w.must(w.client.Create(context.Background(), foreign))
+	w.deleteControlPlane()
+	NewWithT(t).Expect(w.imageSets()).To(ConsistOf(HaveField("UID", foreign.UID)))
+}
+
+// TestDeletesNameTheObject: what is deleted is the very object that was read. When the cache is behind, an object of the same name may have
+// taken its place, and the API server keeps that one only if the request carries the UID of the other.
+func TestDeletesNameTheObject(t *testing.T) {
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.available)
+	kinds := map[string]bool{}
+	w.r.Client = w.intercepted(interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		options := client.DeleteOptions{}
+		options.ApplyOptions(opts)
+		if options.Preconditions == nil || options.Preconditions.UID == nil {
+			t.Errorf("%T %s is deleted by its name alone", o, o.GetName())
+		} else {
+			NewWithT(t).Expect(*options.Preconditions.UID).To(And(Not(BeEmpty()), Equal(o.GetUID())))
+		}
+		kinds[fmt.Sprintf("%T", o)] = true
+		return c.Delete(ctx, o, opts...)
+	}})
+	w.deleteControlPlane()
+	NewWithT(t).Expect(kinds).To(HaveLen(4), "Machines, ClusterDeployment, AgentClusterInstall and ClusterImageSet")
+}
+
+// TestKubeconfigFollowsTheInstaller: the service replaces the content of its Secret when the installation completes, and clients that were
+// given the first one would not trust the cluster.
+func TestKubeconfigFollowsTheInstaller(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	w.run(nil, w.available)
+	g := NewWithT(t)
+	g.Expect(string(w.kubeconfig().Data["value"])).To(ContainSubstring("installer"))
+	source := &corev1.Secret{}
+	w.must(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "cp-admin-kubeconfig"}, source))
+	source.Data[assisted.KubeconfigKey] = []byte(kubeconfigOf("completed"))
+	w.must(w.client.Update(context.Background(), source))
+	w.reconcile()
+	g.Expect(string(w.kubeconfig().Data["value"])).To(And(ContainSubstring("completed"), Not(ContainSubstring("installer"))))
+}
