@@ -146,8 +146,8 @@ test-compat: ## Check every foreign field that the managers use against the CRDs
 
 sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
 	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
-	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT))
+	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT)) $(if $(METAL3),-metal3=$(METAL3))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata HOLD=true FAULT=name RETRY=true SPEED=n.
+sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2 HOLD=true FAULT=name RETRY=true SPEED=n.
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -37,6 +37,9 @@ const (
 	CRDsProviders CRDGroup = "providers"
 	// CRDsMetal3 are cluster-api-provider-metal3's v1beta1 types, labelled for Cluster API's v1beta1 contract.
 	CRDsMetal3 CRDGroup = "metal3"
+	// CRDsMetal3V1Beta2 are those that the same project's releases have since they also serve v1beta2: its storage version, which is labelled for
+	// Cluster API's v1beta2 contract. They take the place of CRDsMetal3. Their conversion webhook is that of component Metal3.
+	CRDsMetal3V1Beta2 CRDGroup = "metal3-v1beta2"
 	// CRDsBareMetalHost are baremetal-operator's: BareMetalHost and HardwareData.
 	CRDsBareMetalHost CRDGroup = "baremetalhost"
 	// CRDsHive are hive's: ClusterDeployment and ClusterImageSet.
@@ -48,7 +51,13 @@ const (
 	CRDsCertManager CRDGroup = "cert-manager"
 )
 
-// AllCRDs returns every group.
+// Metal3 is the name of the component behind the webhooks of Metal3's CRDs; see WebhookServer.
+const Metal3 = "metal3"
+
+// metal3V1Beta2Folder has the CRDs of CRDsMetal3V1Beta2: no release of their Go types can be downloaded.
+const metal3V1Beta2Folder = "test/localcontrolplane/crds/metal3"
+
+// AllCRDs returns every group but CRDsMetal3V1Beta2.
 func AllCRDs() []CRDGroup {
 	return []CRDGroup{CRDsCore, CRDsProviders, CRDsMetal3, CRDsBareMetalHost, CRDsHive, CRDsAssisted, CRDsCertManager}
 }
@@ -87,6 +96,10 @@ var wantedCRDs = map[CRDGroup][]string{
 // crdLabels are what kustomize adds in a project's release: without the contract label Cluster API cannot follow a
 // reference to the kind, without clusterctl's label `clusterctl move` does not see it.
 var crdLabels = map[CRDGroup]map[string]string{
+	CRDsMetal3V1Beta2: {
+		"cluster.x-k8s.io/provider":  "infrastructure-metal3",
+		clusterctlv1.ClusterctlLabel: "",
+	},
 	CRDsMetal3: {
 		"cluster.x-k8s.io/v1beta1":   "v1beta1",
 		"cluster.x-k8s.io/provider":  "infrastructure-metal3",
@@ -155,8 +168,23 @@ func (cp *ControlPlane) crds(ctx context.Context, group CRDGroup) ([]*apiextensi
 		return cp.shippedCRDs(ctx, BootstrapManager(), ControlPlaneManager())
 	case CRDsCertManager:
 		return certManagerCRDs(), nil
+	case CRDsMetal3V1Beta2:
+		return cp.metal3V1Beta2CRDs()
 	}
 	return cp.tools.generatedCRDs(ctx, group)
+}
+
+func (cp *ControlPlane) metal3V1Beta2CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crds, err := readCRDFolder(filepath.Join(cp.tools.root, metal3V1Beta2Folder))
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := cp.webhookEndpoint(Metal3)
+	if err != nil {
+		return nil, err
+	}
+	endpoint.rewireCRDs(crds, everyService)
+	return crds, nil
 }
 
 // generatedCRDs returns the CRDs of a group that is made from Go types.

@@ -47,6 +47,25 @@ func (cp *ControlPlane) webhookEndpoint(component string) (*webhookEndpoint, err
 	return endpoint, nil
 }
 
+// WebhookServer is where a component that runs in a test's own process has to serve its webhooks.
+type WebhookServer struct {
+	// Port of localhost.
+	Port int
+	// CertDir has the serving certificate, tls.crt, and its key, tls.key.
+	CertDir string
+	// CA is the authority of the certificate.
+	CA []byte
+}
+
+// WebhookServer returns where a component has to serve its webhooks, always the same place for one component.
+func (cp *ControlPlane) WebhookServer(component string) (WebhookServer, error) {
+	endpoint, err := cp.webhookEndpoint(component)
+	if err != nil {
+		return WebhookServer{}, err
+	}
+	return WebhookServer{Port: endpoint.port, CertDir: endpoint.certDir, CA: endpoint.ca}, nil
+}
+
 // url returns the address that replaces a Service's path.
 func (w *webhookEndpoint) url(servicePath *string) *string {
 	url := "https://" + address(localhost, w.port)

@@ -53,6 +53,8 @@ type Options struct {
 	Speed float64
 	// Template is another template than the topology's: one of Flavors, or a path.
 	Template string
+	// Metal3 is the newest version of Cluster API Provider Metal3's API; see WorldOptions.Metal3.
+	Metal3 string
 	// Boot is how the hosts boot, one of BootModes; empty is the template's own way.
 	Boot string
 	// Address is the loopback address of the cluster's API. Default: 127.10.1.5, and ::1 for template ipv6. Runs at the same
@@ -212,7 +214,7 @@ func (r *run) slower(d time.Duration) time.Duration {
 }
 
 func (r *run) worldOptions() WorldOptions {
-	opts := WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed}
+	opts := WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed, Metal3: r.opts.Metal3}
 	if r.fault != nil {
 		opts.Inspect = r.fault.Inspect
 	}

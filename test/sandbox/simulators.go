@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -67,6 +68,7 @@ func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*si
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
+	mgr.GetWebhookServer().Register(simmetal3.ConversionPath, simmetal3.Conversion())
 	s := &simulators{log: log, done: make(chan error, 1)}
 	if err := s.start(cp, mgr, opts); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -136,9 +138,14 @@ func simulatorManager(cp *localcontrolplane.ControlPlane, log io.Writer) (ctrl.M
 			return nil, fmt.Errorf("cannot register the simulators' API types: %w", err)
 		}
 	}
+	server, err := cp.WebhookServer(localcontrolplane.Metal3)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Logger: textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))),
+		Logger:        textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))),
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: server.Port, CertDir: server.CertDir}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the simulators' manager: %w", err)

@@ -3,10 +3,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,9 +34,22 @@ const (
 // clusterCacheArgs shorten a wait that is right for a data centre and would be most of a sandbox's run.
 var clusterCacheArgs = []string{"--clustercache-retry-interval=2s"}
 
+// metal3CRDs are those of each generation of Cluster API Provider Metal3, named by the newest version of its API: v1beta1 alone, or v1beta2, which
+// is then the storage version, beside v1beta1.
+var metal3CRDs = map[string]localcontrolplane.CRDGroup{
+	"v1beta1": localcontrolplane.CRDsMetal3, "v1beta2": localcontrolplane.CRDsMetal3V1Beta2,
+}
+
+// Metal3Versions returns what WorldOptions.Metal3 may be.
+func Metal3Versions() []string { return slices.Sorted(maps.Keys(metal3CRDs)) }
+
 // lateCRDs are of projects that are installed after the providers as often as before them.
-var lateCRDs = []localcontrolplane.CRDGroup{
-	localcontrolplane.CRDsMetal3, localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted,
+func (o WorldOptions) lateCRDs() []localcontrolplane.CRDGroup {
+	return []localcontrolplane.CRDGroup{o.metal3CRDs(), localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted}
+}
+
+func (o WorldOptions) metal3CRDs() localcontrolplane.CRDGroup {
+	return metal3CRDs[cmp.Or(o.Metal3, Metal3Versions()[0])]
 }
 
 // installedCRDs are those that WorldOptions.Install brings.
@@ -48,6 +63,8 @@ type WorldOptions struct {
 	Progress io.Writer
 	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
 	Speed float64
+	// Metal3 is the newest version of Cluster API Provider Metal3's API, one of Metal3Versions. Default: v1beta1.
+	Metal3 string
 	// Dir is where the management cluster's files go; see localcontrolplane.Options. KeepDir leaves it behind.
 	Dir     string
 	KeepDir bool
@@ -108,6 +125,9 @@ type World struct {
 // NewWorld brings up the management cluster with all CRDs, Cluster API core, the simulators and both managers. End it
 // with Stop, also when it runs in a test that fails.
 func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
+	if opts.metal3CRDs() == "" {
+		return nil, fmt.Errorf("unknown version %q of Metal3's API: choose one of %v", opts.Metal3, Metal3Versions())
+	}
 	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: opts.Progress, Dir: opts.Dir, KeepDir: opts.KeepDir})
 	if err != nil {
 		return nil, err
@@ -121,8 +141,10 @@ func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
 
 // crds returns those that the World installs before anything runs.
 func (o WorldOptions) crds() []localcontrolplane.CRDGroup {
-	return slices.DeleteFunc(localcontrolplane.AllCRDs(), func(group localcontrolplane.CRDGroup) bool {
-		return o.LateCRDs && slices.Contains(lateCRDs, group) || o.Install != nil && slices.Contains(installedCRDs, group)
+	groups := localcontrolplane.AllCRDs()
+	groups[slices.Index(groups, localcontrolplane.CRDsMetal3)] = o.metal3CRDs()
+	return slices.DeleteFunc(groups, func(group localcontrolplane.CRDGroup) bool {
+		return o.LateCRDs && slices.Contains(o.lateCRDs(), group) || o.Install != nil && slices.Contains(installedCRDs, group)
 	})
 }
 
@@ -159,7 +181,7 @@ func (w *World) startCore(ctx context.Context) error {
 
 // InstallLateCRDs ends what WorldOptions.LateCRDs begins.
 func (w *World) InstallLateCRDs(ctx context.Context) error {
-	if err := w.Management.InstallCRDs(ctx, lateCRDs...); err != nil {
+	if err := w.Management.InstallCRDs(ctx, w.opts.lateCRDs()...); err != nil {
 		return err
 	}
 	return w.startSimulators(ctx)

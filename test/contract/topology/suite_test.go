@@ -47,6 +47,8 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	var err error
 	world, err = sandbox.NewWorld(context.Background(), sandbox.WorldOptions{
+		// Cluster API copies the templates of a ClusterClass, in an API version that this Metal3 converts.
+		Metal3:   "v1beta2",
 		Progress: os.Stderr, Speed: speed, KubeletVersion: func(types.NamespacedName) string { return kubeletVersion },
 	})
 	if err != nil {

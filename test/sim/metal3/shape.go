@@ -61,34 +61,34 @@ func installedShape(ctx context.Context, cfg *rest.Config) (shape, error) {
 		}
 	}
 	switch {
-	case served["v1beta2"] != nil:
+	case served[versionV1Beta2] != nil:
 		return shapeV1Beta2(), nil
-	case served["v1beta1"] != nil:
-		return shapeV1Beta1(hasV1Beta2Status(served["v1beta1"])), nil
+	case served[versionV1Beta1] != nil:
+		return shapeV1Beta1(hasV1Beta2Status(served[versionV1Beta1])), nil
 	}
 	return shape{}, fmt.Errorf("CustomResourceDefinition %s serves neither v1beta2 nor v1beta1: install a CAPM3 version that does", machineCRD)
 }
 
 func shapeV1Beta2() shape {
 	return shape{
-		version:              "v1beta2",
+		version:              versionV1Beta2,
 		conditions:           []string{"status", "conditions"},
-		deprecatedConditions: []string{"status", "deprecated", "v1beta1", "conditions"},
+		deprecatedConditions: []string{"status", "deprecated", versionV1Beta1, "conditions"},
 		provisioned:          []string{"status", "initialization", "provisioned"},
-		diskFormat:           "diskFormat",
+		diskFormat:           formatV1Beta2,
 	}
 }
 
 func shapeV1Beta1(withV1Beta2Status bool) shape {
 	s := shape{
-		version:              "v1beta1",
+		version:              versionV1Beta1,
 		deprecatedConditions: []string{"status", "conditions"},
 		provisioned:          []string{"status", "ready"},
-		diskFormat:           "format",
+		diskFormat:           formatV1Beta1,
 		cloudProviderDefault: true,
 	}
 	if withV1Beta2Status {
-		s.conditions = []string{"status", "v1beta2", "conditions"}
+		s.conditions = []string{"status", versionV1Beta2, "conditions"}
 	}
 	return s
 }
@@ -99,7 +99,7 @@ func hasV1Beta2Status(version *apiextensionsv1.CustomResourceDefinitionVersion) 
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return false
 	}
-	_, ok := version.Schema.OpenAPIV3Schema.Properties["status"].Properties["v1beta2"]
+	_, ok := version.Schema.OpenAPIV3Schema.Properties["status"].Properties[versionV1Beta2]
 	return ok
 }
 

@@ -48,6 +48,7 @@ func parse(args []string) (sandbox.Options, error) {
 	flags.Float64Var(&opts.Speed, "speed", 1, "how fast simulated time passes")
 	flags.StringVar(&opts.Template, "template", "", "template to apply instead of the topology's own: one of "+strings.Join(sandbox.Flavors(), ", ")+", or a path")
 	flags.StringVar(&opts.Boot, "boot", "", "how hosts boot, one of "+strings.Join(sandbox.BootModes(), ", ")+"; default: from a live ISO, or as the template says")
+	flags.StringVar(&opts.Metal3, "metal3", "", fmt.Sprintf("newest API version of Cluster API Provider Metal3, one of %v", sandbox.Metal3Versions()))
 	flags.StringVar(&opts.Address, "address", "", "loopback address of the API of the cluster, for runs at the same time")
 	flags.StringVar(&opts.Out, "out", "out", "folder for the timeline and the kubeconfigs")
 	if err := flags.Parse(args); err != nil {
