@@ -55,15 +55,29 @@ func TestContractKinds(t *testing.T) {
 		}
 	})
 	t.Run("BOOT-3 every kind that core clones has a template named after it", func(t *testing.T) {
-		g := NewWithT(t)
-		g.Expect(configTemplate).To(Equal(configKind + "Template"))
-		g.Expect(controlPlaneTemplate).To(Equal(controlPlaneKind + "Template"))
-	})
-	t.Run("BOOT-8 versions are those of Kubernetes", func(t *testing.T) {
-		for _, kind := range kinds {
-			NewWithT(t).Expect(kind.Version).To(MatchRegexp(kindVersion.String()))
+		for _, version := range []schema.GroupVersion{bootstrapv1.GroupVersion, controlplanev1.GroupVersion} {
+			kinds, templates := ownKinds(scheme, version)
+			g := NewWithT(t)
+			g.Expect(kinds).NotTo(BeEmpty())
+			g.Expect(templates).To(ConsistOf(kinds), "of the types of %s", version)
 		}
 	})
+}
+
+// ownKinds returns the kinds of a group that are registered with the Go types: those that are no template and no list, and those that have one.
+func ownKinds(scheme *runtime.Scheme, version schema.GroupVersion) (kinds, withTemplate []string) {
+	for kind, goType := range scheme.KnownTypes(version) {
+		base, isTemplate := strings.CutSuffix(kind, "Template")
+		switch {
+		case !strings.HasPrefix(goType.PkgPath(), "github.com/capi-openshift/"), strings.HasSuffix(kind, "List"):
+			// Kubernetes' own types that every group has, and lists.
+		case isTemplate:
+			withTemplate = append(withTemplate, base)
+		default:
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, withTemplate
 }
 
 func TestContractCRDs(t *testing.T) {
@@ -85,6 +99,13 @@ func TestContractCRDs(t *testing.T) {
 	t.Run("BOOT-4 CP-2 CTL-12 CRDs have the name that core computes, and no exception from clusterctl's check", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
 		g.Expect(crd.Name).To(Equal(contract.CalculateCRDName(crd.Spec.Group, kind)))
 		g.Expect(crd.Annotations).NotTo(HaveKey(clusterctlv1.SkipCRDNamePreflightCheckAnnotation))
+	}))
+	t.Run("BOOT-8 CRDs serve the version of the Go types alone", each(func(g *WithT, _ string, crd *apiextensionsv1.CustomResourceDefinition) {
+		versions := map[string]string{
+			bootstrapv1.GroupVersion.Group: bootstrapv1.GroupVersion.Version, controlplanev1.GroupVersion.Group: controlplanev1.GroupVersion.Version,
+		}
+		g.Expect(crd.Spec.Versions).To(ConsistOf(HaveField("Name", versions[crd.Spec.Group])))
+		g.Expect(versions[crd.Spec.Group]).To(MatchRegexp(kindVersion.String()))
 	}))
 	t.Run("BOOT-12 CP-20 every kind has a category, a short name and columns", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
 		shortNames := map[string]string{configKind: "oac", configTemplate: "oact", controlPlaneKind: "oacp", controlPlaneTemplate: "oacpt"}

@@ -43,6 +43,32 @@ func read(t *testing.T, name string) (header, body string) {
 	return header, "apiVersion:" + body
 }
 
+// headLine is a line at the head of a template that names a variable; a comma after the name says that the next line has the same text.
+var headLine = regexp.MustCompile(`^#   ([A-Z][A-Z0-9_]+)(,?)(?: |$)`)
+
+// described returns what the head of a template says of each variable.
+func described(header string) map[string]string {
+	texts := map[string]string{}
+	var entry []string
+	joined := false
+	for line := range strings.Lines(header) {
+		if match := headLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); match != nil {
+			if !joined {
+				entry = nil
+			}
+			if entry = append(entry, match[1]); joined {
+				texts[match[1]] = texts[entry[0]]
+			}
+			joined = match[2] != ""
+			line = strings.TrimPrefix(line, match[0])
+		}
+		for _, name := range entry {
+			texts[name] += line
+		}
+	}
+	return texts
+}
+
 // file is the name of a flavor's template.
 func file(flavor string) string {
 	if flavor == "" {
@@ -58,8 +84,9 @@ func TestContractGuidance(t *testing.T) {
 	t.Run("CTL-31 every default is named at the head of its template", func(t *testing.T) {
 		for _, flavor := range flavors() {
 			header, body := read(t, file(flavor))
+			texts := described(header)
 			for _, match := range variableWithDefault.FindAllStringSubmatch(body, -1) {
-				NewWithT(t).Expect(header).To(ContainSubstring(match[2]), "the default of %s in %s", match[1], file(flavor))
+				NewWithT(t).Expect(texts[match[1]]).To(MatchRegexp(`[( ]`+regexp.QuoteMeta(match[2])+`[,;)]`), "the default of %s in %s", match[1], file(flavor))
 			}
 		}
 	})
