@@ -114,4 +114,6 @@ type Condition struct {
 	Reason string `json:"reason,omitempty"`
 	// Message is for people.
 	Message string `json:"message,omitempty"`
+	// LastTransitionTime is when the status changed last.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty,omitzero"`
 }

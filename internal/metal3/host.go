@@ -3,12 +3,15 @@
 package metal3
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -17,6 +20,7 @@ import (
 var placeholderSerials = []string{
 	"", "0", "none", "n/a", "na", "null", "unknown", "unspecified", "not specified", "not available", "default string",
 	"to be filled by o.e.m.", "system serial number", "chassis serial number", "0123456789", "1234567890", "xxxxxxxxxx",
+	"(none)", "unspecified system serial number", "unspecified base board serial number",
 }
 
 // Consumes reports whether the host is taken by the Metal3Machine. The version in the reference is ignored (METAL3 M3-82).
@@ -96,10 +100,22 @@ func Provisioned(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
 }
 
-// Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61).
+// ProvisioningBegan returns when baremetal-operator last began to provision the host: nothing that registered before can run the image that the host
+// was given then. It is zero when the host was never provisioned, and when its status did not come along in a move.
+func ProvisioningBegan(host *bmov1alpha1.BareMetalHost) metav1.Time {
+	return host.Status.OperationHistory.Provision.Start
+}
+
+// Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61). A BMC that does not control the
+// host's power shows in a condition, also while baremetal-operator tries again and status.errorType is empty (METAL3 M3-63).
 func Error(host *bmov1alpha1.BareMetalHost) string {
 	if host.Status.ErrorType == "" && host.Status.ErrorMessage == "" {
-		return ""
+		c := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != bmov1alpha1.PowerFailureReason {
+			return ""
+		}
+		return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, State(host), bmov1alpha1.PowerManagementError,
+			cmp.Or(c.Message, "the BMC does not switch the host's power"))
 	}
 	kind := string(host.Status.ErrorType)
 	if kind == "" {

@@ -27,8 +27,11 @@ func reportedFaults() []Fault {
 			Inject: injectWrongMAC, Report: aboutVictim("matches no BareMetalHost: if it is this host, correct spec.bootMACAddress"),
 		},
 		{
-			Name: "duplicate-identity", Summary: "two machines report the MAC address of one BareMetalHost",
-			Inject: injectDuplicateIdentity, Report: aboutVictim("so none of them is approved"),
+			Name: "duplicate-identity", WholeWorld: true, Summary: "two machines report the MAC address of one BareMetalHost, whose serial number is not known",
+			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
+				hardware.SystemVendor.SerialNumber = ""
+			},
+			Inject: injectDuplicateIdentity, Report: aboutVictim("all match BareMetalHost", "find the host that uses the identity of BareMetalHost"),
 		},
 		{
 			Name: "duplicate-serial", NeedsPeers: true, WholeWorld: true, Summary: "two hosts have one serial number, and register as one Agent",
@@ -94,7 +97,7 @@ func injectWrongMAC(s *FaultScene) {
 	})
 }
 
-// injectDuplicateIdentity boots a second machine with the MAC address of a control-plane host and without a serial number.
+// injectDuplicateIdentity boots a second machine with the MAC address of a control-plane host. No serial number tells the two apart.
 func injectDuplicateIdentity(s *FaultScene) {
 	s.OnFirstHost(true, func(key types.NamespacedName) {
 		s.Later(func(ctx context.Context) error {

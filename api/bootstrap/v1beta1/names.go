@@ -10,11 +10,17 @@ const (
 	// InfraEnvAnnotation, on a config, records the InfraEnv chosen at first use. It wins over recomputation (DESIGN D5).
 	InfraEnvAnnotation = "bootstrap.cluster.x-k8s.io/infra-env"
 
-	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6).
+	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6). It is written before the Agent
+	// is claimed, or deleted as one of an earlier life of the host: a recorded Agent that is gone has left a host that waits for a reboot.
 	AgentAnnotation = "bootstrap.cluster.x-k8s.io/agent"
 
 	// ClaimAnnotation, on an Agent, records the Machine that the Agent was claimed for, as <machine name>/<machine UID> (DESIGN D6).
 	ClaimAnnotation = "bootstrap.cluster.x-k8s.io/claimed-by"
+
+	// VouchedAgentAnnotation, on a BareMetalHost, is the name of the Agent that is this host: somebody who knows the hardware vouches for it. That Agent
+	// is recognised whatever addresses and serial number it reports, no other Agent is recognised as this host, and the Agent as no other host. It
+	// is claimed under the same conditions as others: the host is provisioned, the Agent registered since, and no other living Machine has it.
+	VouchedAgentAnnotation = "bootstrap.cluster.x-k8s.io/vouched-agent"
 
 	// BindNudgeAnnotation, on an Agent, holds <UID of the AgentClusterInstall>/<its phase>, while it takes hosts. Changing it makes
 	// assisted-service try again a bind that it refused while an installation was starting (ASSISTED 8.4).
@@ -188,7 +194,8 @@ const (
 	HostRecognizedReason = "Recognized"
 
 	// NodeJoinedReason: the Machine has a Node and no Agent, because it was moved from another management cluster or its Agent was deleted
-	// since. Nothing is recognised for it any more. A reason of AgentInstalled too.
+	// since. Nothing is recognised for it any more. A reason of AgentInstalled too, also while the Agent of such a Machine is not bound to the cluster:
+	// a host that has joined is never bound nor approved again, which would write its disk.
 	NodeJoinedReason = "NodeJoined"
 
 	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
@@ -200,13 +207,14 @@ const (
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.
 	AgentNotRecognizedReason = "AgentNotRecognized"
 
-	// SeveralAgentsReason: more than one Agent matches the BareMetalHost; none is approved.
+	// SeveralAgentsReason: more than one Agent matches the BareMetalHost. None is approved; what a claimed one was given is taken back, unless its
+	// installation has begun.
 	SeveralAgentsReason = "SeveralAgentsMatch"
 
 	// SeveralHostsReason: the Agent's inventory matches more than one BareMetalHost; it is not approved.
 	SeveralHostsReason = "SeveralHostsMatch"
 
-	// DuplicateSerialNumberReason: two hosts report one serial number, so both register as one Agent (ASSISTED fact 9).
+	// DuplicateSerialNumberReason: two hosts register as one Agent, or have one serial number and have not registered as two Agents (ASSISTED fact 9).
 	DuplicateSerialNumberReason = "DuplicateSerialNumber"
 
 	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
@@ -324,6 +332,13 @@ const (
 
 	// EventInstallationDiskSet: the Agent was given the disk that its root device hints chose, and was approved.
 	EventInstallationDiskSet = "InstallationDiskSet"
+
+	// EventApprovalWithdrawn: an Agent that was approved, or bound to the cluster, is unbound and not approved any more, because it is not certain that
+	// it is the Machine's host.
+	EventApprovalWithdrawn = "ApprovalWithdrawn"
+
+	// EventHostDisputed: another Agent, or another BareMetalHost, has the identity of a host whose Agent was claimed; the note names both.
+	EventHostDisputed = "HostDisputed"
 
 	// EventAgentNotRecognized: an Agent registered that matches no host.
 	EventAgentNotRecognized = "AgentNotRecognized"

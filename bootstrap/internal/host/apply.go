@@ -39,6 +39,10 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	r.tellDispute(s)
+	if d.withdraw != nil {
+		return r.withdraw(ctx, s, d.withdraw)
+	}
 	if d.leftover != nil {
 		if err := agent.Delete(ctx, r.Client, d.leftover); err != nil {
 			return err
@@ -51,7 +55,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 		}
 	}
 	if d.record != "" {
-		// The Agent's side of the claim exists by now; the deferred patch of the config writes the other one.
+		// The deferred patch writes it. The Agent is claimed or deleted in the pass that follows.
 		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
 	}
 	if d.reboot {
@@ -101,6 +105,29 @@ func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) err
 	}
 	r.normal(s, bootstrapv1.EventAgentClaimed, "Claimed Agent %s for Machine %s", a.Name, s.machine.Name)
 	return nil
+}
+
+// withdraw takes back what let an Agent into the cluster, in one patch: an approved Agent that is merely unbound would be installed by whoever binds it
+// next. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5). The claim stays too, unless another Agent is vouched for.
+func (r *Reconciler) withdraw(ctx context.Context, s *scope, a *assisted.Agent) error {
+	before := a.DeepCopy()
+	a.Spec.ClusterDeploymentName, a.Spec.Approved = nil, false
+	if s.decision.release {
+		delete(a.Annotations, bootstrapv1.ClaimAnnotation)
+	}
+	if err := r.Client.Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("take the approval of Agent %s back: %w", a.Name, err)
+	}
+	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventApprovalWithdrawn, "Agent %s is unbound and not approved any more: %s", a.Name, s.decision.recognized.Message)
+	return nil
+}
+
+// tellDispute records an event when something new has the identity of a claimed host.
+func (r *Reconciler) tellDispute(s *scope) {
+	d := &s.decision
+	if d.disputed && d.withdraw == nil && d.recognized.Message != conditions.GetMessage(s.config, bootstrapv1.HostRecognizedCondition) {
+		r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostDisputed, "%s", d.recognized.Message)
+	}
 }
 
 // bind is the one patch that lets a host into the cluster. All fields go together: the service ignores edits after the host has left its

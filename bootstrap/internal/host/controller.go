@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -116,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of %s: %w", req, err)
 	}
-	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster}
+	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster, now: time.Now()}
 	defer func() {
 		setStatus(s)
 		ctx, cancel := manager.ForStatus(ctx)
@@ -132,7 +133,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, r.applyDeparture(ctx, s)
 	}
 	s.decision = decide(s)
-	return ctrl.Result{}, r.apply(ctx, s)
+	// No event tells that a bound host has taken longer than its checks may take.
+	return ctrl.Result{RequeueAfter: s.decision.lookAgain}, r.apply(ctx, s)
 }
 
 // releaseMachine lets a Machine go whose config vanished before it, so that the hook never holds it for ever (DESIGN D12).

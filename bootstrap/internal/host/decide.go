@@ -4,14 +4,13 @@ package host
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	corev1 "k8s.io/api/core/v1"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/validation"
@@ -24,11 +23,17 @@ const maxChecks = 3
 type decision struct {
 	// hook is true when the Machine has to get its pre-terminate hook.
 	hook bool
+	// withdraw is a claimed Agent that is unbound and loses its approval, because it may not be the Machine's host; nil when there is none.
+	withdraw *assisted.Agent
+	// release is true when the claim of that Agent goes too.
+	release bool
+	// disputed is true when another Agent or BareMetalHost has the identity of the claimed host; recognized names both.
+	disputed bool
 	// leftover is an Agent of an earlier life of the host, which is deleted; nil when there is none.
 	leftover *assisted.Agent
 	// claim is an Agent to claim; nil when there is nothing to claim.
 	claim *assisted.Agent
-	// record is the claimed Agent's name to record on the config; empty when it is recorded.
+	// record is the name of the Agent to record on the config; empty when it is recorded.
 	record string
 	// bind is an Agent to bind; nil when there is none.
 	bind *binding
@@ -41,6 +46,8 @@ type decision struct {
 	nudgeValue string
 	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
 	reboot bool
+	// lookAgain is when the pass is repeated, because time alone changes what it says; 0 when only events matter.
+	lookAgain time.Duration
 
 	healthy    fact.Fact
 	recognized fact.Fact
@@ -85,6 +92,10 @@ func decide(s *scope) decision {
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 		return d
 	}
+	if joined(s) {
+		d.installed = joinedFact(agent)
+		return d
+	}
 	d.installed = decideInstallation(s, &d, agent)
 	return d
 }
@@ -112,98 +123,6 @@ func hostFact(s *scope) fact.Fact {
 	return fact.Done(bootstrapv1.HostNotAssociatedReason)
 }
 
-// decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
-func decideIdentity(s *scope, d *decision) *assisted.Agent {
-	verdict := recognize(s)
-	recorded := s.config.Annotations[bootstrapv1.AgentAnnotation]
-	switch {
-	case verdict.Agent == nil && recorded != "" && !slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Name == recorded }):
-		d.recognized = lostFact(s, d, recorded)
-		return nil
-	case verdict.Agent == nil:
-		d.recognized = fact.Waiting(verdict.Reason, "%s", verdict.Message)
-		return nil
-	}
-	agent := verdict.Agent
-	claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
-	claimed := claim == s.claim()
-	switch {
-	case !agent.DeletionTimestamp.IsZero():
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
-		return nil
-	case !claimed && (claim != "" || agent.CreationTimestamp.Before(&s.machine.CreationTimestamp)):
-		// It was registered before this Machine existed, or for one that vanished: nothing says that the host still runs it (DESIGN D19).
-		d.leftover = agent
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted", agent.Name)
-		return nil
-	case d.hook:
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name)
-		return nil
-	case !claimed:
-		d.claim, d.record = agent, agent.Name
-		d.recognized = fact.Done(bootstrapv1.HostRecognizedReason)
-		return nil
-	}
-	if recorded != agent.Name {
-		d.record = agent.Name
-	}
-	d.recognized = fact.Done(bootstrapv1.HostRecognizedReason)
-	return agent
-}
-
-// recognize applies the rule of spec.hostIdentity.
-func recognize(s *scope) identity.Verdict {
-	if s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
-		return recognizeByInfraEnv(s)
-	}
-	if s.host == nil {
-		return identity.Verdict{Reason: bootstrapv1.WaitingForHostReason, Message: "no BareMetalHost is associated with the Machine yet"}
-	}
-	return identity.Recognize(identity.Request{Host: s.host, Hosts: s.hosts, Agents: s.agents, Claim: s.claim(), LivingClaims: s.livingClaims})
-}
-
-// recognizeByInfraEnv takes the only Agent of the config's own InfraEnv (DESIGN D6).
-func recognizeByInfraEnv(s *scope) identity.Verdict {
-	switch len(s.agents) {
-	case 0:
-		return identity.Verdict{Reason: bootstrapv1.WaitingForAgentReason, Message: "no Agent has registered through the Machine's own InfraEnv"}
-	case 1:
-		agent := &s.agents[0]
-		if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(s.livingClaims, claim) {
-			other, _, _ := agent.ClaimedFor()
-			return identity.Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
-				"Agent %s registered through the Machine's own InfraEnv and is claimed for Machine %s: its host booted the wrong image", agent.Name, other)}
-		}
-		return identity.Verdict{Agent: agent}
-	default:
-		return identity.Verdict{Reason: bootstrapv1.SeveralAgentsReason, Message: fmt.Sprintf(
-			"%d Agents registered through the Machine's own InfraEnv: none is approved; find the host that does not belong there and delete its Agent", len(s.agents))}
-	}
-}
-
-// lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it is
-// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
-func lostFact(s *scope, d *decision, name string) fact.Fact {
-	if s.host == nil || takesPart(s, name) {
-		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
-	}
-	d.reboot = true
-	return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name)
-}
-
-func takesPart(s *scope, agentName string) bool {
-	if s.install == nil {
-		return false
-	}
-	switch assisted.PhaseOf(s.install) {
-	case assisted.PhasePreparing, assisted.PhaseInstalling, assisted.PhaseFinalizing:
-		names, _ := assisted.DayOneAgents(s.install)
-		return slices.Contains(names, agentName)
-	default:
-		return false
-	}
-}
-
 // decideInstallation binds the claimed Agent when the cluster takes hosts, and says how far its installation is.
 func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 	role := roleOf(s.machine)
@@ -225,7 +144,7 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 	if f, owed := decideDisk(d, agent); owed {
 		return f
 	}
-	return progressFact(agent)
+	return progressFact(s, d, agent)
 }
 
 func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
@@ -319,27 +238,64 @@ func discoveringFact(agent *assisted.Agent) fact.Fact {
 	return fact.Waiting(bootstrapv1.AgentDiscoveringReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 }
 
+// joinedFact says of the Agent of a Machine that has a Node how far its installation is. An Agent that is not bound any more, or is as one that was just
+// bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never bound nor approved
+// again, which would write its disk.
+func joinedFact(agent *assisted.Agent) fact.Fact {
+	if f, told := stageFact(agent); told && agent.Spec.ClusterDeploymentName != nil {
+		return f
+	}
+	return fact.Done(bootstrapv1.NodeJoinedReason)
+}
+
 // progressFact says how far the installation of a bound Agent is.
-func progressFact(agent *assisted.Agent) fact.Fact {
+func progressFact(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
+	if f, told := stageFact(agent); told {
+		return f
+	}
 	switch {
-	case agent.Installed():
-		return fact.Done(bootstrapv1.AgentInstalledReason)
-	case agent.Failed():
-		return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
-	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
-		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
-	case agent.Installing():
-		return fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText())
 	case agent.Refused():
 		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: assisted-service refuses what the host is given: %s",
 			agent.Name, agent.Condition(assisted.ConditionSpecSynced).Message)
 	case agent.ReadyToInstall():
 		return fact.Waiting(bootstrapv1.AgentReadyReason, "Agent %s is ready and waits for the installation to begin", agent.Name)
 	}
-	if f, ok := problemFact(agent); ok {
+	progress := false
+	progress, d.lookAgain = settling(s, agent)
+	if f, ok := problemFact(agent); ok && (!progress || f.Reason == bootstrapv1.AgentDisconnectedReason) {
 		return f
 	}
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+}
+
+// settleTime is how long a host may take after its bind until its checks pass: it has registered anew, and reports its inventory, its clock and what it
+// reaches with its next two questions, one a minute. A healthy host was seen to take up to 2 min 15 s from the bind.
+const settleTime = 5 * time.Minute
+
+// settling reports whether failing checks of a host that is given to the cluster are progress and no problem yet, and for how long: 0 when an event
+// tells.
+func settling(s *scope, agent *assisted.Agent) (bool, time.Duration) {
+	bound := agent.Condition(assisted.ConditionBound)
+	if !bound.Is(corev1.ConditionTrue) {
+		return true, 0
+	}
+	left := max(0, bound.LastTransitionTime.Add(settleTime).Sub(s.now))
+	return left > 0, left
+}
+
+// stageFact says how far an installation is that has begun; told is false when none has.
+func stageFact(agent *assisted.Agent) (_ fact.Fact, told bool) {
+	switch {
+	case agent.Installed():
+		return fact.Done(bootstrapv1.AgentInstalledReason), true
+	case agent.Failed():
+		return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
+	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
+		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
+	case agent.Installing():
+		return fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText()), true
+	}
+	return fact.Fact{}, false
 }
 
 // problemFact names what assisted-service finds wrong with a host that is not being installed.
@@ -355,58 +311,4 @@ func problemFact(agent *assisted.Agent) (fact.Fact, bool) {
 		failing = append(failing[:maxChecks:maxChecks], fmt.Sprintf("and %d more", len(failing)-maxChecks))
 	}
 	return fact.Waiting(bootstrapv1.AgentValidationsFailingReason, "Agent %s: %s", agent.Name, strings.Join(failing, "; ")), true
-}
-
-// departure is what a pass does for a Machine that is being deleted.
-type departure struct {
-	// agents are deleted, with assisted-service's cleanup of the installed cluster switched off.
-	agents []assisted.Agent
-	// unhook is true when the pre-terminate hook goes.
-	unhook bool
-
-	// recognized says what is waited for; nothing else does, while assisted-service does not answer.
-	recognized fact.Fact
-}
-
-// leaves reports whether an Agent goes with the Machine: it is claimed for it, or not claimed yet and its host's.
-func leaves(s *scope, agent *assisted.Agent) bool {
-	switch agent.Annotations[bootstrapv1.ClaimAnnotation] {
-	case s.claim():
-		return true
-	case "":
-		return s.concerns(agent) && (s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv ||
-			(s.host != nil && identity.Matches(agent, s.host, s.hosts)))
-	default:
-		return false
-	}
-}
-
-// decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19).
-func decideDeparture(s *scope) departure {
-	if !atPreTerminate(s.machine) {
-		return departure{}
-	}
-	d := departure{}
-	for i := range s.agents {
-		if leaves(s, &s.agents[i]) {
-			d.agents = append(d.agents, s.agents[i])
-		}
-	}
-	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
-	d.unhook = hooked && len(d.agents) == 0
-	if len(d.agents) > 0 {
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", d.agents[0].Name)
-	}
-	return d
-}
-
-// atPreTerminate reports whether core waits for pre-terminate hooks: the Node is drained and its volumes are detached by then
-// (CONTRACT CORE-7). An Agent must not go earlier, while its Node still runs workloads.
-func atPreTerminate(machine *clusterv1.Machine) bool {
-	for _, c := range machine.Status.Conditions {
-		if c.Type == clusterv1.MachineDeletingCondition {
-			return c.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason
-		}
-	}
-	return false
 }

@@ -50,7 +50,8 @@ func discovered() *scope {
 	install.Spec.ClusterDeploymentRef.Name = "cp"
 	install.Status.DebugInfo.State = assisted.ClusterStateInsufficient
 	install.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInstallationNotStartedReason}}
-	s := &scope{config: config, machine: machine, infraMachine: m3m, hosts: []bmov1alpha1.BareMetalHost{host}, agents: []assisted.Agent{agent}, install: install}
+	s := &scope{config: config, machine: machine, infraMachine: m3m, hosts: []bmov1alpha1.BareMetalHost{host}, agents: []assisted.Agent{agent}, install: install,
+		now: later.Add(time.Hour)}
 	s.host = &s.hosts[0]
 	return s
 }
@@ -167,15 +168,23 @@ func TestDecide(t *testing.T) {
 		{name: "disconnected", change: func(s *scope) {
 			bound(&s.agents[0], "disconnected", assisted.Condition{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse})
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDisconnectedReason},
-		{name: "unclaimed: claimed first, bound in the next pass", change: func(s *scope) {
+		{name: "unclaimed: recorded first, so that its host is rebooted whoever deletes it from now on", change: func(s *scope) {
 			s.agents[0].Annotations = nil
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
-		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.record).To(Equal("a-0"))
+				g.Expect(d.claim == nil && d.bind == nil).To(BeTrue())
+			}},
+		{name: "recorded: claimed next, bound in the pass after that", change: func(s *scope) { s.agents[0].Annotations = nil },
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.claim).NotTo(BeNil())
-				g.Expect(d.record).To(Equal("a-0"))
 				g.Expect(d.bind).To(BeNil())
 			}},
+		{name: "recorded and gone before it was claimed: its host waits for a reboot", change: func(s *scope) { s.agents = nil },
+			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) }},
 		{name: "no claim before the hook", change: func(s *scope) {
 			s.agents[0].Annotations, s.machine.Annotations = nil, nil
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
@@ -184,10 +193,18 @@ func TestDecide(t *testing.T) {
 				g.Expect(d.hook).To(BeTrue())
 				g.Expect(d.claim).To(BeNil())
 			}},
-		{name: "an Agent older than the Machine is of an earlier life", change: func(s *scope) {
+		{name: "an Agent older than the Machine is recorded, so that its host is rebooted when it is gone", change: func(s *scope) {
 			s.agents[0].Annotations = nil
 			s.agents[0].CreationTimestamp, s.machine.CreationTimestamp = born, later
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.record).To(Equal("a-0"))
+				g.Expect(d.leftover).To(BeNil())
+			}},
+		{name: "an Agent older than the Machine is of an earlier life", change: func(s *scope) {
+			s.agents[0].Annotations = nil
+			s.agents[0].CreationTimestamp, s.machine.CreationTimestamp = born, later
 		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.leftover).NotTo(BeNil()) }},
 		{name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
@@ -210,7 +227,6 @@ func TestDecide(t *testing.T) {
 		}, recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason},
 		{name: "an Agent of a vanished Machine is not reused", change: func(s *scope) {
 			s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "gone/uid"
-			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
 		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.leftover).NotTo(BeNil())
@@ -240,6 +256,7 @@ func TestDecide(t *testing.T) {
 			g := NewWithT(t)
 			s := discovered()
 			tt.change(s)
+			s.allAgents = s.agents
 			d := decide(s)
 			g.Expect(d.recognized.Reason).To(Equal(tt.recognized), d.recognized.Message)
 			g.Expect(d.installed.Reason).To(Equal(tt.installed), d.installed.Message)
@@ -267,6 +284,12 @@ func TestHostFact(t *testing.T) {
 	s.host.Status.ErrorType, s.host.Status.ErrorMessage = bmov1alpha1.ProvisioningError, "image is broken"
 	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.HostErrorReason,
 		Message: "BareMetalHost host-0 in state provisioned reports provisioning error: image is broken"}))
+	s.host.Status.ErrorType, s.host.Status.ErrorMessage = "", ""
+	s.host.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.ManageableCondition, Status: metav1.ConditionFalse, Reason: bmov1alpha1.PowerFailureReason}}
+	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.HostErrorReason,
+		Message: "BareMetalHost host-0 in state provisioned reports power management error: the BMC does not switch the host's power"}))
+	s.host.Status.Conditions[0].Reason = "Registering"
+	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostHealthyReason), "it registers again, which is no failure")
 	s.host = nil
 	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostMissingReason))
 	s.infraMachine.SetAnnotations(nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -39,6 +40,10 @@ type scope struct {
 	hosts []bmov1alpha1.BareMetalHost
 	// host is the BareMetalHost that the infrastructure machine consumes; nil while there is none.
 	host *bmov1alpha1.BareMetalHost
+	// now is the time of the pass.
+	now time.Time
+	// allAgents are the Agents of the namespace, by name.
+	allAgents []assisted.Agent
 	// agents are the Agents of the config's InfraEnv and those that are claimed for the Machine, by name.
 	agents []assisted.Agent
 	// livingClaims are the claims of the other Machines of the namespace.
@@ -120,8 +125,13 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
 	if err := r.Client.List(ctx, agents, client.InNamespace(s.config.Namespace)); err != nil {
 		return fmt.Errorf("list Agents: %w", err)
 	}
-	s.agents = slices.DeleteFunc(agents.Items, func(a assisted.Agent) bool { return !s.concerns(&a) })
-	sort.Slice(s.agents, func(i, j int) bool { return s.agents[i].Name < s.agents[j].Name })
+	s.allAgents = agents.Items
+	sort.Slice(s.allAgents, func(i, j int) bool { return s.allAgents[i].Name < s.allAgents[j].Name })
+	for i := range s.allAgents {
+		if s.concerns(&s.allAgents[i]) {
+			s.agents = append(s.agents, s.allAgents[i])
+		}
+	}
 	machines := &clusterv1.MachineList{}
 	if err := r.Client.List(ctx, machines, client.InNamespace(s.config.Namespace)); err != nil {
 		return fmt.Errorf("list Machines: %w", err)

@@ -23,48 +23,18 @@ const maxListed = 3
 type Verdict struct {
 	// Agent is the recognised Agent; nil when there is none.
 	Agent *assisted.Agent
+	// Note says of a recognised Agent what else claims to be its host. It takes nothing from the Agent.
+	Note string
 	// Reason is one of the reasons of bootstrapv1.HostRecognizedCondition; empty when an Agent was recognised.
 	Reason string
-	// Message says why none was recognised, naming host, Agents and what to do.
+	// Message says why none was recognised, naming host and Agents.
 	Message string
-}
-
-// Matches reports whether the Agent's inventory is that of the host, among all hosts of the namespace: by the boot MAC, or by another
-// inspected MAC that no other host has; and the serial numbers must agree where both sides know a real one.
-func Matches(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost, hosts []bmov1alpha1.BareMetalHost) bool {
-	return matchesMAC(agent, host, hosts) && serialsAgree(agent, host)
-}
-
-func matchesMAC(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost, hosts []bmov1alpha1.BareMetalHost) bool {
-	macs := agent.MACAddresses()
-	if boot := metal3.BootMAC(host); boot != "" && slices.Contains(macs, boot) {
-		return true
-	}
-	return slices.ContainsFunc(metal3.InspectedMACs(host), func(mac string) bool {
-		return slices.Contains(macs, mac) && !sharedMAC(mac, host, hosts)
-	})
-}
-
-func sharedMAC(mac string, host *bmov1alpha1.BareMetalHost, hosts []bmov1alpha1.BareMetalHost) bool {
-	return slices.ContainsFunc(hosts, func(other bmov1alpha1.BareMetalHost) bool {
-		return other.Name != host.Name && (metal3.BootMAC(&other) == mac || slices.Contains(metal3.InspectedMACs(&other), mac))
-	})
-}
-
-func serialsAgree(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost) bool {
-	known, seen := metal3.SerialNumber(host), metal3.NormalizeSerial(agent.Status.Inventory.SystemVendor.SerialNumber)
-	return known == "" || seen == "" || known == seen
-}
-
-// HostsMatching returns the names of the hosts that the Agent's inventory matches, in the order of hosts.
-func HostsMatching(agent *assisted.Agent, hosts []bmov1alpha1.BareMetalHost) []string {
-	var names []string
-	for i := range hosts {
-		if Matches(agent, &hosts[i], hosts) {
-			names = append(names, hosts[i].Name)
-		}
-	}
-	return names
+	// Remedy says what to do about it; empty when Message does.
+	Remedy string
+	// Doubted is an Agent that was claimed for the Machine, and of which it is not certain any more that it is the host; nil when there is none.
+	Doubted *assisted.Agent
+	// Release is true when the claim of Doubted goes too, because somebody vouches for another Agent.
+	Release bool
 }
 
 // Request is what Recognize looks at. All lists are of one namespace, sorted by name.
@@ -73,8 +43,10 @@ type Request struct {
 	Host *bmov1alpha1.BareMetalHost
 	// Hosts are all BareMetalHosts.
 	Hosts []bmov1alpha1.BareMetalHost
-	// Agents are the Agents of the Machine's InfraEnv.
+	// Agents are the Agents of the Machine's InfraEnv, and those that are claimed for the Machine.
 	Agents []assisted.Agent
+	// AllAgents are the Agents of all InfraEnvs.
+	AllAgents []assisted.Agent
 	// Claim is the Machine's claim; see assisted.Claim.
 	Claim string
 	// LivingClaims are the claims of Machines that exist, but for the Machine's own.
@@ -84,55 +56,123 @@ type Request struct {
 // Recognize finds the Agent of the Machine's host. A claimed Agent stays recognised while its inventory is empty, as it is while it binds,
 // and after its installation, when the inventory no longer changes.
 func Recognize(r Request) Verdict {
-	if twin := serialTwin(r); twin != "" {
-		return Verdict{Reason: bootstrapv1.DuplicateSerialNumberReason, Message: fmt.Sprintf(
-			"BareMetalHosts %s and %s both have serial number %q, so both register as one Agent: correct the serial number in the firmware of one of them",
-			r.Host.Name, twin, r.Host.Status.HardwareDetails.SystemVendor.SerialNumber)}
+	claimed, others := sortOut(r)
+	switch {
+	case claimed != nil:
+		return confirm(r, claimed, others)
+	case len(others) == 0:
+		return unmatched(r)
+	case len(others) == 1:
+		return single(r, others[0])
 	}
-	var matching []*assisted.Agent
+	return several(r.Host, nil, others)
+}
+
+// several is the verdict when more than one Agent matches the host, one of which may be claimed.
+func several(host *bmov1alpha1.BareMetalHost, claimed *assisted.Agent, agents []*assisted.Agent) Verdict {
+	return Verdict{Reason: bootstrapv1.SeveralAgentsReason, Doubted: claimed, Remedy: severalRemedy(host),
+		Message: fmt.Sprintf("Agents %s all match BareMetalHost %s", describeAll(agents), host.Name)}
+}
+
+// Several is the verdict when more than one Agent registered where one was expected. The message says what they have in common.
+func Several(agents []assisted.Agent, claim, common, remedy string) Verdict {
+	v := Verdict{Reason: bootstrapv1.SeveralAgentsReason, Remedy: remedy}
+	all := make([]*assisted.Agent, 0, len(agents))
+	for i := range agents {
+		all = append(all, &agents[i])
+		if v.Doubted == nil && agents[i].Annotations[bootstrapv1.ClaimAnnotation] == claim {
+			v.Doubted = &agents[i]
+		}
+	}
+	v.Message = fmt.Sprintf("Agents %s all %s", describeAll(all), common)
+	return v
+}
+
+// sortOut returns the Agent that is claimed for the Machine, and the other Agents that match its host.
+func sortOut(r Request) (claimed *assisted.Agent, others []*assisted.Agent) {
 	for i := range r.Agents {
 		agent := &r.Agents[i]
-		switch claimed := agent.Annotations[bootstrapv1.ClaimAnnotation] == r.Claim; {
-		case claimed && (!agent.HasInventory() || agent.Installed()):
-			return Verdict{Agent: agent}
+		switch {
+		case claimed == nil && agent.Annotations[bootstrapv1.ClaimAnnotation] == r.Claim:
+			claimed = agent
 		case Matches(agent, r.Host, r.Hosts):
-			matching = append(matching, agent)
-		case claimed:
-			return Verdict{Reason: bootstrapv1.DuplicateSerialNumberReason, Message: fmt.Sprintf(
-				"Agent %s was claimed for BareMetalHost %s and now reports other hardware (%s): two hosts register with one identity; correct the serial number or system UUID in the firmware of one of them",
-				agent.Name, r.Host.Name, describe(agent))}
+			others = append(others, agent)
 		}
 	}
-	switch len(matching) {
-	case 0:
-		return unmatched(r)
-	case 1:
-		return single(r, matching[0])
-	default:
-		names := make([]string, len(matching))
-		for i, agent := range matching {
-			names[i] = agent.Name
-		}
-		return Verdict{Reason: bootstrapv1.SeveralAgentsReason, Message: fmt.Sprintf(
-			"Agents %s all match BareMetalHost %s, so none of them is approved: find the host that uses its MAC address or serial number, power it off and delete its Agent",
-			strings.Join(names, ", "), r.Host.Name)}
+	return claimed, others
+}
+
+func severalRemedy(host *bmov1alpha1.BareMetalHost) string {
+	return fmt.Sprintf("find the host that uses the identity of BareMetalHost %s, power it off and delete its Agent, or vouch for the right Agent with annotation %s of the BareMetalHost",
+		host.Name, bootstrapv1.VouchedAgentAnnotation)
+}
+
+// confirm looks at a claimed Agent again: what registers later can make it doubtful that the Agent is the host.
+func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdict {
+	vouched := vouchedAgent(r.Host)
+	switch {
+	case claimed.Installed():
+		return Verdict{Agent: claimed, Note: rivals(r.Host, others)}
+	case vouched != "" && vouched != claimed.Name:
+		return Verdict{Reason: bootstrapv1.SeveralAgentsReason, Doubted: claimed, Release: true,
+			Message: fmt.Sprintf("Agent %s (%s) was claimed for BareMetalHost %s, and its annotation %s vouches for Agent %s",
+				claimed.Name, describe(claimed), r.Host.Name, bootstrapv1.VouchedAgentAnnotation, vouched),
+			Remedy: "correct the annotation if it is wrong, and delete the Machine otherwise"}
+	case claimed.HasInventory() && !stillMatches(claimed, r.Host):
+		// Where another Agent has the host's identity, it is told apart from the claimed one, whose claim goes. Otherwise two hosts take turns in one
+		// Agent, and without the claim their Machines would too.
+		return Verdict{Reason: bootstrapv1.DuplicateSerialNumberReason, Doubted: claimed, Release: len(others) > 0,
+			Message: fmt.Sprintf("Agent %s was claimed for BareMetalHost %s (%s) and now reports other hardware (%s), so two hosts register with one identity",
+				claimed.Name, r.Host.Name, describeHost(r.Host), describe(claimed)),
+			Remedy: "correct the serial number or system UUID in the firmware of one of them"}
+	case len(others) > 0:
+		return several(r.Host, claimed, append([]*assisted.Agent{claimed}, others...))
+	case !claimed.HasInventory():
+		return Verdict{Agent: claimed}
 	}
+	if twin := serialTwin(r); twin != "" && claimed.Spec.ClusterDeploymentName == nil {
+		return sameSerial(r, twin)
+	}
+	if names := HostsMatching(claimed, r.Hosts); len(names) > 1 {
+		return Verdict{Agent: claimed, Note: fmt.Sprintf("Agent %s is claimed for BareMetalHost %s and matches BareMetalHosts %s: correct spec.bootMACAddress of the wrong one",
+			claimed.Name, r.Host.Name, strings.Join(names, ", "))}
+	}
+	return Verdict{Agent: claimed}
+}
+
+// rivals names the Agents that match a host beside that of its installed system; "" when there are none.
+func rivals(host *bmov1alpha1.BareMetalHost, others []*assisted.Agent) string {
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Agent %s matches BareMetalHost %s too, which is installed already, so it is not approved: %s", describeAll(others), host.Name, severalRemedy(host))
 }
 
 // single checks the only Agent that matches the host: it must match no other host and be claimed for no other Machine that exists.
 func single(r Request, agent *assisted.Agent) Verdict {
 	if names := HostsMatching(agent, r.Hosts); len(names) > 1 {
 		return Verdict{Reason: bootstrapv1.SeveralHostsReason, Message: fmt.Sprintf(
-			"Agent %s (%s) matches BareMetalHosts %s, so it is not approved: correct spec.bootMACAddress of the wrong one",
-			agent.Name, describe(agent), strings.Join(names, ", "))}
+			"Agent %s (%s) matches BareMetalHosts %s, so it is not approved: correct spec.bootMACAddress or annotation %s of the wrong one",
+			agent.Name, describe(agent), strings.Join(names, ", "), bootstrapv1.VouchedAgentAnnotation)}
 	}
-	if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; claim != r.Claim && slices.Contains(r.LivingClaims, claim) {
+	if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(r.LivingClaims, claim) {
 		other, _, _ := agent.ClaimedFor()
 		return Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
 			"Agent %s (%s) matches BareMetalHost %s and is claimed for Machine %s: two hosts register with one identity; correct the serial number or system UUID in the firmware of one of them",
 			agent.Name, describe(agent), r.Host.Name, other)}
 	}
+	if twin := serialTwin(r); twin != "" {
+		return sameSerial(r, twin)
+	}
 	return Verdict{Agent: agent}
+}
+
+// sameSerial says that two hosts may register as one Agent, and what lets the Machine's host in.
+func sameSerial(r Request, twin string) Verdict {
+	return Verdict{Reason: bootstrapv1.DuplicateSerialNumberReason, Message: fmt.Sprintf(
+		"BareMetalHosts %s and %s both have serial number %q, and each has to register as an Agent of its own before it is let in: if they share one Agent, "+
+			"correct the serial number in the firmware of one of them; if BareMetalHost %s does not register, vouch for the Agent of BareMetalHost %s with annotation %s",
+		r.Host.Name, twin, r.Host.Status.HardwareDetails.SystemVendor.SerialNumber, twin, r.Host.Name, bootstrapv1.VouchedAgentAnnotation)}
 }
 
 // unmatched says why no Agent was recognised.
@@ -141,58 +181,21 @@ func unmatched(r Request) Verdict {
 		return Verdict{Reason: bootstrapv1.WaitingForHostReason, Message: fmt.Sprintf(
 			"BareMetalHost %s is in state %s: waiting for it to be booted", r.Host.Name, metal3.State(r.Host))}
 	}
-	var strangers []string
+	if twin := namesake(r); twin != "" {
+		return sameSerial(r, twin)
+	}
+	var strangers []*assisted.Agent
 	for i := range r.Agents {
 		agent := &r.Agents[i]
 		if agent.HasInventory() && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" && len(HostsMatching(agent, r.Hosts)) == 0 && !hasSerialOfOther(agent, r) {
-			strangers = append(strangers, fmt.Sprintf("%s (%s)", agent.Name, describe(agent)))
+			strangers = append(strangers, agent)
 		}
 	}
 	if len(strangers) == 0 {
 		return Verdict{Reason: bootstrapv1.WaitingForAgentReason, Message: fmt.Sprintf(
 			"BareMetalHost %s was booted and its Agent has not registered: if that takes more than 30 minutes, look at the host's console", r.Host.Name)}
 	}
-	more := ""
-	if len(strangers) > maxListed {
-		more = fmt.Sprintf(" and %d more", len(strangers)-maxListed)
-		strangers = strangers[:maxListed]
-	}
 	return Verdict{Reason: bootstrapv1.AgentNotRecognizedReason, Message: fmt.Sprintf(
-		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s%s matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost",
-		r.Host.Name, describeHost(r.Host), strings.Join(strangers, ", "), more)}
-}
-
-// hasSerialOfOther reports whether the Agent has the serial number of another host than the Machine's: it is that one's problem.
-func hasSerialOfOther(agent *assisted.Agent, r Request) bool {
-	serial := metal3.NormalizeSerial(agent.Status.Inventory.SystemVendor.SerialNumber)
-	return serial != "" && serial != metal3.SerialNumber(r.Host) && slices.ContainsFunc(r.Hosts, func(h bmov1alpha1.BareMetalHost) bool {
-		return metal3.SerialNumber(&h) == serial
-	})
-}
-
-// serialTwin returns the name of another host in use whose real serial number is that of the Machine's host (ASSISTED fact 9).
-func serialTwin(r Request) string {
-	serial := metal3.SerialNumber(r.Host)
-	if serial == "" {
-		return ""
-	}
-	for i := range r.Hosts {
-		other := &r.Hosts[i]
-		if other.Name != r.Host.Name && other.Spec.ConsumerRef != nil && metal3.SerialNumber(other) == serial {
-			return other.Name
-		}
-	}
-	return ""
-}
-
-func describe(agent *assisted.Agent) string {
-	return fmt.Sprintf("MAC %s, serial number %q", strings.Join(agent.MACAddresses(), " "), agent.Status.Inventory.SystemVendor.SerialNumber)
-}
-
-func describeHost(host *bmov1alpha1.BareMetalHost) string {
-	serial := ""
-	if host.Status.HardwareDetails != nil {
-		serial = host.Status.HardwareDetails.SystemVendor.SerialNumber
-	}
-	return fmt.Sprintf("boot MAC %s, serial number %q", metal3.BootMAC(host), serial)
+		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost, "+
+			"or vouch for the Agent with annotation %s", r.Host.Name, describeHost(r.Host), describeAll(strangers), bootstrapv1.VouchedAgentAnnotation)}
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// clockSkew is how far the clock of baremetal-operator, which says when the provisioning of a host began, may be ahead of that of the API server, which
+// says when an Agent was made. A host takes longer than that to boot, so an Agent that is older by more was there before the host was
+// given the image. A clock that is ahead by even more costs reboots until the host's Agent is younger, and lets nobody in.
+const clockSkew = time.Minute
+
+// decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
+func decideIdentity(s *scope, d *decision) *assisted.Agent {
+	verdict := recognize(s)
+	recorded := s.config.Annotations[bootstrapv1.AgentAnnotation]
+	lost := recorded != "" && !slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Name == recorded })
+	switch agent := verdict.Agent; {
+	case verdict.Doubted != nil:
+		d.recognized = decideDoubt(s, d, verdict)
+		return doubted(s, verdict)
+	case agent == nil && lost && !joined(s):
+		d.recognized = lostFact(s, d, recorded)
+		return nil
+	case agent == nil:
+		d.recognized = unrecognizedFact(verdict)
+		return nil
+	case agent.Annotations[bootstrapv1.ClaimAnnotation] != s.claim():
+		d.recognized = decideClaim(s, d, agent)
+		return nil
+	case !agent.DeletionTimestamp.IsZero():
+		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
+		return nil
+	case d.hook:
+		d.recognized = hookFact(s, agent)
+		return nil
+	case recorded != agent.Name:
+		d.record = agent.Name
+	}
+	d.disputed = verdict.Note != ""
+	d.recognized = fact.Ongoing(bootstrapv1.HostRecognizedReason, "%s", verdict.Note)
+	return verdict.Agent
+}
+
+// unrecognizedFact says why no Agent is recognised, and that none of those that could be is approved.
+func unrecognizedFact(verdict identity.Verdict) fact.Fact {
+	if verdict.Remedy == "" {
+		return fact.Waiting(verdict.Reason, "%s", verdict.Message)
+	}
+	return fact.Waiting(verdict.Reason, "%s, so none of them is approved: %s", verdict.Message, verdict.Remedy)
+}
+
+func hookFact(s *scope, agent *assisted.Agent) fact.Fact {
+	return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name)
+}
+
+// decideClaim claims the Agent of the Machine's host, or deletes it when it is of an earlier life of the host. The config records the Agent before
+// either: an Agent that is gone afterwards has left a host that waits for a reboot, whoever deleted it (ASSISTED fact 11).
+func decideClaim(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
+	old := earlierLife(s, agent)
+	switch {
+	case joined(s):
+		// It is the running host that registers anew, or one that pretends to be it.
+		return fact.Done(bootstrapv1.NodeJoinedReason)
+	case !agent.DeletionTimestamp.IsZero():
+		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
+	case !s.config.DeletionTimestamp.IsZero():
+		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is not claimed: OpenshiftAssistedConfig %s is being deleted; delete Machine %s as well",
+			agent.Name, s.config.Name, s.machine.Name)
+	case s.host != nil && !metal3.Provisioned(s.host):
+		return fact.Waiting(bootstrapv1.WaitingForHostReason, "BareMetalHost %s is in state %s: Agent %s, which has its identity, is not claimed before the host is booted",
+			s.host.Name, metal3.State(s.host), agent.Name)
+	case d.hook:
+		return hookFact(s, agent)
+	case s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil):
+		d.record = agent.Name
+		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised and is being recorded", agent.Name)
+	case old:
+		d.leftover = agent
+		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted; the host is rebooted to register again", agent.Name)
+	}
+	d.claim = agent
+	return fact.Done(bootstrapv1.HostRecognizedReason)
+}
+
+// earlierLife reports whether an Agent that is not claimed for the Machine is there for another reason than that its host runs what the Machine gave it:
+// it was claimed for a Machine that has vanished, or is older than the Machine or than the provisioning of its host. The object of a host that
+// registers again stays the same, so a host that does run the Machine's image may have such an Agent (DESIGN D19).
+func earlierLife(s *scope, agent *assisted.Agent) bool {
+	if agent.Annotations[bootstrapv1.ClaimAnnotation] != "" || agent.CreationTimestamp.Before(&s.machine.CreationTimestamp) {
+		return true
+	}
+	if s.host == nil {
+		return false
+	}
+	began := metal3.ProvisioningBegan(s.host)
+	return !began.IsZero() && agent.CreationTimestamp.Time.Before(began.Add(-clockSkew))
+}
+
+// recognize applies the rule of spec.hostIdentity.
+func recognize(s *scope) identity.Verdict {
+	if s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
+		return recognizeByInfraEnv(s)
+	}
+	if s.host == nil {
+		return identity.Verdict{Reason: bootstrapv1.WaitingForHostReason, Message: "no BareMetalHost is associated with the Machine yet"}
+	}
+	return identity.Recognize(identity.Request{
+		Host: s.host, Hosts: s.hosts, Agents: s.agents, AllAgents: s.allAgents, Claim: s.claim(), LivingClaims: s.livingClaims,
+	})
+}
+
+// recognizeByInfraEnv takes the only Agent of the config's own InfraEnv (DESIGN D6).
+func recognizeByInfraEnv(s *scope) identity.Verdict {
+	switch len(s.agents) {
+	case 0:
+		return identity.Verdict{Reason: bootstrapv1.WaitingForAgentReason, Message: "no Agent has registered through the Machine's own InfraEnv"}
+	case 1:
+		agent := &s.agents[0]
+		if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(s.livingClaims, claim) {
+			other, _, _ := agent.ClaimedFor()
+			return identity.Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
+				"Agent %s registered through the Machine's own InfraEnv and is claimed for Machine %s: its host booted the wrong image", agent.Name, other)}
+		}
+		return identity.Verdict{Agent: agent}
+	}
+	return identity.Several(s.agents, s.claim(), "registered through the Machine's own InfraEnv", "find the host that does not belong there, power it off and delete its Agent")
+}
+
+// decideDoubt takes back what was given to a claimed Agent that may not be the Machine's host. Once its installation has begun nothing is torn down: the
+// service refuses to unbind it on day 1, and its disk is written.
+func decideDoubt(s *scope, d *decision, verdict identity.Verdict) fact.Fact {
+	agent := verdict.Doubted
+	d.disputed = true
+	switch {
+	case begun(s, agent):
+		return fact.Waiting(verdict.Reason, "%s. The installation of Agent %s has begun, and nothing that runs is torn down: %s; delete Machine %s if Agent %s is the wrong one",
+			verdict.Message, agent.Name, verdict.Remedy, s.machine.Name, agent.Name)
+	case agent.Spec.Approved || agent.Spec.ClusterDeploymentName != nil || verdict.Release:
+		d.withdraw, d.release = agent, verdict.Release
+	}
+	return fact.Waiting(verdict.Reason, "%s, so what Agent %s was given is taken back and no Agent is approved: %s", verdict.Message, agent.Name, verdict.Remedy)
+}
+
+// doubted is a doubted Agent whose installation has begun: its progress is told as ever. Otherwise there is no Agent to go on with.
+func doubted(s *scope, verdict identity.Verdict) *assisted.Agent {
+	if begun(s, verdict.Doubted) {
+		return verdict.Doubted
+	}
+	return nil
+}
+
+// begun reports whether the installation of a claimed Agent has begun, or is over.
+func begun(s *scope, agent *assisted.Agent) bool {
+	return joined(s) || agent.Installing() || agent.Installed() || agent.Failed() || takesPart(s, agent.Name)
+}
+
+// lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it is
+// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
+func lostFact(s *scope, d *decision, name string) fact.Fact {
+	if s.host == nil || takesPart(s, name) {
+		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
+	}
+	d.reboot = true
+	return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name)
+}
+
+func takesPart(s *scope, agentName string) bool {
+	if s.install == nil {
+		return false
+	}
+	switch assisted.PhaseOf(s.install) {
+	case assisted.PhasePreparing, assisted.PhaseInstalling, assisted.PhaseFinalizing:
+		names, _ := assisted.DayOneAgents(s.install)
+		return slices.Contains(names, agentName)
+	default:
+		return false
+	}
+}
