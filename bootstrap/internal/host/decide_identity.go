@@ -106,8 +106,21 @@ func earlierLife(s *scope, agent *assisted.Agent) bool {
 	return !began.IsZero() && agent.CreationTimestamp.Time.Before(began.Add(-clockSkew))
 }
 
-// recognize applies the rule of spec.hostIdentity.
+// recognize applies the rule of spec.hostIdentity. A claimed Agent that has registered through another InfraEnv since is not the Machine's host any more:
+// that one boots the image that the Machine gave it.
 func recognize(s *scope) identity.Verdict {
+	verdict := recognizeByIdentity(s)
+	agent, own := verdict.Agent, s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
+	if agent == nil || own == "" || begun(s, agent) || agent.Labels[assisted.InfraEnvLabel] == own {
+		return verdict
+	}
+	return identity.Verdict{Reason: bootstrapv1.AgentNotRecognizedReason, Doubted: agent,
+		Message: fmt.Sprintf("Agent %s was claimed for Machine %s and has registered through InfraEnv %s since, while the Machine's is %s",
+			agent.Name, s.machine.Name, agent.Labels[assisted.InfraEnvLabel], own),
+		Remedy: "find the host that boots the image of the other InfraEnv, power it off, and reboot the host of the Machine"}
+}
+
+func recognizeByIdentity(s *scope) identity.Verdict {
 	if s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv {
 		return recognizeByInfraEnv(s)
 	}

@@ -129,6 +129,11 @@ func TestDoubt(t *testing.T) {
 			serial(s.host, "REAL-1")
 			s.agents[1].Status.Inventory.SystemVendor.SerialNumber = "REAL-1"
 		}, withdraw: true, release: true, reason: bootstrapv1.DuplicateSerialNumberReason},
+		{name: "registered through another InfraEnv since", change: func(s *scope) {
+			isBound(s)
+			s.agents = s.agents[:1]
+			s.agents[0].Labels = map[string]string{assisted.InfraEnvLabel: "other"}
+		}, withdraw: true, reason: bootstrapv1.AgentNotRecognizedReason, says: []string{"through InfraEnv other", "the Machine's is demo-x"}},
 		{name: "two Agents in the Machine's own InfraEnv", change: func(s *scope) {
 			isBound(s)
 			s.config.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv
