@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/kubeconfig"
 
@@ -72,13 +73,13 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.Ope
 	return nil
 }
 
-// deleteInstall deletes ClusterDeployment and AgentClusterInstall, also when only one of them exists.
+// deleteInstall deletes ClusterDeployment and AgentClusterInstall, also when only one of them exists or is the control plane's.
 func (r *Reconciler) deleteInstall(ctx context.Context, s *scope) error {
 	var errs []error
-	if s.clusterDeployment != nil {
+	if s.clusterDeployment != nil && plan.OwnedBy(s.clusterDeployment, s.controlPlane) {
 		errs = append(errs, r.delete(ctx, s.clusterDeployment))
 	}
-	if s.install != nil {
+	if s.install != nil && plan.OwnedBy(s.install, s.controlPlane) {
 		errs = append(errs, r.delete(ctx, s.install))
 	}
 	return kerrors.NewAggregate(errs)
@@ -115,8 +116,12 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision
 	}
 	old := s.kubeconfig.DeepCopy()
 	updated := s.kubeconfig.DeepCopy()
-	updated.Data = wanted.Data
-	updated.OwnerReferences = wanted.OwnerReferences
+	if updated.Data == nil {
+		updated.Data = map[string][]byte{}
+	}
+	maps.Copy(updated.Data, wanted.Data)
+	// Owners that others have set stay.
+	updated.OwnerReferences = util.EnsureOwnerRef(updated.OwnerReferences, plan.ControllerReference(s.controlPlane))
 	if updated.Labels == nil {
 		updated.Labels = map[string]string{}
 	}

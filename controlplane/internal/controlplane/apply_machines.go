@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,17 +102,16 @@ func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Ma
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
 // again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35).
 func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.MachineObjects) (*clusterv1.Machine, error) {
-	ours := func(o client.Object) bool { return r.belongsToMachine(ctx, o, s.controlPlane) }
 	infraMachine, err := r.infraMachine(s, objects)
 	if err != nil {
 		return nil, err
 	}
 	existing := &unstructured.Unstructured{}
 	existing.SetGroupVersionKind(infraMachine.GroupVersionKind())
-	if err := r.createOurs(ctx, s, infraMachine, existing, ours); err != nil || s.conflict != "" {
+	if err := r.createForMachine(ctx, s, infraMachine, existing); err != nil || s.conflict != "" {
 		return nil, err
 	}
-	if err := r.createOurs(ctx, s, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}, ours); err != nil || s.conflict != "" {
+	if err := r.createForMachine(ctx, s, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil || s.conflict != "" {
 		return nil, err
 	}
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{
@@ -148,23 +149,35 @@ func (r *Reconciler) infraMachine(s *scope, objects plan.MachineObjects) (*unstr
 	return infraMachine, nil
 }
 
+// createForMachine creates an infrastructure machine or a config. It fails when the name is taken and nobody can tell for whom: that is no
+// conflict, for which the user would be asked to delete an object of a living Machine.
+func (r *Reconciler) createForMachine(ctx context.Context, s *scope, o, existing client.Object) error {
+	var unknown error
+	err := r.createOurs(ctx, s, o, existing, func(taken client.Object) bool {
+		ours, err := r.belongsToMachine(ctx, taken, s.controlPlane)
+		unknown = err
+		return ours || err != nil
+	})
+	return errors.Join(err, unknown)
+}
+
 // belongsToMachine reports whether an infrastructure machine or a config was made for a Machine of the control plane: it is the control
 // plane's, or already the Machine's, which the cache does not show yet. What is left of a Machine that vanished is neither: it is about to
 // be collected, and a new Machine must not refer to it.
-func (r *Reconciler) belongsToMachine(ctx context.Context, o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane) bool {
+func (r *Reconciler) belongsToMachine(ctx context.Context, o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane) (bool, error) {
 	if !o.GetDeletionTimestamp().IsZero() {
-		return false
+		return false, nil
 	}
 	machine := &clusterv1.Machine{}
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(o), machine); client.IgnoreNotFound(err) != nil {
-		return false // Not known: the name counts as taken until the next try.
+		return false, fmt.Errorf("read Machine %s, which %T of its name may belong to: %w", klog.KObj(o), o, err)
 	}
 	for _, ref := range o.GetOwnerReferences() {
 		if ref.UID == controlPlane.UID || (machine.UID != "" && ref.UID == machine.UID) {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // adoptMachines takes over control-plane Machines that nobody controls (CONTRACT CP-39). The control plane is read past the cache first: when
@@ -240,7 +253,8 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 	objects := plan.MachineObjects{ControlPlane: s.controlPlane, ClusterName: s.clusterName, Name: m.Name, FailureDomain: m.Spec.FailureDomain}
 	fields := objects.SpecPatch(m)
 	if !m.DeletionTimestamp.IsZero() {
-		return r.patchIfNeeded(ctx, m, fields)
+		_, err := r.changeInPlace(ctx, m, fields)
+		return err
 	}
 	if metadata := objects.MetadataPatch(m); metadata != nil {
 		if fields == nil {
@@ -248,10 +262,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 		}
 		fields["metadata"] = metadata["metadata"]
 	}
-	err := r.patchIfNeeded(ctx, m, fields)
-	if apierrors.IsInvalid(err) {
-		return r.setUpToDate(ctx, m, []string{fmt.Sprintf("The change in place is refused: %v", errors.Unwrap(err))})
-	}
+	refused, err := r.changeInPlace(ctx, m, fields)
 	if err != nil {
 		return err
 	}
@@ -270,7 +281,39 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 			return err
 		}
 	}
-	return r.setUpToDate(ctx, m, objects.Differences(m, infraMeta, configEqual))
+	return r.setUpToDate(ctx, m, append(refused, objects.Differences(m, infraMeta, configEqual)...))
+}
+
+// changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take does
+// not keep the others from the Machine, and returns what is said of those that are refused.
+func (r *Reconciler) changeInPlace(ctx context.Context, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
+	err := r.patchIfNeeded(ctx, m, fields)
+	if !apierrors.IsInvalid(err) {
+		return nil, err
+	}
+	var refused []string
+	for _, part := range separate(fields) {
+		err := r.patchIfNeeded(ctx, m, part)
+		switch {
+		case apierrors.IsInvalid(err):
+			refused = append(refused, fmt.Sprintf("The change in place is refused: %v", errors.Unwrap(err)))
+		case err != nil:
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+// separate splits a merge patch into one for each field of spec and metadata, in a fixed order.
+func separate(fields map[string]any) []map[string]any {
+	var parts []map[string]any
+	for _, section := range slices.Sorted(maps.Keys(fields)) {
+		values, _ := fields[section].(map[string]any)
+		for _, field := range slices.Sorted(maps.Keys(values)) {
+			parts = append(parts, map[string]any{section: map[string]any{field: values[field]}})
+		}
+	}
+	return parts
 }
 
 // patchIfNeeded writes fields; nil is nothing to write.

@@ -173,12 +173,17 @@ func testSpecPatch(t *testing.T) {
 	machine.Spec.MinReadySeconds = new(int32(0))
 
 	cp.Spec.Version = "v1.33.4+abc"
+	version := map[string]any{"spec": map[string]any{"version": "v1.33.4+abc"}}
+	if diff := cmp.Diff(version, objects.SpecPatch(machine)); diff != "" {
+		t.Errorf("patch of the version before there is a Node (-want +got):\n%s", diff)
+	}
+	machine.Status.NodeInfo = machineOf("", "v1.33.4").Status.NodeInfo
 	if patch := objects.SpecPatch(machine); patch != nil {
-		t.Errorf("a version that no Node runs was written: %v", patch)
+		t.Errorf("a version that the Node does not run was written: %v", patch)
 	}
 	machine.Status.NodeInfo = machineOf("", "v1.33.4+abc").Status.NodeInfo
-	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"version": "v1.33.4+abc"}}, objects.SpecPatch(machine)); diff != "" {
-		t.Errorf("patch of the version (-want +got):\n%s", diff)
+	if diff := cmp.Diff(version, objects.SpecPatch(machine)); diff != "" {
+		t.Errorf("patch of the version that the Node runs (-want +got):\n%s", diff)
 	}
 }
 

@@ -63,7 +63,8 @@ func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
 }
 
 // SpecPatch is the merge patch of the parts of a Machine's spec that change in place, or nil: the deletion time-outs, taints, readiness
-// gates, minReadySeconds, and the version once its Node is known to run what the control plane asks for (CONTRACT CP-42…CP-44). Of a Machine
+// gates, minReadySeconds, and the version while there is no Node, or once the Node is known to run what the control plane asks for (CONTRACT
+// CP-42…CP-44): a version that was wrong from the beginning can be corrected, and Cluster API sees no upgrade in it (CP-70). Of a Machine
 // that is being deleted only the first two change (CP-46).
 func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
 	template := m.ControlPlane.Spec.MachineTemplate.Spec
@@ -86,7 +87,7 @@ func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
 		if ptr.Deref(machine.Spec.MinReadySeconds, -1) != 0 {
 			spec["minReadySeconds"] = 0
 		}
-		if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted && MachineVersion(machine) == wanted {
+		if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted && (!hasNode(machine) || kubeletVersion(machine) == wanted) {
 			spec["version"] = wanted
 		}
 	}
