@@ -225,7 +225,7 @@ func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneSte
 	ctrl.LoggerFrom(ctx).Info("Preparing the installation", "action", step.Action, "reason", step.Note, "agents", step.Agents)
 	switch step.Action {
 	case plan.DayOneRequire:
-		_, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, true))
+		_, err := r.patchInstall(ctx, s, map[string]any{assisted.WorkerWaitStartedAnnotation: nil}, requirements(step.Requirements, true))
 		return err
 	case plan.DayOneStartWait:
 		_, err := r.patchInstall(ctx, s, map[string]any{assisted.WorkerWaitStartedAnnotation: s.now.UTC().Format(time.RFC3339)}, nil)
@@ -242,7 +242,8 @@ func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneSte
 	case plan.DayOneStart:
 		return r.start(ctx, s, step)
 	case plan.DayOneReopen:
-		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: nil}, map[string]any{"holdInstallation": true})
+		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: nil, assisted.WorkerWaitStartedAnnotation: nil},
+			map[string]any{"holdInstallation": true})
 		if written {
 			r.event(s, corev1.EventTypeWarning, controlplanev1.EventDayOneReopened, "ReopenDayOne", "Waiting for hosts again: %s", step.Note)
 		}

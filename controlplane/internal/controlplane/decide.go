@@ -231,8 +231,8 @@ func machineOf(a *assisted.Agent) string {
 	return cmp.Or(machine, "unknown")
 }
 
-// missingMachines decides which Machines to create. All are created at once before the cluster is initialized, because the first installation
-// needs every host (CONTRACT KCP-4), and one after the other afterwards: blockers are the Machines that have to get there first.
+// missingMachines decides which Machines to create. All are created at once before the installation begins, because it needs every host
+// (CONTRACT KCP-4), none while it runs, and one after the other afterwards: blockers say what has to happen first.
 func missingMachines(s *scope) (create, blockers []string) {
 	missing := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)) - len(s.machines)
 	if missing <= 0 {
@@ -243,6 +243,9 @@ func missingMachines(s *scope) (create, blockers []string) {
 			return nil, blockers
 		}
 		missing = 1
+	} else if s.install != nil && !mayReopen(s) {
+		// Their hosts would all join etcd in the moment in which the installation is complete.
+		return nil, []string{"The installation has begun: more Machines are created one after the other when it is complete"}
 	}
 	return plan.FreeMachineNames(s.controlPlane.Name, missing, sets.New(s.machines.Names()...)), nil
 }
@@ -263,11 +266,11 @@ func unsettled(machines collections.Machines) []string {
 
 // mayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be lost.
 func mayRemoveMachines(s *scope) bool {
-	if s.installed() || s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseWaiting {
-		return false
+	if s.install == nil {
+		return !s.installed()
 	}
 	_, closed := assisted.DayOneAgents(s.install)
-	return !closed
+	return changeable(s) && !closed
 }
 
 // surplusMachines decides which Machines to delete.

@@ -46,6 +46,12 @@ func changeable(s *scope) bool {
 	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation && s.install.Status.DebugInfo.State == ""
 }
 
+// mayReopen reports whether the installation can still wait for more hosts: day 1 is open, or can be opened again.
+func mayReopen(s *scope) bool {
+	phase := assisted.PhaseOf(s.install)
+	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation
+}
+
 // dayOne gathers what decides about the first installation.
 func dayOne(s *scope) plan.DayOneStep {
 	if s.installed() || s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {

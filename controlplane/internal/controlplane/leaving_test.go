@@ -51,7 +51,7 @@ func (w *world) freezeMachines() {
 	})
 }
 
-// TestNoStartWithAHostThatLeaves: the installation does not begin with a host whose Machine is being deleted, that nothing claims, or that is
+// TestNoStartWithAHostThatLeaves: no installation begins with a host whose Machine is being deleted, that nothing claims, or that is
 // not approved any more.
 func TestNoStartWithAHostThatLeaves(t *testing.T) {
 	leaves := map[string]func(*world){

@@ -64,7 +64,8 @@ type DayOneAction string
 const (
 	// DayOneNothing: there is nothing to write now.
 	DayOneNothing DayOneAction = ""
-	// DayOneRequire: write Requirements to the held AgentClusterInstall.
+	// DayOneRequire: write Requirements to the held AgentClusterInstall. The wait for workers begins anew: other workers are waited for, or the
+	// user holds the installation, which is no time to wait in.
 	DayOneRequire DayOneAction = "Require"
 	// DayOneStartWait: persist the time at which the wait for workers begins.
 	DayOneStartWait DayOneAction = "StartWait"
@@ -120,7 +121,7 @@ func (d DayOne) nextOpen() DayOneStep {
 	wanted := hiveext.ProvisionRequirements{ControlPlaneAgents: d.Replicas, WorkerAgents: d.workers()}
 	masters, arbiters, workers := d.ready(assisted.RoleMaster), d.ready(assisted.RoleArbiter), d.ready(assisted.RoleWorker)
 	note := d.readyNote(len(masters), len(arbiters), len(workers))
-	if d.Requirements != wanted || !d.Hold {
+	if d.Requirements != wanted || !d.Hold || d.UserHold && d.WaitStarted != nil {
 		return DayOneStep{Action: DayOneRequire, Requirements: wanted, Note: note}
 	}
 	if len(masters) < d.Replicas || len(arbiters) < d.Arbiters {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// TestScaleUpDuringTheInstallation: replicas grow while the installation runs, and the hosts join one after the other afterwards.
+func TestScaleUpDuringTheInstallation(t *testing.T) {
+	g := NewWithT(t)
+	w := installing(t, 3, 0)
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(5)) })
+	for range 3 {
+		w.reconcile()
+	}
+	g.Expect(w.machines()).To(HaveLen(3))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("The installation has begun"))
+	w.run(nil, func() bool {
+		g.Expect(len(w.machines())).To(BeNumerically("<", 5), "one after the other")
+		return len(w.machines()) == 4
+	})
+	g.Expect(w.initialized()).To(BeTrue())
+	w.run(nil, func() bool { return len(w.machines()) == 5 })
+}
+
+// TestScaleUpBeforeTheStart: replicas that grow when the set of hosts is fixed open day 1 again.
+func TestScaleUpBeforeTheStart(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.closedAndHeld)
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(5)) })
+	w.run(nil, w.available)
+	set, _ := assisted.DayOneAgents(w.install())
+	g.Expect(set).To(HaveLen(5))
+}
+
+// TestScaleDownBeforeThereIsAnInstallation: while assisted-service refuses the AgentClusterInstall, nothing has begun.
+func TestScaleDownBeforeThereIsAnInstallation(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 5, 0)
+	w.refuse = func(o client.Object) error {
+		if o.GetObjectKind().GroupVersionKind().Kind == "AgentClusterInstall" {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "AgentClusterInstall"}, o.GetName(), nil)
+		}
+		return nil
+	}
+	for range 3 {
+		_ = w.try()
+	}
+	g.Expect(w.machines()).To(HaveLen(5))
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(3)) })
+	for range 3 {
+		_ = w.try()
+	}
+	g.Expect(w.machines()).To(HaveLen(3))
+	g.Expect(w.reason(controlplanev1.ScalingDownCondition)).To(Equal(controlplanev1.NotScalingDownReason))
+}
+
+// TestWaitForWorkersBeginsAnew: neither the hold of a user nor other workers leave a wait that has ended before it began.
+func TestWaitForWorkersBeginsAnew(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 1)
+	w.unbootable["worker-0"] = true
+	waitStarted := func() string { return w.install().Annotations[assisted.WorkerWaitStartedAnnotation] }
+	w.run(nil, func() bool { return w.install() != nil && waitStarted() != "" })
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = new(true) })
+	for range 2 {
+		w.reconcile()
+	}
+	g.Expect(waitStarted()).To(BeEmpty())
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = nil })
+	w.reconcile()
+	g.Expect(waitStarted()).NotTo(BeEmpty())
+}
