@@ -242,7 +242,9 @@ func TestPreparationThatFails(t *testing.T) {
 		w.reconcile()
 		w.setAgent("agent-cp-1", assisted.AgentStateKnown, ready)
 		w.gaveUp(assisted.ClusterStateReady, "Cluster failed to prepare for installation")
-		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.NTPSources = []string{"ntp.example.com"} })
+		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.Install.NTPSources = []string{"ntp.example.com"}
+		})
 		w.reconcile()
 		w.reconcile()
 		g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())

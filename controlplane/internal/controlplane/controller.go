@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,8 +64,21 @@ type Reconciler struct {
 	now func() time.Time
 	// controller defers a pass until the cache has seen what the pass before wrote.
 	controller capicontrollerutil.Controller
-	// started is when the manager began to probe workload clusters.
-	started time.Time
+	// leading tells since when this manager acts.
+	leading leadership
+}
+
+// leadership is since when a manager acts. One that waits for its Lease reconciles nothing and probes no cluster: what it does not know when its
+// Lease comes, however long after its start, is no news.
+type leadership struct {
+	once  sync.Once
+	first time.Time
+}
+
+// since is the time of the first pass; now is the time of this one.
+func (l *leadership) since(now time.Time) time.Time {
+	l.once.Do(func() { l.first = now })
+	return l.first
 }
 
 // Infrastructure machines are those of Metal3. A user extends the role for another infrastructure provider (InfrastructureRoleLabel).

@@ -23,6 +23,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -63,6 +64,8 @@ type scope struct {
 	recorded bool
 	// started is what the control plane's annotation tells of an installation that was begun for it; empty when none was.
 	started plan.Started
+	// expected is since when the API of an initialized cluster is expected to answer this manager.
+	expected time.Time
 	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
 	lastAnswer time.Time
 	// operators are the operators of an initialized cluster's control plane; nil while there is no connection or they cannot be read.
@@ -159,6 +162,7 @@ func (s *scope) clusterKey() types.NamespacedName {
 // observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
 func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
 	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(neededBy(cp)...)}
+	s.expected = answerExpectedSince(cp, r.leading.since(s.now))
 	s.record, s.recorded = plan.InstalledOf(cp)
 	s.started = plan.StartedOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
@@ -398,7 +402,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 		s.connectionKnown = !s.lastAnswer.IsZero()
 		since := s.lastAnswer
 		if since.IsZero() {
-			since = r.started // A new manager has not probed yet; the condition of the one before stands for the grace period.
+			since = s.expected // A new manager has not probed yet; the condition of the one before stands for the grace period.
 		}
 		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
 		subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)}}
@@ -410,4 +414,19 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 		s.apiProblem = errors.Join(s.apiProblem, err)
 	}
 	return nil
+}
+
+// answerExpectedSince is since when the API of an initialized cluster is expected to answer this manager: since the manager acts, and no longer than
+// the control plane is known to be initialized, and is not paused any more, which may have come to this management cluster later.
+func answerExpectedSince(cp *controlplanev1.OpenshiftAssistedControlPlane, leading time.Time) time.Time {
+	since := leading
+	for conditionType, status := range map[string]metav1.ConditionStatus{
+		controlplanev1.InitializedCondition: metav1.ConditionTrue, clusterv1.PausedCondition: metav1.ConditionFalse,
+	} {
+		c := conditions.Get(cp, conditionType)
+		if c != nil && c.Status == status && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
 }

@@ -60,7 +60,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		r.Workloads == nil || r.Recorder == nil {
 		return fmt.Errorf("controller %s: clients, workloads and recorder must be set", controllerName)
 	}
-	r.gate, r.now, r.started = w.Gate, time.Now, time.Now()
+	r.gate, r.now = w.Gate, time.Now
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)
 	byCluster := handler.EnqueueRequestsFromMapFunc(r.ofClusterObject)
 	builder := capicontrollerutil.NewControllerManagedBy(mgr, log).

@@ -108,7 +108,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client, Workloads: w.api, Recorder: w.events,
 		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
 		RemoteConditionsGracePeriod: 5 * time.Minute,
-		gate:                        w.gate, now: func() time.Time { return w.now }, started: w.now, controller: capicontrollerutil.NewFakeController(),
+		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),
 	}
 	return w
 }
