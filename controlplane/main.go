@@ -56,7 +56,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		Infrastructure: &infrastructure.Reader{
 			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Label: controlplanev1.InfrastructureRoleLabel,
 		},
-		Workloads:                   workload.Cached{Cache: clusters},
+		Workloads:                   workload.Cached{Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod)},
 		Recorder:                    mgr.GetEventRecorder(name),
 		WatchFilter:                 o.WatchFilter,
 		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/predicates"
+	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
@@ -73,6 +74,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		Watches(&clusterv1.MachineDeployment{}, byCluster).
 		Watches(&clusterv1.MachinePool{}, byCluster).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofKubeconfig)).
 		WatchesRawSource(w.ClusterCache.GetClusterSource(controllerName, ofCluster, clustercache.WatchForProbeFailure(r.RemoteConditionsGracePeriod))).
 		WatchesRawSource(source.Kind[client.Object](w.InstallerKubeconfigs, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ofClusterDeploymentSecret)))
 	if w.Releases != nil {
@@ -147,6 +149,14 @@ func (r *Reconciler) ofClusterObject(ctx context.Context, o client.Object) []rec
 	}
 	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return clusterNameOf(cp, nil) == cluster },
 		client.InNamespace(o.GetNamespace()))
+}
+
+// ofKubeconfig maps <cluster>-kubeconfig to the Cluster's control plane, which makes it anew when somebody deletes it.
+func (r *Reconciler) ofKubeconfig(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetName() != secret.Name(o.GetLabels()[clusterv1.ClusterNameLabel], secret.Kubeconfig) {
+		return nil
+	}
+	return r.ofClusterObject(ctx, o)
 }
 
 // ofSameName maps ClusterDeployment and AgentClusterInstall, which have the control plane's name. One that belongs to somebody else is mapped

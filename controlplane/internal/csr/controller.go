@@ -69,8 +69,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, clu
 		Named(controllerName).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), nodes).
-		// One that is no longer paused.
-		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, handler.EnqueueRequestsFromMapFunc(ofControlPlane)).
+		// One that is no longer paused, but none of the changes of its status.
+		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, handler.EnqueueRequestsFromMapFunc(ofControlPlane), unpaused).
 		WatchesRawSource(clusters.GetClusterSource(controllerName, itself)).
 		Build(ctx, r)
 	if err != nil {
@@ -79,6 +79,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, clu
 	r.controller = c
 	return nil
 }
+
+// unpaused lets the events through after which requests of a control plane's cluster may be approved that were left alone before.
+var unpaused = predicate.Or[client.Object](predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 
 // nodes lets the events through by which a Machine gets its Node: a request that came before is approved then.
 var nodes = predicate.Funcs{

@@ -65,9 +65,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "leftovers")
 	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		Named("leftovers").
-		// A ClusterDeployment has the name of its control plane. Of control planes and Clusters only the end matters.
-		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, &handler.EnqueueRequestForObject{}).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster)).
+		// A ClusterDeployment has the name of its control plane. Of control planes only the end matters, of Clusters also spec.paused.
+		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, &handler.EnqueueRequestForObject{}, ends).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), predicate.GenerationChangedPredicate{}).
 		WithOptions(options).
 		Build(ctx, r)
 	if err != nil {
@@ -78,6 +78,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		r.Gate.Watch(c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), &handler.EnqueueRequestForObject{})),
 		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(ofAgent), releases)),
 	)
+}
+
+// ends lets the deletion of an object through.
+var ends = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
 // releases lets the events through by which an Agent stops being bound, and none of its frequent status changes.

@@ -10,8 +10,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,13 +29,6 @@ type Certificates interface {
 }
 
 var _ Certificates = Cached{}
-
-// servingRequestsOnly keeps all other requests of a cluster out of the connection's cache.
-func servingRequestsOnly() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{
-		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName)},
-	}
-}
 
 func (s Subscriber) servingRequests() clustercache.Watcher {
 	return clustercache.NewWatcher(clustercache.WatcherOptions{

@@ -5,23 +5,60 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/controllers/remote"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
+
+// ours lets the manager connect to clusters of its own kind of control plane only: those of other providers are none of its business, and each
+// connection costs a cache and a probe every few seconds.
+func ours(cluster *clusterv1.Cluster) bool {
+	ref := cluster.Spec.ControlPlaneRef
+	return ref.Kind == "OpenshiftAssistedControlPlane" && ref.APIGroup == controlplanev1.GroupVersion.Group
+}
+
+// cacheRules keep out of the cache of a connection what nobody reads.
+func cacheRules() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName)},
+		&configv1.ClusterOperator{}:                 {Transform: keepConditions},
+	}
+}
+
+// keepConditions keeps the conditions of the operators that are read, and of the others the name.
+func keepConditions(in any) (any, error) {
+	o, ok := in.(*configv1.ClusterOperator)
+	if !ok {
+		return in, nil
+	}
+	kept := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
+	if slices.Contains(OperatorNames(), o.Name) {
+		kept.Status.Conditions = o.Status.Conditions
+	}
+	return kept, nil
+}
 
 // NewClusterCache adds the connections to installed clusters to a manager. They are made with the kubeconfigs in the manager's cache.
 func NewClusterCache(ctx context.Context, mgr ctrl.Manager, o manager.Options, name string) (clustercache.ClusterCache, error) {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient:     mgr.GetCache(),
 		WatchFilterValue: o.WatchFilter,
-		Cache:            clustercache.CacheOptions{DefaultTransform: cache.TransformStripManagedFields(), ByObject: servingRequestsOnly()},
+		ClusterFilter:    ours,
+		Cache:            clustercache.CacheOptions{DefaultTransform: cache.TransformStripManagedFields(), ByObject: cacheRules()},
 		Client: clustercache.ClientOptions{
 			QPS:       o.ClusterCacheQPS,
 			Burst:     o.ClusterCacheBurst,

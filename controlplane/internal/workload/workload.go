@@ -24,7 +24,8 @@ type Clusters interface {
 	// LastAnswer is when the API server last answered a probe; zero if it never has since the manager started.
 	LastAnswer(ctx context.Context, cluster client.ObjectKey) time.Time
 	// Operators reads the operators of the control plane (OperatorNames) that exist, and lets every later change of one of them wake the
-	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one.
+	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one. With an
+	// error, the operators are those that were read last; nil when that is too long ago.
 	Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error)
 }
 
@@ -32,6 +33,8 @@ type Clusters interface {
 type Cached struct {
 	// Cache is the manager's ClusterCache.
 	Cache clustercache.ClusterCache
+	// Answers are remembered for as long as failed reads are no news; nil remembers none.
+	Answers *Answers
 }
 
 var _ Clusters = Cached{}
@@ -64,8 +67,18 @@ func (c Cached) LastAnswer(ctx context.Context, cluster client.ObjectKey) time.T
 	return c.Cache.GetHealthCheckingState(ctx, cluster).LastProbeSuccessTime
 }
 
-// Operators reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it.
+// Operators answers with what was read last when it cannot be read now.
 func (c Cached) Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error) {
+	operators, err := c.readOperators(ctx, cluster, subscriber)
+	if err != nil {
+		return c.Answers.last(cluster), err
+	}
+	c.Answers.keep(cluster, operators)
+	return operators, nil
+}
+
+// readOperators reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it.
+func (c Cached) readOperators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error) {
 	err := c.Cache.Watch(ctx, cluster, subscriber.watcher())
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return nil, nil
