@@ -122,7 +122,7 @@ const (
 	// PreparingReason: assisted-service prepares the installation.
 	PreparingReason = "Preparing"
 
-	// InstallingReason: hosts are being installed; the message has the percentage.
+	// InstallingReason: hosts are being installed.
 	InstallingReason = "Installing"
 
 	// FinalizingReason: the cluster's operators are being installed.
@@ -142,8 +142,23 @@ const (
 	// ClusterMismatchReason: <cluster>-kubeconfig leads to another cluster than the one that was installed; the message has both IDs.
 	ClusterMismatchReason = "ClusterMismatch"
 
-	// NameConflictReason: an object of the name that the control plane needs exists and belongs to something else.
+	// NameConflictReason: an object of the name that the control plane needs exists and belongs to something else, or another Cluster needs it too.
 	NameConflictReason = "NameConflict"
+
+	// ReadFailedReason: not all that is needed can be read; the message says what, and why. Of a cluster that is installed, Available has the message,
+	// and Deleting of a control plane that is being deleted.
+	ReadFailedReason = "ReadFailed"
+)
+
+// InstallationMatchesSpecCondition is False when the cluster is, or was, installed from other fields than the control plane has now.
+const (
+	InstallationMatchesSpecCondition = "InstallationMatchesSpec"
+
+	// InstallationMatchesReason: the cluster is installed as it is asked for.
+	InstallationMatchesReason = "Match"
+
+	// ChangedTooLateReason: spec.install, or another field that the cluster is installed from, was changed after the installation had begun.
+	ChangedTooLateReason = "ChangedTooLate"
 )
 
 // Phases of status.install.phase.
@@ -177,8 +192,12 @@ const (
 	// KubeconfigNotAvailableReason: assisted-service has not published the cluster's credentials yet, or they cannot be used.
 	KubeconfigNotAvailableReason = "NotAvailable"
 
-	// KubeconfigUserProvidedReason: the Secret belongs to somebody else and is left alone (CONTRACT CP-55).
+	// KubeconfigUserProvidedReason: the Secret belongs to somebody else and is left alone (CONTRACT CP-55). The condition is False when nobody can connect
+	// with it; the message says why.
 	KubeconfigUserProvidedReason = "UserProvided"
+
+	// KubeconfigNameConflictReason: another Cluster or control plane of the namespace uses the same Secret; the message names both.
+	KubeconfigNameConflictReason = "NameConflict"
 )
 
 // VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, when the Node of a worker does not run the

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -62,11 +64,13 @@ func (w *world) gaveUp(state, info string) {
 	})
 }
 
-// setAgent changes the state of an Agent.
-func (w *world) setAgent(name, state, info string) {
+// host is the Agent whose preparation fails, setHost its state.
+const host = "agent-cp-1"
+
+func (w *world) setHost(state, info string) {
 	w.t.Helper()
 	for _, a := range w.agents() {
-		if a.Name == name {
+		if a.Name == host {
 			a.Status.DebugInfo = assisted.DebugInfo{State: state, StateInfo: info}
 			w.must(w.client.Update(context.Background(), &a))
 		}
@@ -176,22 +180,22 @@ func TestPreparationThatFails(t *testing.T) {
 		w.prepares()
 		w.reconcile()
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.PreparingReason))
-		w.setAgent("agent-cp-1", assisted.AgentStatePreparingFailed, "Host failed to prepare: failed to fetch container images")
+		w.setHost(assisted.AgentStatePreparingFailed, "Host failed to prepare: failed to fetch container images")
 		w.reconcile()
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.PreparationFailedReason))
 		said := w.message(controlplanev1.InstalledCondition)
-		g.Expect(said).To(And(ContainSubstring("Machine cp-1"), ContainSubstring("agent-cp-1"), ContainSubstring("failed to fetch container images")))
+		g.Expect(said).To(And(ContainSubstring("Machine cp-1"), ContainSubstring(host), ContainSubstring("failed to fetch container images")))
 		g.Expect(w.controlPlane().Status.Install.Phase).To(Equal(controlplanev1.InstallPhaseWaitingForHosts), "spec.install may be changed")
 		writes := w.countStatusWrites()
 		for range 5 {
 			w.gaveUp(assisted.ClusterStateReady, "Cluster failed to prepare for installation")
 			w.reconcile()
-			w.setAgent("agent-cp-1", assisted.AgentStateKnown, ready)
+			w.setHost(assisted.AgentStateKnown, ready)
 			w.gaveUp(assisted.ClusterStateInsufficient, "Cluster is not ready for install")
 			w.reconcile()
 			w.prepares()
 			w.reconcile()
-			w.setAgent("agent-cp-1", assisted.AgentStatePreparingFailed, "Host failed to prepare: failed to fetch container images")
+			w.setHost(assisted.AgentStatePreparingFailed, "Host failed to prepare: failed to fetch container images")
 			w.reconcile()
 			w.now = w.now.Add(time.Minute)
 		}
@@ -238,9 +242,9 @@ func TestPreparationThatFails(t *testing.T) {
 		g := NewWithT(t)
 		w := started(t)
 		w.prepares()
-		w.setAgent("agent-cp-1", assisted.AgentStatePreparingFailed, "no image")
+		w.setHost(assisted.AgentStatePreparingFailed, "no image")
 		w.reconcile()
-		w.setAgent("agent-cp-1", assisted.AgentStateKnown, ready)
+		w.setHost(assisted.AgentStateKnown, ready)
 		w.gaveUp(assisted.ClusterStateReady, "Cluster failed to prepare for installation")
 		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
 			s.Install.NTPSources = []string{"ntp.example.com"}
@@ -250,4 +254,70 @@ func TestPreparationThatFails(t *testing.T) {
 		g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).NotTo(Equal(controlplanev1.PreparationFailedReason))
 	})
+}
+
+func TestChangeThatComesTooLate(t *testing.T) {
+	matches := func(w *world) *metav1.Condition {
+		return conditions.Get(w.controlPlane(), controlplanev1.InstallationMatchesSpecCondition)
+	}
+	t.Run("is told, for good", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t, 3, 0)
+		w.run(nil, func() bool { return w.stage == 1 })
+		// Admission takes it: status.install.phase still says WaitingForHosts.
+		g.Expect(w.controlPlane().Status.Install.Phase).To(Equal(controlplanev1.InstallPhaseWaitingForHosts))
+		g.Expect(matches(w)).To(BeNil())
+		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.FIPS = new(true) })
+		w.run(nil, w.available)
+		w.reconcile()
+		g.Expect(w.install().Annotations[assisted.InstallConfigOverridesAnnotation]).NotTo(ContainSubstring("fips"), "it was not installed so")
+		g.Expect(matches(w)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", controlplanev1.ChangedTooLateReason)))
+		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.FIPS = nil })
+		w.reconcile()
+		g.Expect(matches(w)).To(HaveField("Status", metav1.ConditionTrue), "it was taken back")
+	})
+	t.Run("is none once the cluster is initialized: a later release may render the spec in another way", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t, 1, 0)
+		w.run(nil, w.available)
+		install := w.install()
+		install.Annotations[assisted.InstallSpecAnnotation] = "of an earlier release"
+		w.must(w.client.Update(context.Background(), install))
+		w.reconcile()
+		g.Expect(matches(w)).To(HaveField("Status", metav1.ConditionTrue))
+	})
+	t.Run("is forgotten with the next attempt", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t, 3, 0)
+		w.failAt = 3
+		w.run(nil, func() bool { return w.stage == 1 })
+		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.FIPS = new(true) })
+		w.run(nil, func() bool {
+			return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationFailedReason
+		})
+		g.Expect(matches(w)).To(HaveField("Status", metav1.ConditionFalse))
+		cp := w.controlPlane()
+		cp.Annotations[controlplanev1.RetryInstallationAnnotation] = ""
+		w.must(w.client.Update(context.Background(), cp))
+		w.failAt = 0
+		w.reconcile()
+		w.reconcile()
+		g.Expect(matches(w)).To(BeNil())
+	})
+}
+
+func TestProgressIsWrittenInSteps(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, func() bool { return w.stage == 2 })
+	w.reconcile()
+	writes := w.countStatusWrites()
+	for percent := int64(30); percent < 60; percent++ {
+		install := w.install()
+		install.Status.Progress.TotalPercentage = percent
+		w.must(w.client.Status().Update(context.Background(), install))
+		w.reconcile()
+	}
+	g.Expect(*writes).To(BeNumerically("<=", 3))
+	g.Expect(w.controlPlane().Status.Install.ProgressPercentage).To(HaveValue(BeEquivalentTo(50)))
 }

@@ -96,7 +96,7 @@ func testOperatorConditions(t *testing.T) {
 		{"no such operator", with(func(s *scope) { delete(s.operators, workload.OperatorEtcd) }), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not exist"},
 		{"cannot be read", with(func(s *scope) { s.operators, s.apiProblem = nil, errors.New("x") }), metav1.ConditionUnknown,
-			controlplanev1.EtcdClusterInspectionFailedReason, "The ClusterOperators cannot be read; the log of the manager says why"},
+			controlplanev1.EtcdClusterInspectionFailedReason, "The ClusterOperators cannot be read: x"},
 		{"not initialized", scopeOf(false), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterInspectionFailedReason, "Waiting for the control plane to be initialized"},
 		{"not connected yet", scopeOf(true), metav1.ConditionUnknown,

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -141,8 +142,13 @@ func (r *Reconciler) pass(ctx context.Context, cp *controlplanev1.OpenshiftAssis
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	s, err := r.observe(ctx, cp, cluster)
+	if errors.Is(err, context.Canceled) {
+		return ctrl.Result{}, err // The manager stops.
+	}
 	if err != nil {
-		return ctrl.Result{}, err // Without facts the conditions of the pass before are the best there are.
+		// Without facts the conditions of the pass before are the best there are.
+		tellUnread(cp, err)
+		return ctrl.Result{}, kerrors.NewAggregate([]error{err, r.patchStatus(ctx, patchHelper, cp)})
 	}
 	d := decide(s)
 	defer func() {

@@ -66,8 +66,6 @@ type decision struct {
 	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
 	kubeconfig        []byte
 	kubeconfigProblem string
-	// kubeconfigForeign: the Secret belongs to somebody else.
-	kubeconfigForeign bool
 	// importedKubeconfig is what the Secret has to hold by which assisted-service reaches an imported cluster; nil when it does.
 	importedKubeconfig []byte
 	// initialize: the cluster is installed and its API answers.
@@ -76,7 +74,7 @@ type decision struct {
 
 // result tells when the pass is to be repeated without an event.
 func result(s *scope, d decision) ctrl.Result {
-	if d.conflict != "" || s.conflict != "" || s.mismatch() {
+	if d.conflict != "" || s.conflict != "" || s.mismatch() || d.waitReason == controlplanev1.NameConflictReason {
 		return ctrl.Result{RequeueAfter: conflictRetryInterval}
 	}
 	if s.templateNotAllowed() {
@@ -179,6 +177,8 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
 			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed until then",
 			strings.Join(s.foreignMachines, ", "), clusterv1.MachineControlPlaneLabel)
+	case s.namesake != "" && !s.installed() && s.install == nil:
+		return controlplanev1.NameConflictReason, s.namesake
 	case !s.installed() && (s.install == nil || changeable(s)):
 		message = plan.NetworkProblem(s.controlPlane.Spec, s.cluster)
 	}

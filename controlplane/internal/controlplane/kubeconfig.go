@@ -24,8 +24,7 @@ func decideKubeconfig(s *scope, d *decision) {
 		decideImportedKubeconfig(s, d)
 		return
 	}
-	if s.kubeconfig != nil && !mayWriteKubeconfig(s) {
-		d.kubeconfigForeign = true
+	if foreignKubeconfig(s) {
 		return
 	}
 	if s.kubeconfig != nil && s.initialized() && !sourceKnown(s) {
@@ -90,8 +89,7 @@ func decideImportedKubeconfig(s *scope, d *decision) {
 		return
 	}
 	data := s.kubeconfig.Data[secret.KubeconfigDataName]
-	d.kubeconfigForeign = !mayWriteKubeconfig(s)
-	if !d.kubeconfigForeign && !ownsKubeconfig(s) {
+	if !foreignKubeconfig(s) && !ownsKubeconfig(s) {
 		d.kubeconfig = data
 	}
 	if s.clusterDeployment == nil || !s.clusterDeployment.DeletionTimestamp.IsZero() || len(data) == 0 {
@@ -114,6 +112,24 @@ func mayWriteKubeconfig(s *scope) bool {
 		return false
 	}
 	return metav1.GetControllerOf(s.kubeconfig) == nil || metav1.IsControlledBy(s.kubeconfig, s.controlPlane)
+}
+
+// foreignKubeconfig reports whether <cluster>-kubeconfig exists and belongs to somebody else.
+func foreignKubeconfig(s *scope) bool { return s.kubeconfig != nil && !mayWriteKubeconfig(s) }
+
+// defectOf says why nobody can connect to the cluster with the existing Secret; empty when it can be done.
+func defectOf(s *scope) string {
+	if s.kubeconfig.Labels[clusterv1.ClusterNameLabel] != s.clusterName {
+		return fmt.Sprintf("it has no label %s: %s, without which Cluster API does not see it", clusterv1.ClusterNameLabel, s.clusterName)
+	}
+	data, exists := s.kubeconfig.Data[secret.KubeconfigDataName]
+	if !exists {
+		return "it has no key " + secret.KubeconfigDataName
+	}
+	if err := plan.CheckKubeconfig(data); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // ownedBy reports whether the owner is among the owners of the object.

@@ -17,14 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/collections"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/secret"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -68,8 +65,11 @@ type scope struct {
 	expected time.Time
 	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
 	lastAnswer time.Time
-	// operators are the operators of an initialized cluster's control plane; nil while there is no connection or they cannot be read.
+	// operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be read for
+	// longer than the grace period.
 	operators map[string]workload.Operator
+	// settling: this manager expects answers for no longer than the grace period, and may know less than the one before.
+	settling bool
 	// clusterID is the ID that the installed cluster answered with in this pass; empty when it did not. It is only asked for before the control
 	// plane is initialized, and while its install objects are missing.
 	clusterID string
@@ -114,6 +114,8 @@ type scope struct {
 	// installerKubeconfig is the Secret by which assisted-service reaches the cluster, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
 	installerKubeconfig *corev1.Secret
 	kubeconfig          *corev1.Secret
+	// namesake says that another Cluster or control plane of the namespace uses one of these Secrets for its own kubeconfig; empty when none does.
+	namesake string
 
 	// release is what is known of the release image. Not read while deleting.
 	release releaseFacts
@@ -167,13 +169,13 @@ func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAs
 	s.started = plan.StartedOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
-		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeKubeconfigs, r.observeWorkload, r.observeRelease)
+		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeNamesake, r.observeKubeconfigs, r.observeWorkload, r.observeRelease)
 	} else {
 		reads = append(reads, r.observePools)
 	}
 	for _, read := range reads {
 		if err := read(ctx, s); err != nil {
-			return nil, fmt.Errorf("observe OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+			return s, fmt.Errorf("observe OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 		}
 	}
 	return s, nil
@@ -286,27 +288,6 @@ func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
 	return r.observeStrangers(ctx, s)
 }
 
-// observeStrangers finds Agents of other namespaces that are bound to the ClusterDeployment: assisted-service counts them. A manager of one namespace
-// does not see them.
-func (r *Reconciler) observeStrangers(ctx context.Context, s *scope) error {
-	if s.install == nil || unmetRequirements(s) == "" {
-		return nil
-	}
-	list := &assisted.AgentList{}
-	// No copies are made of the Agents of all namespaces, so none may be changed.
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list Agents of all namespaces: %w", err)
-	}
-	for i := range list.Items {
-		a := &list.Items[i]
-		if a.Namespace != s.controlPlane.Namespace && a.BoundTo(s.controlPlane.Namespace, s.controlPlane.Name) {
-			s.strangers = append(s.strangers, klog.KObj(a).String())
-		}
-	}
-	sort.Strings(s.strangers)
-	return nil
-}
-
 // getServed reads an object; it is not found when its kind is not served either.
 func (r *Reconciler) getServed(ctx context.Context, crd string, key types.NamespacedName, o client.Object) (bool, error) {
 	if len(r.gate.Missing(crd)) > 0 {
@@ -359,74 +340,4 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, s *scope) error 
 		}
 	}
 	return nil
-}
-
-// observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a move.
-func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	name := sourceName(s)
-	if name == "" {
-		return nil
-	}
-	namespace := s.controlPlane.Namespace
-	source, target := &corev1.Secret{}, &corev1.Secret{}
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
-	if err != nil {
-		return err
-	}
-	if exists {
-		s.installerKubeconfig = source
-	}
-	key = types.NamespacedName{Namespace: namespace, Name: secret.Name(s.clusterName, secret.Kubeconfig)}
-	exists, err = found(target, key, r.Kubeconfigs.Get(ctx, key, target))
-	if err != nil {
-		return err
-	}
-	if !exists {
-		// The cache holds labelled Secrets only; one that a user made may have no label.
-		if exists, err = found(target, key, r.APIReader.Get(ctx, key, target)); err != nil {
-			return err
-		}
-	}
-	if exists {
-		s.kubeconfig = target
-	}
-	return nil
-}
-
-// observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while that
-// decides something.
-func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
-	if s.initialized() {
-		s.lastAnswer = r.Workloads.LastAnswer(ctx, s.clusterKey())
-		s.connectionKnown = !s.lastAnswer.IsZero()
-		since := s.lastAnswer
-		if since.IsZero() {
-			since = s.expected // A new manager has not probed yet; the condition of the one before stands for the grace period.
-		}
-		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
-		subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)}}
-		s.operators, s.apiProblem = r.Workloads.Operators(ctx, s.clusterKey(), subscriber)
-	}
-	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
-		var err error
-		s.clusterID, err = r.Workloads.ClusterID(ctx, s.clusterKey())
-		s.apiProblem = errors.Join(s.apiProblem, err)
-	}
-	return nil
-}
-
-// answerExpectedSince is since when the API of an initialized cluster is expected to answer this manager: since the manager acts, and no longer than
-// the control plane is known to be initialized, and is not paused any more, which may have come to this management cluster later.
-func answerExpectedSince(cp *controlplanev1.OpenshiftAssistedControlPlane, leading time.Time) time.Time {
-	since := leading
-	for conditionType, status := range map[string]metav1.ConditionStatus{
-		controlplanev1.InitializedCondition: metav1.ConditionTrue, clusterv1.PausedCondition: metav1.ConditionFalse,
-	} {
-		c := conditions.Get(cp, conditionType)
-		if c != nil && c.Status == status && c.LastTransitionTime.After(since) {
-			since = c.LastTransitionTime.Time
-		}
-	}
-	return since
 }

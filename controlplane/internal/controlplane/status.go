@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
@@ -24,6 +23,7 @@ var ownedConditions = []string{
 	controlplanev1.AvailableCondition,
 	controlplanev1.InitializedCondition,
 	controlplanev1.InstalledCondition,
+	controlplanev1.InstallationMatchesSpecCondition,
 	controlplanev1.KubeconfigAvailableCondition,
 	controlplanev1.VersionsMatchCondition,
 	controlplanev1.ReleaseResolvedCondition,
@@ -59,6 +59,7 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 		// A cluster that goes away is not installed any further; what was known stays.
 		setInstallStatus(s, d)
 		conditions.Set(cp, kubeconfigCondition(s, d))
+		setMatchesSpec(s, d)
 		setRelease(cp, s.release)
 		conditions.Set(cp, releaseCondition(cp, s.release))
 		conditions.Set(cp, versionsMatchCondition(s))
@@ -74,6 +75,26 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 	if c := conditions.Get(cp, controlplanev1.InstalledCondition); c != nil && c.Reason == controlplanev1.InstallationFailedReason && !wasFailed {
 		r.event(s, corev1.EventTypeWarning, controlplanev1.EventInstallationFailed, "Install", "%s", c.Message)
 	}
+}
+
+// tellUnread says that not all that is needed can be read, which is why nothing was decided. All else that was known stays.
+func tellUnread(cp *controlplanev1.OpenshiftAssistedControlPlane, err error) {
+	text := "Nothing is decided, because not all that is needed can be read: " + sentence(err.Error())
+	conditionType := controlplanev1.AvailableCondition
+	fallback := metav1.Condition{Status: metav1.ConditionUnknown, Reason: controlplanev1.ReadFailedReason}
+	switch {
+	case !cp.DeletionTimestamp.IsZero():
+		conditionType, fallback.Status = controlplanev1.DeletingCondition, metav1.ConditionTrue
+	case !ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false):
+		conditionType, fallback.Status = controlplanev1.InstalledCondition, metav1.ConditionFalse
+	}
+	condition := conditions.Get(cp, conditionType)
+	// What is True stays so: that the cluster is installed, available or being deleted.
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		condition = &fallback
+	}
+	condition.Type, condition.Message = conditionType, text
+	conditions.Set(cp, *condition)
 }
 
 // setCounters counts Machines by their conditions (CONTRACT CP-83) and versions (CP-10).
@@ -126,9 +147,15 @@ func kubeconfigCondition(s *scope, d decision) metav1.Condition {
 		Type: controlplanev1.KubeconfigAvailableCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.KubeconfigAvailableReason,
 	}
 	switch {
-	case d.kubeconfigForeign:
+	case s.namesake != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.KubeconfigNameConflictReason, s.namesake
+	case foreignKubeconfig(s):
 		condition.Reason = controlplanev1.KubeconfigUserProvidedReason
-		condition.Message = fmt.Sprintf("Secret %s belongs to somebody else and is left alone", secret.Name(s.clusterName, secret.Kubeconfig))
+		condition.Message = fmt.Sprintf("Secret %s belongs to somebody else and is left alone", s.kubeconfig.Name)
+		if defect := defectOf(s); defect != "" {
+			condition.Status = metav1.ConditionFalse
+			condition.Message += ", but nobody can connect with it: " + defect
+		}
 	case d.kubeconfigProblem != "" || s.kubeconfig == nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.KubeconfigNotAvailableReason
 		condition.Message = cmp.Or(d.kubeconfigProblem, "The credentials of the cluster are not published yet")

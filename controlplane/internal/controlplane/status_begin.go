@@ -10,10 +10,12 @@ import (
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -46,6 +48,37 @@ func preparationFailure(s *scope, phase assisted.Phase) string {
 	default:
 		return ""
 	}
+}
+
+// setMatchesSpec says whether the cluster is installed as the control plane asks for. Between the start of the installation and the moment at which
+// admission knows of it, a change of spec.install is accepted and has no effect. Once the cluster is initialized nothing new is found out: a later
+// release of this provider may render the same spec in another way.
+func setMatchesSpec(s *scope, d decision) {
+	if s.install == nil || d.retrying || changeable(s) {
+		if !s.installed() {
+			conditions.Delete(s.controlPlane, controlplanev1.InstallationMatchesSpecCondition)
+		}
+		return
+	}
+	switch known := conditions.Get(s.controlPlane, controlplanev1.InstallationMatchesSpecCondition); {
+	case assisted.PhaseOf(s.install) == assisted.PhaseUnknown, assisted.PhaseOf(s.install) == assisted.PhasePreparing:
+		return // A preparation may fail, and the next one follows the change.
+	case s.initialized() && (known == nil || known.Status == metav1.ConditionTrue):
+		return
+	}
+	update, err := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.Update(s.install)
+	if err != nil || s.install.Annotations[assisted.InstallSpecAnnotation] == "" {
+		return
+	}
+	condition := metav1.Condition{
+		Type: controlplanev1.InstallationMatchesSpecCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.InstallationMatchesReason,
+	}
+	if update != nil {
+		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.ChangedTooLateReason
+		condition.Message = "spec.install, or another field that the cluster is installed from, was changed after the installation had begun: the cluster is " +
+			"installed without the change. To have it with the change, delete the Cluster and create it again"
+	}
+	conditions.Set(s.controlPlane, condition)
 }
 
 // maxText bounds what is repeated of a text of assisted-service, in bytes: it may hold the output of a command, and a condition holds 32 KiB.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -52,7 +53,7 @@ func availableCondition(s *scope, d decision) *metav1.Condition {
 func lostQuorum(s *scope) string {
 	nodes, ready := 0, 0
 	var notReady []string
-	for _, m := range s.machines.SortedByCreationTimestamp() {
+	for _, m := range voters(s) {
 		if !m.Status.NodeRef.IsDefined() {
 			continue // It is being provisioned, or scaled up, and no member of the quorum yet.
 		}
@@ -63,7 +64,7 @@ func lostQuorum(s *scope) string {
 			notReady = append(notReady, m.Name)
 		}
 	}
-	if nodes == 0 || ready <= nodes/2 {
+	if nodes == 0 || ready <= nodes/2 && !oneNodeIsEnough(s, nodes, ready) {
 		message := fmt.Sprintf("%d of %d control-plane Nodes are ready, which is no quorum", ready, nodes)
 		if len(notReady) > 0 {
 			message += "; not ready: " + strings.Join(notReady, ", ")
@@ -76,6 +77,25 @@ func lostQuorum(s *scope) string {
 		}
 	}
 	return ""
+}
+
+// voters are the Machines whose Nodes have a member of etcd: those of the control plane, and the arbiter.
+func voters(s *scope) []*clusterv1.Machine {
+	machines := s.machines.SortedByCreationTimestamp()
+	if s.controlPlane.Spec.Install.TwoNode == controlplanev1.TwoNodeArbiter {
+		for _, w := range s.workers {
+			if plan.IsArbiter(w) {
+				machines = append(machines, w)
+			}
+		}
+	}
+	return machines
+}
+
+// oneNodeIsEnough reports whether a cluster of two Nodes may live on with one of them: its hosts power each other off, or the Node of its arbiter is
+// not known. Then the operator of etcd decides.
+func oneNodeIsEnough(s *scope, nodes, ready int) bool {
+	return s.controlPlane.Spec.Install.TwoNode != "" && nodes == 2 && ready == 1
 }
 
 // operatorSummary is a condition that sums up ClusterOperators, with its reasons (CONTRACT CP-82).
@@ -107,7 +127,7 @@ var operatorSummaries = []operatorSummary{
 	},
 }
 
-// condition is nil while there is no connection and the grace period is not over: what was known before stands.
+// condition is nil while there is no connection, or nothing was read yet, and the grace period is not over: what was known before stands.
 func (o operatorSummary) condition(s *scope) *metav1.Condition {
 	condition := &metav1.Condition{Type: o.conditionType, Status: metav1.ConditionUnknown}
 	switch {
@@ -115,8 +135,10 @@ func (o operatorSummary) condition(s *scope) *metav1.Condition {
 		condition.Reason, condition.Message = o.inspectionFailed, "Waiting for the control plane to be initialized"
 	case s.connectionDown:
 		condition.Reason, condition.Message = o.connectionDown, lastAnswerMessage(s.lastAnswer)
-	case s.apiProblem != nil:
-		condition.Reason, condition.Message = o.inspectionFailed, "The ClusterOperators cannot be read; the log of the manager says why"
+	case s.apiProblem != nil && s.operators == nil && s.settling && conditions.Has(s.controlPlane, o.conditionType):
+		return nil // What an earlier manager knew stands as long as an answer of this one would.
+	case s.apiProblem != nil && s.operators == nil:
+		condition.Reason, condition.Message = o.inspectionFailed, "The ClusterOperators cannot be read: "+sentence(s.apiProblem.Error())
 	case s.operators == nil && conditions.Has(s.controlPlane, o.conditionType):
 		return nil
 	case s.operators == nil:

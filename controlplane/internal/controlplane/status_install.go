@@ -38,6 +38,9 @@ var installProgress = map[assisted.Phase]struct{ reason, phase, message string }
 	assisted.PhaseFailed:     {controlplanev1.InstallationFailedReason, controlplanev1.InstallPhaseFailed, ""},
 }
 
+// percentageStep is in what steps status.install.progressPercentage is written: the service counts every few seconds.
+const percentageStep = 10
+
 // setInstallStatus sets status.install and the condition Installed.
 func setInstallStatus(s *scope, d decision) {
 	cp := s.controlPlane
@@ -47,7 +50,7 @@ func setInstallStatus(s *scope, d decision) {
 		if reason == controlplanev1.PreparationFailedReason {
 			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
 		}
-		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100))
+		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100)) / percentageStep * percentageStep
 		if phase == assisted.PhaseCompleted {
 			percentage = 100 // The service has seen no progress of a cluster that was imported.
 		}
@@ -94,7 +97,7 @@ func installed(s *scope, d decision) (reason, message string) {
 	case assisted.PhaseCompleted:
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
-		return installProgress[phase].reason, fmt.Sprintf("%s (%d%%)", installProgress[phase].message, s.install.Status.Progress.TotalPercentage)
+		return installProgress[phase].reason, installProgress[phase].message // Without the percentage, for which status would be written every few seconds.
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +48,37 @@ func testAvailable(t *testing.T) {
 		s.operators[name] = workload.Operator{Available: workload.OperatorCondition{Status: "False", Message: "no quorum"}}
 		return s
 	}
+	twoNode := func(topology controlplanev1.TwoNodeTopology, etcd string, nodesReady ...bool) *scope {
+		s := scopeOf(true, nodesReady...)
+		s.controlPlane.Spec.Install.TwoNode = topology
+		s.operators = healthyOperators()
+		s.operators[workload.OperatorEtcd] = workload.Operator{Available: workload.OperatorCondition{Status: configv1.ConditionStatus(etcd)}}
+		return s
+	}
+	arbiter := func(ready bool, nodesReady ...bool) *scope {
+		s := twoNode(controlplanev1.TwoNodeArbiter, "True", nodesReady...)
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "arbiter", Labels: map[string]string{bootstrapv1.ArbiterLabel: ""}}}
+		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
+		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: conditions.BoolToStatus(ready), Reason: "Test"})
+		s.workers = append(s.workers, m, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker"}})
+		return s
+	}
 	tests := []struct {
 		name   string
 		scope  *scope
 		status metav1.ConditionStatus
 		reason string
 	}{
+		{"one of two down", scopeOf(true, true, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"one of two down, and the arbiter votes", arbiter(true, true, false), metav1.ConditionTrue, controlplanev1.AvailableReason},
+		{"two Nodes well, and the arbiter down", arbiter(false, true, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
+		{"one of two down, and the arbiter", arbiter(false, true, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"one of two down, and the arbiter's Node is not known", twoNode(controlplanev1.TwoNodeArbiter, "True", true, false), metav1.ConditionTrue,
+			controlplanev1.AvailableReason},
+		{"one of two fenced", twoNode(controlplanev1.TwoNodeFencing, "True", true, false), metav1.ConditionTrue, controlplanev1.AvailableReason},
+		{"one of two fenced, and etcd has stopped", twoNode(controlplanev1.TwoNodeFencing, "False", true, false), metav1.ConditionFalse,
+			controlplanev1.NotAvailableReason},
+		{"both down", twoNode(controlplanev1.TwoNodeFencing, "True", false, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"not installed", scopeOf(false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"all Nodes ready", scopeOf(true, true, true, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"one of three down", scopeOf(true, true, false, true), metav1.ConditionTrue, controlplanev1.AvailableReason},

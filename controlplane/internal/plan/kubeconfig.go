@@ -20,21 +20,12 @@ var kubeconfigLimits = untrusted.Limits{Bytes: 128 << 10, Values: 1000}
 // one (DESIGN D11, CONTRACT CP-54). Only the current context is kept. It fails when the source is no kubeconfig, has no current context, or
 // is not self-contained.
 func RewriteKubeconfig(source []byte, endpointHost, endpoint, apiName string) ([]byte, error) {
-	if err := kubeconfigLimits.YAML(source); err != nil {
-		return nil, fmt.Errorf("the kubeconfig cannot be parsed: %w", err)
-	}
-	config, err := clientcmd.Load(source)
+	config, err := loadKubeconfig(source)
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be parsed") // The parser's error may quote credentials.
+		return nil, err
 	}
-	current, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return nil, errors.New("the kubeconfig has no current context")
-	}
+	current := config.Contexts[config.CurrentContext]
 	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
-	if cluster == nil || user == nil {
-		return nil, fmt.Errorf("context %s of the kubeconfig names a cluster or user that is not in it", config.CurrentContext)
-	}
 	if user.Exec != nil || user.AuthProvider != nil {
 		return nil, fmt.Errorf("user %s of the kubeconfig runs a command to log in: it must hold its credential", current.AuthInfo)
 	}
@@ -58,4 +49,29 @@ func RewriteKubeconfig(source []byte, endpointHost, endpoint, apiName string) ([
 		return nil, errors.New("the kubeconfig cannot be encoded")
 	}
 	return data, nil
+}
+
+// CheckKubeconfig says what is wrong with a kubeconfig.
+func CheckKubeconfig(data []byte) error {
+	_, err := loadKubeconfig(data)
+	return err
+}
+
+// loadKubeconfig reads a kubeconfig whose current context has a cluster and a user.
+func loadKubeconfig(data []byte) (*clientcmdapi.Config, error) {
+	if err := kubeconfigLimits.YAML(data); err != nil {
+		return nil, fmt.Errorf("the kubeconfig cannot be parsed: %w", err)
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be parsed") // The parser's error may quote credentials.
+	}
+	current, ok := config.Contexts[config.CurrentContext]
+	if !ok {
+		return nil, errors.New("the kubeconfig has no current context")
+	}
+	if config.Clusters[current.Cluster] == nil || config.AuthInfos[current.AuthInfo] == nil {
+		return nil, fmt.Errorf("context %s of the kubeconfig names a cluster or user that is not in it", config.CurrentContext)
+	}
+	return config, nil
 }

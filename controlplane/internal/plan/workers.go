@@ -35,6 +35,9 @@ func WantedWorkers(deployments []clusterv1.MachineDeployment, sets []clusterv1.M
 	return n
 }
 
+// IsArbiter reports whether a Machine is an arbiter.
+func IsArbiter(m *clusterv1.Machine) bool { return arbiter(m.Labels) }
+
 // arbiter reports whether a Machine with these labels is an arbiter.
 func arbiter(labels map[string]string) bool {
 	_, found := labels[bootstrapv1.ArbiterLabel]

@@ -9,11 +9,10 @@ import (
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestConnectsToItsOwnClustersOnly(t *testing.T) {
