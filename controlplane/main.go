@@ -11,12 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/controllers/remote"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/csr"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/leftovers"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/node"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
@@ -83,11 +85,22 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
+	if err := setupInstalledClusters(ctx, mgr, clusters, o); err != nil {
+		return err
+	}
+	return webhook.Setup(mgr)
+}
+
+// setupInstalledClusters adds the controllers that look after Nodes of installed clusters.
+func setupInstalledClusters(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, o manager.Options) error {
 	certificates := &csr.Reconciler{
 		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Recorder: mgr.GetEventRecorder(name), WatchFilter: o.WatchFilter,
 	}
 	if err := certificates.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
-	return webhook.Setup(mgr)
+	nodes := &node.Reconciler{
+		Client: mgr.GetClient(), Nodes: workload.Cached{Cache: clusters}, Recorder: mgr.GetEventRecorder(name), WatchFilter: o.WatchFilter,
+	}
+	return nodes.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency))
 }

@@ -441,6 +441,10 @@ const (
 	// the request is left alone.
 	EventServingCertificateNotApproved = "ServingCertificateNotApproved"
 
+	// EventProviderIDMismatch, of a Machine of infrastructure other than Metal3: its Node has another provider ID, so Cluster API does not find the
+	// Node. A provider ID that a Node has cannot be changed.
+	EventProviderIDMismatch = "NodeProviderIDMismatch"
+
 	// EventInitialized: the cluster is installed and its API answers.
 	EventInitialized = "Initialized"
 )
