@@ -39,7 +39,8 @@ func (cp *ControlPlane) newControllerManager(ctx context.Context) (*Process, err
 		name: controllerManagerName, path: path,
 		args: []string{
 			"--kubeconfig=" + kubeconfig,
-			"--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller",
+			"--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller," +
+				"clusterrole-aggregation-controller",
 			// Each controller acts as its own ServiceAccount, as in a real cluster, so the audit log tells them apart.
 			"--use-service-account-credentials",
 			"--service-account-private-key-file=" + cp.api.signingKeyFile, "--root-ca-file=" + cp.api.caFile(),

@@ -71,6 +71,19 @@ func TestContractRoles(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a labelled ClusterRole extends what the control plane manager may do with infrastructure", func(t *testing.T) {
+		g := NewWithT(t)
+		const user = "infrastructure"
+		role := readRole(t, filepath.Join("..", "..", "config", "controlplane", "rbac", "infrastructure_role.yaml"))
+		g.Expect(role.Rules).To(BeEmpty())
+		api.bind(t, user, role)
+		created := Permission{Verb: "create", Resource: "examplemachines", Group: "infrastructure.cluster.x-k8s.io"}
+		g.Expect(api.allows(t, user, created)).To(BeFalse())
+		extension := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "extension", Labels: map[string]string{controlplanev1.InfrastructureRoleLabel: "true"}},
+			Rules: []rbacv1.PolicyRule{{Verbs: []string{created.Verb}, Resources: []string{created.Resource}, APIGroups: []string{created.Group}}}}
+		g.Expect(api.admin.Create(t.Context(), extension)).To(Succeed())
+		g.Eventually(func() bool { return api.allows(t, user, created) }).WithTimeout(time.Minute).Should(BeTrue())
+	})
 	t.Run("a manager for one namespace has what is not namespaced of its role, and no more", func(t *testing.T) {
 		for manager := range Enforced {
 			var want, got []Permission
@@ -145,8 +158,18 @@ func (a api) as(t *testing.T, user string) client.Client {
 	return newClient(t, config)
 }
 
-// grant gives a role to a user.
+// grant gives a role to a user, and waits until it is in force.
 func (a api) grant(t *testing.T, user string, role *rbacv1.ClusterRole) {
+	t.Helper()
+	a.bind(t, user, role)
+	// The API server's authorizer reads roles from a cache.
+	rule := role.Rules[len(role.Rules)-1]
+	last := Permission{Verb: rule.Verbs[0], Resource: rule.Resources[0], Group: rule.APIGroups[0]}
+	NewWithT(t).Eventually(func() bool { return a.allows(t, user, last) }).WithTimeout(time.Minute).Should(BeTrue())
+}
+
+// bind creates a role under the name of a user and binds it to the user.
+func (a api) bind(t *testing.T, user string, role *rbacv1.ClusterRole) {
 	t.Helper()
 	g := NewWithT(t)
 	role = role.DeepCopy()
@@ -157,10 +180,6 @@ func (a api) grant(t *testing.T, user string, role *rbacv1.ClusterRole) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})).To(Succeed())
-	// The API server's authorizer reads roles from a cache.
-	rule := role.Rules[len(role.Rules)-1]
-	last := Permission{Verb: rule.Verbs[0], Resource: rule.Resources[0], Group: rule.APIGroups[0]}
-	g.Eventually(func() bool { return a.allows(t, user, last) }).WithTimeout(time.Minute).Should(BeTrue())
 }
 
 // allows asks the API server whether a user may do something in any namespace.
@@ -188,7 +207,7 @@ func readRole(t *testing.T, path string) *rbacv1.ClusterRole {
 	g.Expect(err).NotTo(HaveOccurred())
 	role := &rbacv1.ClusterRole{}
 	g.Expect(yaml.Unmarshal(data, role)).To(Succeed())
-	g.Expect(role.Rules).NotTo(BeEmpty(), path)
+	g.Expect(role.Kind).To(Equal("ClusterRole"), path)
 	role.Labels = nil
 	return role
 }
