@@ -104,7 +104,7 @@ func (l *leadership) since(now time.Time) time.Time {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 
-// Reconcile brings one control plane closer to its spec, in the order of Cluster API's own control plane provider (STYLE 1.3).
+// Reconcile brings one control plane closer to its spec, in the order of Cluster API's own control plane provider: its readers know it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cp); err != nil {

@@ -26,7 +26,7 @@ func mayBegin(install *hiveext.AgentClusterInstall) bool {
 }
 
 // preparationFailure says why assisted-service could not prepare the installation; empty when it could, or has not tried. The service tries
-// again for ever, and shows the reason for some seconds of every round only (ASSISTED §3 rows 9 and 10): what the condition Installed said stays
+// again for ever, and shows the reason for some seconds of every round only (ASSISTED 3.9 and 3.10): what the condition Installed said stays
 // until hosts are being installed, or the user changes what is installed. Without that, the condition would change several times a round.
 func preparationFailure(s *scope, phase assisted.Phase) string {
 	if !mayBegin(s.install) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {

@@ -27,7 +27,7 @@ func availableCondition(s *scope, d decision) *metav1.Condition {
 	case !s.initialized() && s.recorded:
 		condition.Message = conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
 	case !s.initialized():
-		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why (DESIGN §4).
+		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why.
 		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
 	case s.connectionDown:
 		condition.Reason = controlplanev1.ConnectionDownReason

@@ -24,7 +24,7 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// clusterFailedToInstall is how the service describes a host that failed only because another one did (ASSISTED §3 row 11).
+// clusterFailedToInstall is how the service describes a host that failed only because another one did (ASSISTED 3.11).
 const clusterFailedToInstall = "Host is part of a cluster that failed to install"
 
 // installProgress is what is said of an installation in a phase: the reason of the condition Installed, and status.install.phase.
@@ -170,7 +170,7 @@ var expectedReasons = sets.New(
 )
 
 // hostProblems says which hosts keep the installation from beginning, and why. clusterctl describe shows several Machines that are not ready
-// as one line without their messages, so the control plane has to say it (DESIGN §4).
+// as one line without their messages, so the control plane has to say it.
 func hostProblems(s *scope) []string {
 	machines := append(s.machines.UnsortedList(), s.workers...)
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })

@@ -16,7 +16,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
-// machineAggregate is a condition that aggregates one of the Machines, with its reasons (CONTRACT §5.6).
+// machineAggregate is a condition that aggregates one of the Machines, with its reasons (CONTRACT CP-82).
 type machineAggregate struct {
 	source, target string
 
