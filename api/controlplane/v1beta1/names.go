@@ -25,6 +25,10 @@ const (
 	// installed for a control plane that has it: its cluster is imported (DESIGN D22).
 	InstalledClusterAnnotation = "controlplane.cluster.x-k8s.io/installed-cluster"
 
+	// NextMachineAnnotation, on a control plane whose cluster is installed, is the number in the name of the next Machine. No number is used twice:
+	// etcd knows its members by the names of their Nodes, and may still count the one of a Machine that is gone.
+	NextMachineAnnotation = "controlplane.cluster.x-k8s.io/next-machine"
+
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"
@@ -372,6 +376,10 @@ const (
 
 	// WaitingForMachineDeletionReason: control-plane Machines exist.
 	WaitingForMachineDeletionReason = "WaitingForMachineDeletion"
+
+	// WaitingForOrphanedMachinesReason: control-plane Machines that were orphaned on purpose exist, and their hosts are bound to the ClusterDeployment,
+	// which stays until these Machines are deleted.
+	WaitingForOrphanedMachinesReason = "WaitingForOrphanedMachines"
 
 	// WaitingForInstallDeletionReason: the ClusterDeployment, the AgentClusterInstall or the ClusterImageSet exists.
 	WaitingForInstallDeletionReason = "WaitingForInstallDeletion"

@@ -55,7 +55,7 @@ func (r *Reconciler) applyDeletion(ctx context.Context, s *scope, d decision) er
 		return r.deleteInstall(ctx, s)
 	case plan.DeletionImageSet:
 		return r.delete(ctx, s.imageSet)
-	case plan.DeletionWaitForWorkers, plan.DeletionDone:
+	case plan.DeletionWaitForWorkers, plan.DeletionWaitForHosts, plan.DeletionDone:
 		// Nothing of this control plane is to be deleted yet, or nothing is left.
 	}
 	return nil

@@ -142,14 +142,19 @@ func (r *Reconciler) updateInstall(ctx context.Context, s *scope, d decision) er
 
 // recordInstalled remembers the installed cluster on the control plane, before status says that it is installed: a move may follow at once.
 func (r *Reconciler) recordInstalled(ctx context.Context, s *scope, d decision) error {
-	if d.record == "" {
+	annotations := map[string]any{}
+	if d.record != "" {
+		annotations[controlplanev1.InstalledClusterAnnotation] = d.record
+	}
+	if d.nextMachine != "" {
+		annotations[controlplanev1.NextMachineAnnotation] = d.nextMachine
+	}
+	if len(annotations) == 0 {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.record)
-	// A copy: the pass goes on with what it has observed, and the patch is an event.
-	return r.mergePatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{controlplanev1.InstalledClusterAnnotation: d.record},
-	}})
+	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.record, "nextMachine", d.nextMachine)
+	// A copy: the pass goes on with what it has observed, and the patch triggers a reconcile.
+	return r.mergePatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
 // ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and back,

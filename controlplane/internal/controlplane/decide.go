@@ -46,6 +46,8 @@ type decision struct {
 	staleMachines []*clusterv1.Machine
 	// record is what the control plane's annotation has to tell of its installed cluster; empty when it does.
 	record string
+	// nextMachine is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
+	nextMachine string
 	// createInstall: the objects of the installation are missing.
 	createInstall bool
 	// restoreImageSet: the ClusterImageSet that the objects of the installation refer to is missing.
@@ -109,7 +111,7 @@ func decide(s *scope) decision {
 	if d.retrying, d.staleMachines = stale(s); d.retrying {
 		return d
 	}
-	d.record = recordToWrite(s)
+	d.record, d.nextMachine = recordToWrite(s), nextMachineToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
 	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil && s.controlPlane.Spec.Release.ImageSetRef.Name == ""
 	decideImport(s, &d)
@@ -206,7 +208,7 @@ func ownsImageSet(s *scope) bool { return plan.OwnedBy(s.imageSet, s.controlPlan
 
 // leftovers lists what a deleted control plane still has to remove. What belongs to others is not part of it.
 func leftovers(s *scope) plan.Leftovers {
-	l := plan.Leftovers{Machines: s.machines.Names()}
+	l := plan.Leftovers{Machines: s.machines.Names(), Orphans: boundOrphans(s)}
 	for _, w := range s.workers {
 		l.Workers = append(l.Workers, w.Name)
 	}
@@ -225,6 +227,22 @@ func leftovers(s *scope) plan.Leftovers {
 	return l
 }
 
+// boundOrphans are the names of the Machines that somebody has taken from the control plane on purpose and whose hosts are bound to its
+// ClusterDeployment. Without it, assisted-service would unbind the hosts of running Nodes.
+func boundOrphans(s *scope) []string {
+	others := sets.New(s.foreignMachines...)
+	for _, m := range s.orphans {
+		others.Insert(m.Name)
+	}
+	bound := sets.New[string]()
+	for _, a := range boundAgents(s) {
+		if machine, _, ok := a.ClaimedFor(); ok && others.Has(machine) {
+			bound.Insert(machine)
+		}
+	}
+	return sets.List(bound)
+}
+
 // machineOf is the name of the Machine that an Agent is claimed for, for messages.
 func machineOf(a *assisted.Agent) string {
 	machine, _, _ := a.ClaimedFor()
@@ -239,11 +257,9 @@ func missingMachines(s *scope) (create, blockers []string) {
 		return nil, nil
 	}
 	if s.installed() {
-		if blockers = unsettled(s.machines); len(blockers) > 0 {
-			return nil, blockers
-		}
-		missing = 1
-	} else if s.install != nil && !mayReopen(s) {
+		return nextMachine(s)
+	}
+	if s.install != nil && !mayReopen(s) {
 		// Their hosts would all join etcd in the moment in which the installation is complete.
 		return nil, []string{"The installation has begun: more Machines are created one after the other when it is complete"}
 	}

@@ -113,3 +113,30 @@ func TestOwnersOfTheKubeconfigStay(t *testing.T) {
 	g.Expect(w.kubeconfig().Data).To(HaveKey("extra"))
 	g.Expect(string(w.kubeconfig().Data["value"])).To(ContainSubstring("rotated"))
 }
+
+// TestDeletionWaitsForOrphans: the Machines were orphaned on purpose, and their Nodes run.
+func TestDeletionWaitsForOrphans(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.available)
+	for _, m := range w.machines() {
+		w.orphan(m.Name) // As kubectl delete --cascade=orphan does.
+	}
+	w.must(w.client.Delete(context.Background(), w.controlPlane()))
+	for range 6 {
+		w.reconcile()
+	}
+	g.Expect(w.machines()).To(HaveLen(3))
+	g.Expect(w.deployment()).NotTo(BeNil())
+	g.Expect(w.install()).NotTo(BeNil())
+	g.Expect(w.reason(controlplanev1.DeletingCondition)).To(Equal(controlplanev1.WaitingForOrphanedMachinesReason))
+	g.Expect(w.message(controlplanev1.DeletingCondition)).To(ContainSubstring("cp-0, cp-1, cp-2"))
+	for _, m := range w.machines() {
+		w.vanish(&m)
+	}
+	for range 4 {
+		w.reconcile()
+	}
+	g.Expect(w.deployment()).To(BeNil())
+	g.Expect(w.controlPlane().Name).To(BeEmpty())
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -80,4 +81,46 @@ func TestWaitForWorkersBeginsAnew(t *testing.T) {
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = nil })
 	w.reconcile()
 	g.Expect(waitStarted()).NotTo(BeEmpty())
+}
+
+// TestReplacementOfALostMachine: nothing joins etcd while it is not well or counts the member of the Machine that is gone, and no name is used
+// twice.
+func TestReplacementOfALostMachine(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.available)
+	etcdSays := func(degraded, available, message string) {
+		operators := healthyOperators()
+		etcd := operators["etcd"]
+		etcd.Degraded.Status, etcd.Available.Message = "False", available
+		if degraded != "" {
+			etcd.Degraded.Status, etcd.Degraded.Message = "True", degraded
+		}
+		operators["etcd"] = etcd
+		w.api.Reported = operators
+		for range 3 {
+			w.reconcile()
+		}
+		g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring(message))
+	}
+	m := w.machines()[2]
+	w.vanish(&m)
+	for _, o := range []client.Object{infra("Metal3Machine"), &bootstrapv1.OpenshiftAssistedConfig{}} { // As garbage collection does.
+		o.SetNamespace(namespace)
+		o.SetName(m.Name)
+		w.vanish(o)
+	}
+	const unhealthy = "EtcdMembersDegraded: 2 of 3 members are available, cp-2 is unhealthy"
+	etcdSays(unhealthy, "EtcdMembersAvailable: 2 of 3 members are available", unhealthy)
+	etcdSays("", "EtcdMembersAvailable: 3 members are available", "etcd has 3 members and there are 2 hosts of members")
+	w.api.Reported = nil
+	w.reconcile()
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("has not said whether etcd is healthy"))
+	g.Expect(w.machines()).To(HaveLen(2))
+	etcdSays("", "EtcdMembersAvailable: 2 members are available", "")
+	names := []string{}
+	for _, m := range w.machines() {
+		names = append(names, m.Name)
+	}
+	g.Expect(names).To(Equal([]string{"cp-0", "cp-1", "cp-3"}))
 }

@@ -18,6 +18,8 @@ const (
 	DeletionWaitForWorkers DeletionStep = "WaitForWorkers"
 	// DeletionMachines: delete all control-plane Machines in parallel and wait.
 	DeletionMachines DeletionStep = "Machines"
+	// DeletionWaitForHosts: hosts of Machines that are not the control plane's are bound to the ClusterDeployment; nothing is deleted.
+	DeletionWaitForHosts DeletionStep = "WaitForHosts"
 	// DeletionInstall: delete ClusterDeployment and AgentClusterInstall and wait.
 	DeletionInstall DeletionStep = "Install"
 	// DeletionImageSet: delete the ClusterImageSet and wait.
@@ -30,6 +32,8 @@ const (
 type Leftovers struct {
 	// Workers, Pools and Machines are the names of worker Machines, MachinePools and control-plane Machines.
 	Workers, Pools, Machines []string
+	// Orphans are the names of Machines that the control plane does not control and whose hosts are bound to the ClusterDeployment.
+	Orphans []string
 	// Install are the ClusterDeployment and AgentClusterInstall that exist, as "<kind> <name>".
 	Install []string
 	// ImageSet is the name of the ClusterImageSet made for this control plane, or empty.
@@ -44,6 +48,11 @@ func (l Leftovers) Next() (step DeletionStep, reason, message string) {
 			"Waiting for the deletion of workers: " + summary(append(append([]string(nil), l.Workers...), l.Pools...))
 	case len(l.Machines) > 0:
 		return DeletionMachines, controlplanev1.WaitingForMachineDeletionReason, "Waiting for the deletion of Machines: " + summary(l.Machines)
+	case len(l.Install) > 0 && len(l.Orphans) > 0:
+		return DeletionWaitForHosts, controlplanev1.WaitingForOrphanedMachinesReason, fmt.Sprintf(
+			"Machines that the control plane does not control run on hosts that are bound to its ClusterDeployment: %s. "+
+				"%s stays until these Machines are deleted, because assisted-service would take the hosts from the cluster",
+			summary(l.Orphans), strings.Join(l.Install, " and "))
 	case len(l.Install) > 0:
 		return DeletionInstall, controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of " + strings.Join(l.Install, " and ")
 	case l.ImageSet != "":

@@ -32,7 +32,9 @@ func kubeletVersion(m *clusterv1.Machine) string {
 }
 
 // hasNode reports whether a Machine has, or has had, a Node.
-func hasNode(m *clusterv1.Machine) bool { return m.Status.NodeRef.IsDefined() || kubeletVersion(m) != "" }
+func hasNode(m *clusterv1.Machine) bool {
+	return m.Status.NodeRef.IsDefined() || kubeletVersion(m) != ""
+}
 
 // StatusVersions counts the versions of Machines, older ones first and plain versions before those with build metadata; Cluster API refuses
 // any other order and what is no semantic version (CONTRACT CP-10), which is therefore left out.
