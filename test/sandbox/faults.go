@@ -32,10 +32,14 @@ type Fault struct {
 	NeedsWorker, NeedsPeers bool
 	// WholeWorld is set when it happens to all clusters of a World.
 	WholeWorld bool
+	// Rare is set when make test leaves it out, to stay short.
+	Rare bool
 	// Variables of the template that the fault needs.
 	Variables map[string]string
 	// Inspect changes what the inspection of a host finds, before there is any cluster.
 	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
+	// Prepare changes what the user has brought, before Inject.
+	Prepare func(ctx context.Context, scene *FaultScene) error
 	// Inject sets the fault up before the cluster is applied. What has to wait for a moment of the run is left to
 	// FaultScene.Later.
 	Inject func(scene *FaultScene)

@@ -46,6 +46,9 @@ func recoveringFaults() []Fault {
 			Name: "stray-agent", Summary: "hosts that nobody asked for register before and during the installation",
 			Inject: bootStrays, Verify: verifyStrays,
 		},
+		{Name: "provisioning-hangs", Rare: true, Summary: "a host stays in state provisioning for a while", Inject: hangProvisioning},
+		{Name: "deprovisioning-hangs", Rare: true, Summary: "a host stays in state deprovisioning for a while", Inject: hangDeprovisioning},
+		{Name: "stage-hangs", Rare: true, Summary: "a host stays in a stage of its installation for a while", Inject: hangStage},
 		{Name: "assisted-restarts", WholeWorld: true, Summary: "assisted-service is away twice", Inject: restartService},
 	}
 }
@@ -104,28 +107,32 @@ func loseAgent(s *FaultScene) {
 		// The installation must not begin before: it would go on with a member too few, for ever.
 		faults.HostValidationFails(host, "ntp-synced", "the host's clock is not synchronized")
 		s.Later(func(ctx context.Context) error {
-			err := s.await(ctx, "an Agent that can vanish", func(ctx context.Context) (string, error) {
-				key, ok := s.World.Assisted.AgentOf(host)
-				if !ok {
-					return "the host has not booted", nil
-				}
-				agent := &assisted.Agent{}
-				if err := s.World.Watch.Get(ctx, key, agent); err != nil {
-					return "the host has not registered", client.IgnoreNotFound(err)
-				}
-				if agent.Annotations[bootstrapv1.ClaimAnnotation] == "" {
-					return "the host was not recognised", nil
-				}
-				return "", nil
-			})
-			if err != nil {
+			if err := s.awaitClaim(ctx, host); err != nil {
 				return err
 			}
 			s.printf("fault: the Agent of BareMetalHost %s vanishes", host.Name)
-			err = faults.AgentVanishes(ctx, host, 0)
+			err := faults.AgentVanishes(ctx, host, 0)
 			faults.HostValidationFails(host, "ntp-synced", "")
 			return err
 		})
+	})
+}
+
+// awaitClaim returns when the host's Agent was recognised.
+func (s *FaultScene) awaitClaim(ctx context.Context, host types.NamespacedName) error {
+	return s.await(ctx, "the Agent of BareMetalHost "+host.Name+" to be recognised", func(ctx context.Context) (string, error) {
+		key, ok := s.World.Assisted.AgentOf(host)
+		if !ok {
+			return "the host has not booted", nil
+		}
+		agent := &assisted.Agent{}
+		if err := s.World.Watch.Get(ctx, key, agent); err != nil {
+			return "the host has not registered", client.IgnoreNotFound(err)
+		}
+		if agent.Annotations[bootstrapv1.ClaimAnnotation] == "" {
+			return "the host was not recognised", nil
+		}
+		return "", nil
 	})
 }
 

@@ -5,22 +5,35 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
 const (
+	// always is more often than anything happens in a run.
+	always = 1 << 30
+
 	wrongMAC            = "52:54:00:ff:00:0f"
 	duplicateSerial     = "SN-DUPLICATE"
 	provisioningMessage = "Image provisioning failed: virtual media could not be attached"
+	registrationMessage = "Failed to get power state: the BMC does not answer"
+	powerMessage        = "Host power change failed: the BMC refuses"
+	inspectionMessage   = "Inspection failed: the ramdisk did not call back"
 	installMessage      = "Failed to write image to disk: input/output error"
 )
 
 // reportedFaults need a person; the cluster has to say what for.
 func reportedFaults() []Fault {
+	return slices.Concat(identityFaults(), metal3Faults(), serviceFaults())
+}
+
+// identityFaults are of hosts whose Agents cannot be told.
+func identityFaults() []Fault {
 	return []Fault{
 		{
 			Name: "wrong-mac", Summary: "a host's agent reports another MAC address than its BareMetalHost has",
@@ -50,6 +63,12 @@ func reportedFaults() []Fault {
 			},
 			Report: aboutVictim("was booted and its Agent has not registered"),
 		},
+	}
+}
+
+// metal3Faults are reported by baremetal-operator.
+func metal3Faults() []Fault {
+	return []Fault{
 		{
 			Name: "host-provisioning-fails", Summary: "a BareMetalHost cannot be provisioned",
 			Inject: func(s *FaultScene) {
@@ -58,6 +77,52 @@ func reportedFaults() []Fault {
 				})
 			},
 			Report: aboutVictim(provisioningMessage),
+		},
+		{
+			Name: "bmc-unreachable", Rare: true, Summary: "a provisioned host's BMC stops answering",
+			Inject: func(s *FaultScene) {
+				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().RegistrationError(host, registrationMessage) })
+			},
+			Report: aboutVictim("in state provisioned reports registration error: " + registrationMessage),
+		},
+		{
+			Name: "power-failure", Rare: true, Summary: "a host cannot be powered on",
+			Inject: func(s *FaultScene) {
+				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().PowerFailure(host, powerMessage) })
+			},
+			Report: aboutVictim("reports power management error: " + powerMessage),
+		},
+		{
+			Name: "inspection-fails", Rare: true, Summary: "all hosts are registered anew, and their inspection fails",
+			Prepare: failInspections, Inject: func(*FaultScene) {},
+			Report: func(*FaultScene) []string { return []string{"no available host found"} },
+		},
+	}
+}
+
+// serviceFaults are reported by assisted-service.
+func serviceFaults() []Fault {
+	return []Fault{
+		{
+			Name: "wrong-boot-order", Summary: "an installed host boots the discovery image again",
+			Inject: func(s *FaultScene) {
+				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().WrongBootOrder(host, true) })
+			},
+			Report: func(*FaultScene) []string { return []string{"please reboot and fix boot order to boot from disk"} },
+		},
+		{
+			Name: "host-disconnects", Summary: "a recognised host falls silent before the installation",
+			Inject: disconnect,
+			Report: func(*FaultScene) []string { return []string{"assisted-service does not hear from the host"} },
+		},
+		{
+			Name: "preparation-fails", Summary: "a host cannot be prepared for the installation",
+			Inject: func(s *FaultScene) {
+				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().PreparationFails(host, always) })
+			},
+			Report: func(*FaultScene) []string {
+				return []string{"The installation cannot be prepared: ", "assisted-service tries again until it can"}
+			},
 		},
 		{
 			Name: "install-fails", Summary: "a control-plane host's installation fails; -retry asks for another attempt",
@@ -113,6 +178,48 @@ func injectDuplicateIdentity(s *FaultScene) {
 			hardware.Serial, hardware.SystemUUID = "", "5aa2d2b6-0000-4000-8000-000000000001"
 			_, err = s.World.Assisted.BootStray(infraEnv, hardware)
 			return err
+		})
+	})
+}
+
+// failInspections registers every host anew, which fails at its inspection.
+func failInspections(ctx context.Context, s *FaultScene) error {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := s.World.Client.List(ctx, hosts, client.InNamespace(s.Cluster.Namespace)); err != nil {
+		return fmt.Errorf("cannot list the BareMetalHosts: %w", err)
+	}
+	for i := range hosts.Items {
+		host := &hosts.Items[i]
+		s.World.Metal3.Faults().InspectionError(client.ObjectKeyFromObject(host), inspectionMessage)
+		if err := s.World.Client.Delete(ctx, host); err != nil {
+			return fmt.Errorf("cannot delete BareMetalHost %s: %w", host.Name, err)
+		}
+	}
+	err := s.await(ctx, "the BareMetalHosts to be gone", s.World.HostsAvailable(s.Cluster.Namespace, 0))
+	if err != nil {
+		return err
+	}
+	for i := range hosts.Items {
+		host := &bmov1alpha1.BareMetalHost{Spec: hosts.Items[i].Spec}
+		host.Namespace, host.Name, host.Labels = s.Cluster.Namespace, hosts.Items[i].Name, hosts.Items[i].Labels
+		if err := s.World.Client.Create(ctx, host); err != nil {
+			return fmt.Errorf("cannot create BareMetalHost %s: %w", host.Name, err)
+		}
+	}
+	return nil
+}
+
+// disconnect silences the agent of a host that was recognised. A check that fails keeps the installation from beginning meanwhile.
+func disconnect(s *FaultScene) {
+	s.OnFirstHost(true, func(host types.NamespacedName) {
+		faults := s.World.Assisted.Faults()
+		faults.HostValidationFails(host, "ntp-synced", "the host's clock is not synchronized")
+		s.Later(func(ctx context.Context) error {
+			if err := s.awaitClaim(ctx, host); err != nil {
+				return err
+			}
+			faults.Disconnect(host, true)
+			return nil
 		})
 	})
 }

@@ -249,6 +249,11 @@ func (r *run) snapshot(ctx context.Context) (*Snapshot, error) {
 func (r *run) apply(ctx context.Context) error {
 	if r.fault != nil {
 		r.scene = &FaultScene{World: r.world, Cluster: r.cluster, Speed: r.opts.Speed, ctx: ctx, printf: r.narrator.printf}
+		if r.fault.Prepare != nil {
+			if err := r.fault.Prepare(ctx, r.scene); err != nil {
+				return err
+			}
+		}
 		r.fault.Inject(r.scene)
 	}
 	if r.request.Managed() {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2/textlogger"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -37,6 +38,9 @@ const (
 	simulatorGroup = "system:masters"
 	simulatorQPS   = 200
 	simulatorBurst = 400
+
+	// hostSeed decides which host a Machine gets, as nobody can foresee of the real Metal3: nothing may depend on the names of hosts.
+	hostSeed = 1
 
 	apiDelay   = 500 * time.Millisecond
 	joinDelay  = 300 * time.Millisecond
@@ -85,6 +89,7 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 	}
 	s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{
 		Speed: speed, Hardware: opts.inspected, UserData: s.metal.WriteConfigDrive, PowerOff: s.metal.PowerOff,
+		ShuffleSeed: ptr.To[int64](hostSeed), UserDataRace: true,
 	})
 	if err != nil {
 		return err
