@@ -10,14 +10,16 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 const (
-	secretFinalizer  = "baremetalhost.metal3.io/secret"
-	environmentLabel = "environment.metal3.io"
-	environmentValue = "baremetal"
+	secretFinalizer       = "baremetalhost.metal3.io/secret"
+	hardwareDataFinalizer = "baremetalhost.metal3.io/hardwareData"
+	environmentLabel      = "environment.metal3.io"
+	environmentValue      = "baremetal"
 
 	defaultDiskBytes = 480103981056
 	defaultRAMMiB    = 131072
@@ -70,6 +72,41 @@ func (p *hostPass) takeHardwareAnnotation() (bool, error) {
 	}
 	p.host.Status.HardwareDetails = hardware
 	return true, nil
+}
+
+// keepHardware keeps what inspection has found in a HardwareData of the host's name, as it is found nowhere but by inspection (M3-72).
+func (p *hostPass) keepHardware(ctx context.Context, found *bmov1alpha1.HardwareDetails) error {
+	data := p.hardwareData()
+	_, err := controllerutil.CreateOrPatch(ctx, p.client, data, func() error {
+		data.Spec.HardwareDetails = found
+		controllerutil.AddFinalizer(data, hardwareDataFinalizer)
+		return controllerutil.SetControllerReference(p.host, data, p.client.Scheme())
+	})
+	if err != nil {
+		return fmt.Errorf("keep the hardware of BareMetalHost %s: %w", client.ObjectKeyFromObject(p.host), err)
+	}
+	return nil
+}
+
+// releaseHardware takes BMO's finalizer off the host's HardwareData, which goes with the host.
+func (p *hostPass) releaseHardware(ctx context.Context) error {
+	data := p.hardwareData()
+	if err := p.client.Get(ctx, client.ObjectKeyFromObject(data), data); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := data.DeepCopy()
+	if !controllerutil.RemoveFinalizer(data, hardwareDataFinalizer) {
+		return nil
+	}
+	if err := p.client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("release HardwareData %s: %w", client.ObjectKeyFromObject(data), client.IgnoreNotFound(err))
+	}
+	return nil
+}
+
+// hardwareData is the HardwareData of the host, without its content.
+func (p *hostPass) hardwareData() *bmov1alpha1.HardwareData {
+	return &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: p.host.Namespace, Name: p.host.Name}}
 }
 
 // credentials returns the host's BMC Secret and makes it BMO's. A Secret that does not exist stands for good credentials: no

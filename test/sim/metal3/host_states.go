@@ -4,6 +4,7 @@ package metal3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -156,7 +157,7 @@ func (p *hostPass) register(ctx context.Context) (time.Duration, error) {
 	return p.enter(bmov1alpha1.StatePreparing), nil
 }
 
-func (p *hostPass) inspect(context.Context) (time.Duration, error) {
+func (p *hostPass) inspect(ctx context.Context) (time.Duration, error) {
 	status := &p.host.Status
 	switch {
 	case status.ErrorType != "" && p.untilRetry() > 0:
@@ -170,7 +171,11 @@ func (p *hostPass) inspect(context.Context) (time.Duration, error) {
 	case p.faults.inspection != "":
 		return p.fail(bmov1alpha1.InspectionError, p.faults.inspection), nil
 	}
-	status.HardwareDetails = p.Hardware(p.host.DeepCopy())
+	found := p.Hardware(p.host.DeepCopy())
+	if err := p.keepHardware(ctx, found); err != nil {
+		return 0, err
+	}
+	status.HardwareDetails = found
 	status.ErrorCount = 0
 	return p.enter(bmov1alpha1.StatePreparing), nil
 }
@@ -373,7 +378,7 @@ func (p *hostPass) powerOffBeforeDelete(context.Context) (time.Duration, error) 
 }
 
 func (p *hostPass) delete(ctx context.Context) (time.Duration, error) {
-	if err := p.releaseCredentials(ctx); err != nil {
+	if err := errors.Join(p.releaseCredentials(ctx), p.releaseHardware(ctx)); err != nil {
 		return 0, err
 	}
 	p.forget(p.host.UID)

@@ -104,6 +104,11 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w.Expect(history.Provision.Start.IsZero()).To(BeTrue(), "no image was written to the host")
 	w.Expect(host.Status.HardwareDetails).To(Equal(DefaultHardware(host)))
 	w.Expect(host.Status.HardwareDetails.SystemVendor.SerialNumber).To(Equal("SN-h"))
+	data := &bmov1alpha1.HardwareData{}
+	w.Expect(w.client.Get(w.t.Context(), w.key("h"), data)).To(Succeed())
+	w.Expect(data.Spec.HardwareDetails).To(Equal(host.Status.HardwareDetails), "inspection keeps what it found")
+	w.Expect(data.Finalizers).To(ConsistOf(hardwareDataFinalizer))
+	w.Expect(metav1.IsControlledBy(data, host)).To(BeTrue())
 
 	before := host.DeepCopy()
 	host.Spec.Image = liveISO()
@@ -126,6 +131,8 @@ func checkDefaultHost(t *testing.T, s *server) {
 	w.Eventually(func() bool {
 		return apierrors.IsNotFound(w.client.Get(w.t.Context(), w.key("h"), host))
 	}, settleTimeout, pollInterval).Should(BeTrue())
+	w.Expect(w.client.Get(w.t.Context(), w.key("h"), data)).To(Succeed())
+	w.Expect(data.Finalizers).To(BeEmpty(), "nothing keeps the garbage collector from deleting it")
 }
 
 // checkUserData boots a host from a disk image, once its Secret is there, and from a live ISO, which gets no user data.
