@@ -3,13 +3,29 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
+
+// expectNoErrors checks that no pass over an object of the scene failed: who reads the log of a healthy installation finds no error in it.
+func (s scene) expectNoErrors() {
+	GinkgoHelper()
+	for _, manager := range []*localcontrolplane.Manager{world.Bootstrap, world.ControlPlane} {
+		log, err := os.ReadFile(manager.LogFile())
+		Expect(err).NotTo(HaveOccurred())
+		for line := range strings.Lines(string(log)) {
+			failed := strings.Contains(line, "Reconciler error") && strings.Contains(line, `="`+s.request.Namespace+"/")
+			Expect(failed).To(BeFalse(), "%s: %s", manager.Name(), line)
+		}
+	}
+}
 
 var _ = Describe("topologies", func() {
 	DescribeTable("install, and every Node is the right host's",
@@ -21,6 +37,7 @@ var _ = Describe("topologies", func() {
 			Expect(world.WriteKubeconfig(ctx, s.key(), kubeconfig)).To(Succeed())
 			Expect(world.VerifyNodes(ctx, s.key(), kubeconfig)).To(Succeed())
 			Expect(world.VerifyServingCertificates(ctx, s.key(), settleTimeout)).To(Succeed())
+			s.expectNoErrors()
 			s.delete(ctx)
 		},
 		Entry("compact", "compact", sandbox.Compact, 0, 41),

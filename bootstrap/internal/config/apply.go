@@ -27,8 +27,12 @@ import (
 
 // apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
 func (r *Reconciler) apply(ctx context.Context, s *scope) error {
-	if err := r.recordInfraEnv(ctx, s); err != nil {
-		return err
+	if s.decision.record != "" {
+		// Nothing is made before the name is recorded, so that a later change of the spec cannot make a second InfraEnv (DESIGN D5). The patch at
+		// the end of the pass records it, and triggers the pass that goes on. A patch of its own would change the resource version beneath that
+		// one, which would then fail with a conflict as soon as the host controller writes too.
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InfraEnvAnnotation, s.decision.record)
+		return nil
 	}
 	if err := r.applyNetworks(ctx, s); err != nil {
 		return err
@@ -53,22 +57,6 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 	}
 	// The workqueue tries again, later each time: nothing that is watched changes when a server answers again.
 	return s.userDataErr
-}
-
-// recordInfraEnv writes the chosen InfraEnv to the config before anything is made for it, so that a later change of the spec cannot make a
-// second one (DESIGN D5).
-func (r *Reconciler) recordInfraEnv(ctx context.Context, s *scope) error {
-	if s.decision.record == "" {
-		return nil
-	}
-	before := s.config.DeepCopy()
-	metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InfraEnvAnnotation, s.decision.record)
-	status := s.config.Status.DeepCopy()
-	if err := r.Client.Patch(ctx, s.config, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("record InfraEnv %s on OpenshiftAssistedConfig %s: %w", s.decision.record, s.config.Name, err)
-	}
-	s.config.Status = *status
-	return nil
 }
 
 func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope) error {

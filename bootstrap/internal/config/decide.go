@@ -34,7 +34,7 @@ const (
 
 // decision is what a pass does, in this order, and what the conditions say afterwards.
 type decision struct {
-	// record is the name of the InfraEnv to record on the config; empty when it is recorded.
+	// record is the name of the InfraEnv to record on the config; empty when it is recorded. Until then nothing else is done.
 	record string
 	// networks is what is done about its NMStateConfigs.
 	networks networkPlan
