@@ -64,7 +64,8 @@ const (
 	NMStateHostAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-host"
 
 	// NMStateImageAnnotation, on such an NMStateConfig, is a hash of the InfraEnv's image at the time of the last change: images that are handed out
-	// are later ones. It is absent when the InfraEnv had no image then.
+	// are later ones. Where the image keeps its URL whatever is in it (AUTH_TYPE=none), it is that time, and images are handed out a minute later.
+	// It is absent when the InfraEnv had no image then.
 	NMStateImageAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-newer-than-image"
 
 	// InfraEnvClusterLabel, on an InfraEnv made by this provider, holds the name of the Cluster whose hosts use it. InfraEnvs without

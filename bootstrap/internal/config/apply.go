@@ -149,6 +149,7 @@ func (r *Reconciler) writableAs(machine *unstructured.Unstructured, url string) 
 // ensureSecret creates the bootstrap data Secret, or takes back one that lost its owner. It is named as the config, because Metal3 guesses
 // that name in half of all cases (METAL3 M3-4), and its data never changes once it exists (CONTRACT BOOT-26).
 func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
+	defer r.secrets.forget(s)
 	if s.secret != nil {
 		before := s.secret.DeepCopy()
 		if err := controllerutil.SetControllerReference(s.config, s.secret, r.Client.Scheme()); err != nil {

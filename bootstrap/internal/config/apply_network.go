@@ -73,11 +73,3 @@ func (r *Reconciler) createOrPatchNetwork(ctx context.Context, s *scope, config 
 	}
 	return r.Client.Create(ctx, config)
 }
-
-// noteImage notes the image that the NMStateConfig is not in.
-func noteImage(s *scope, config *assisted.NMStateConfig) {
-	delete(config.Annotations, bootstrapv1.NMStateImageAnnotation)
-	if mark := imageMark(s.infraEnv); mark != "" {
-		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.NMStateImageAnnotation, mark)
-	}
-}

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -75,6 +78,7 @@ type Reconciler struct {
 	WatchFilter string
 
 	infraMachines external.ObjectTracker
+	secrets       secrets
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -92,17 +96,32 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up the config controller: %w", err)
 	}
+	r.secrets = secrets{reader: mgr.GetClient(), recent: utilcache.NewExpiring()}
 	r.infraMachines = external.ObjectTracker{Controller: c, Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), PredicateLogger: &log}
 	cache := mgr.GetCache()
+	// The resync of configs is enough: without this, each of them is looked at once more for every object that concerns it.
+	changes := predicates.ResourceIsChanged(mgr.GetScheme(), log)
+	watch := func(crd string, kind client.Object, to handler.MapFunc, more ...predicate.Predicate) error {
+		only := append([]predicate.Predicate{changes}, more...)
+		return r.Gate.Watch(c, crd, source.Kind(cache, kind, handler.EnqueueRequestsFromMapFunc(to), only...))
+	}
 	return errors.Join(
 		r.Gate.Resync(c, mapper.All),
-		r.Gate.Watch(c, assisted.CRDInfraEnvs, source.Kind(cache, client.Object(&assisted.InfraEnv{}), handler.EnqueueRequestsFromMapFunc(mapper.FromInfraEnv))),
-		r.Gate.Watch(c, assisted.CRDNMStateConfigs, source.Kind(cache, client.Object(&assisted.NMStateConfig{}), handler.EnqueueRequestsFromMapFunc(mapper.FromNMStateConfig))),
-		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClaimedAgent), deletions)),
-		r.Gate.Watch(c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClusterLabel))),
-		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromHostOrCandidate))),
+		watch(assisted.CRDInfraEnvs, &assisted.InfraEnv{}, mapper.FromInfraEnv),
+		watch(assisted.CRDNMStateConfigs, &assisted.NMStateConfig{}, mapper.FromNMStateConfig),
+		watch(assisted.CRDAgents, &assisted.Agent{}, mapper.FromClaimedAgent, deletions),
+		watch(assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, mapper.FromClusterLabel, pullSecrets),
+		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromHostOrCandidate),
 	)
 }
+
+// pullSecrets lets through what changes the pull secret of a cluster: hive and assisted-service write the status of ClusterDeployments often.
+var pullSecrets = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*hivev1.ClusterDeployment)
+	after, same := e.ObjectNew.(*hivev1.ClusterDeployment)
+	return !ok || !same || before.Labels[clusterv1.ClusterNameLabel] != after.Labels[clusterv1.ClusterNameLabel] ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !equality.Semantic.DeepEqual(before.Spec.PullSecretRef, after.Spec.PullSecretRef)
+}}
 
 // deletions lets only deletions through: the config needs to know when an Agent is gone, and nothing of its frequent status changes.
 var deletions = predicate.Funcs{
@@ -140,7 +159,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of %s: %w", req, err)
 	}
-	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster}
+	s := &scope{config: config, now: time.Now(), machine: owners.Machine, cluster: owners.Cluster}
 	defer func() {
 		setStatus(s)
 		ctx, cancel := manager.ForStatus(ctx)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/cache"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -49,7 +50,7 @@ func TestUnreadableInfrastructure(t *testing.T) {
 				cancel() // The time of the pass is over.
 				return ctx.Err()
 			})
-			r := &Reconciler{Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10)}
+			r := &Reconciler{Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()}}
 			key := client.ObjectKey{Namespace: "ns", Name: "m-0"}
 			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			config := &bootstrapv1.OpenshiftAssistedConfig{}

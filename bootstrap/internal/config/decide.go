@@ -57,6 +57,9 @@ type decision struct {
 	dataSecret fact.Fact
 }
 
+// dataSecretRetry is how long it may go unnoticed that somebody else's Secret of the config's name is gone.
+const dataSecretRetry = time.Minute
+
 // trustBundleRetry is how long a ConfigMap that exists now may go unnoticed.
 const trustBundleRetry = 30 * time.Second
 
@@ -68,7 +71,7 @@ func decide(s *scope) decision {
 		// The Machine was moved here with its data: status is rebuilt, a Secret that lost its owner is taken back, and no medium is made, nor
 		// that of a later Machine used (CONTRACT BOOT-22, BOOT-34, DESIGN D22).
 		return decision{
-			secret: s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) && !belongsToOther(s), publish: !published,
+			secret: s.secret != nil && !intact(s, s.secret) && !belongsToOther(s), publish: !published,
 			image: fact.Done(bootstrapv1.DiscoveryImageNotNeededReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason),
 		}
 	}
@@ -208,11 +211,17 @@ func mediaToHandOver(s *scope) string {
 	return s.infraEnv.Status.ISODownloadURL
 }
 
-// belongsToOther reports whether the Secret of the config's name was made by somebody else. One of Cluster API's type without any owner is the
-// config's own after a move or a restore (CONTRACT BOOT-22); one of another type is a user's, and would go with the config if it were taken.
+// belongsToOther reports whether the Secret of the config's name was made by somebody else. Without an owner it is the config's own after a move
+// or a restore (CONTRACT BOOT-22), if the config has published it or the Machine names it, and it is of Cluster API's type and not labelled for
+// another Cluster. Any other one is a user's: hosts would boot with what is in it, and it would go with the config.
 func belongsToOther(s *scope) bool {
-	return s.secret != nil && !metav1.IsControlledBy(s.secret, s.config) &&
-		(len(s.secret.OwnerReferences) > 0 || s.secret.Type != clusterv1.ClusterSecretType)
+	if s.secret == nil || metav1.IsControlledBy(s.secret, s.config) {
+		return false
+	}
+	cluster, labelled := s.secret.Labels[clusterv1.ClusterNameLabel]
+	named := s.config.Status.DataSecretName == s.config.Name || ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "") == s.config.Name
+	own := named && s.secret.Type == clusterv1.ClusterSecretType && (!labelled || cluster == s.cluster.Name)
+	return len(s.secret.OwnerReferences) > 0 || !own
 }
 
 // missingUserData says what keeps the bootstrap data of a host that boots a disk image from being made; ok is true when nothing does.
@@ -246,6 +255,7 @@ func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
 // decideData decides about the boot medium and the Secret.
 func decideData(s *scope, d *decision, published bool) fact.Fact {
 	if belongsToOther(s) {
+		d.retryAfter = dataSecretRetry
 		return fact.Waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
 	}
 	ready := d.image.Status == metav1.ConditionTrue && d.infraEnv == infraEnvKeep && d.record == ""
@@ -280,7 +290,7 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 // again, which needs the InfraEnv's image.
 func decideRepair(s *scope, d *decision, ready bool) bool {
 	if s.secret != nil {
-		return !metav1.IsControlledBy(s.secret, s.config)
+		return !intact(s, s.secret)
 	}
 	if boots(s) != bootstrapv1.BootModeUserData {
 		return true

@@ -20,8 +20,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// networkRetry is how often a Secret is looked for that does not exist or cannot be used. Nobody watches Secrets: who may watch one may read
-// every Secret of the management cluster.
+// networkRetry is how often a Secret is looked for that does not exist or cannot be used, and how long a Secret that was read is not read again.
+// Nobody watches Secrets: who may watch one may read every Secret of the management cluster.
 const networkRetry = time.Minute
 
 // maxHostProblems bounds how many hosts a message names.
@@ -80,7 +80,8 @@ func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 	if !d.networks.empty() {
 		return fact.Waiting(bootstrapv1.NetworkDataPendingReason, "NMStateConfigs of InfraEnv %s are being written", s.infraEnvName), s.infraEnv != nil
 	}
-	if name := newerThanImage(s); name != "" {
+	if name, after := newerThanImage(s); name != "" {
+		d.retryAfter = after
 		return fact.Waiting(bootstrapv1.NetworkDataPendingReason, "assisted-service has not put NMStateConfig %s into the image of InfraEnv %s yet", name, s.infraEnvName), true
 	}
 	return fact.Fact{}, false
@@ -231,18 +232,4 @@ func ownedBy(config *assisted.NMStateConfig, infraEnv *assisted.InfraEnv) bool {
 func sameNetwork(a, b *assisted.NMStateConfig) bool {
 	return a.Labels[bootstrapv1.NMStateInfraEnvLabel] == b.Labels[bootstrapv1.NMStateInfraEnvLabel] &&
 		equality.Semantic.DeepEqual(a.Spec.Interfaces, b.Spec.Interfaces) && sameJSON(a.Spec.Config.Raw, b.Spec.Config.Raw)
-}
-
-// newerThanImage names an NMStateConfig that was written when the InfraEnv had the image that it still has; "" when there is none.
-func newerThanImage(s *scope) string {
-	if s.infraEnv == nil {
-		return ""
-	}
-	mark := imageMark(s.infraEnv)
-	for i := range s.nmstates {
-		if noted := s.nmstates[i].Annotations[bootstrapv1.NMStateImageAnnotation]; noted != "" && noted == mark {
-			return s.nmstates[i].Name
-		}
-	}
-	return ""
 }

@@ -5,6 +5,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -13,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -32,6 +35,9 @@ const (
 func networkData(mac string) map[string][]byte {
 	return map[string][]byte{"nmstate": []byte("interfaces: [{name: eno1, type: ethernet, mac-address: '" + mac + "'}]")}
 }
+
+// unauthenticatedURL is the URL of an image with AUTH_TYPE=none.
+const unauthenticatedURL = "http://image-service/byid/4f2/4.20/x86_64/minimal.iso"
 
 // networked is prepared with two free hosts that bring network data, the second without an NMStateConfig, and a third one without network data.
 func networked() *scope {
@@ -161,6 +167,18 @@ func TestDecideNetworks(t *testing.T) {
 			s.nmstates[1].Annotations[bootstrapv1.NMStateImageAnnotation] = imageMark(s.infraEnv)
 			s.infraEnv.Status.CreatedTime = "2026-01-01T00:00:00Z"
 		}, image: bootstrapv1.DiscoveryImageReadyReason},
+		{name: "the image keeps its URL and was made without them", change: func(s *scope) {
+			s.infraEnv.Status.ISODownloadURL = unauthenticatedURL
+			complete(s)
+			noteImage(s, &s.nmstates[1])
+		}, image: bootstrapv1.NetworkDataPendingReason, text: "NMStateConfig demo-x-host-1",
+			check: func(g *WithT, d decision) { g.Expect(d.retryAfter).To(Equal(imageCooldown), "no event tells") }},
+		{name: "the image keeps its URL and had the time to be made with them", change: func(s *scope) {
+			s.infraEnv.Status.ISODownloadURL = unauthenticatedURL
+			complete(s)
+			noteImage(s, &s.nmstates[1])
+			s.now = s.now.Add(imageCooldown)
+		}, image: bootstrapv1.DiscoveryImageReadyReason},
 		{name: "assisted-service refuses them", change: func(s *scope) {
 			s.infraEnv.Status.Conditions[0] = assisted.Condition{Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError, Message: "bad network"}
 		}, image: bootstrapv1.InfraEnvFailedReason, text: "bad network", write: []string{"demo-x-host-1"}},
@@ -195,12 +213,13 @@ func TestNetworksAreMade(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
 	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
-	secrets := []client.Object{}
+	secretsOfHosts := []client.Object{}
 	for i, mac := range []string{mac0, mac1} {
-		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: s.hosts[i].Name}, Data: networkData(mac)})
+		secretsOfHosts = append(secretsOfHosts, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: s.hosts[i].Name}, Data: networkData(mac)})
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secrets...).Build()
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secretsOfHosts...).Build()
+	clock := clocktesting.NewFakeClock(time.Now())
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiringWithClock(clock)}}
 	pass := func() decision {
 		s.networks, s.nmstates, s.decision = nil, nil, decision{}
 		g.Expect(r.observeNetworks(ctx, s)).To(Succeed())
@@ -226,6 +245,8 @@ func TestNetworksAreMade(t *testing.T) {
 	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "host-0"}, secret)).To(Succeed())
 	secret.Data = networkData("00:00:5e:00:53:aa")
 	g.Expect(c.Update(ctx, secret)).To(Succeed())
+	g.Expect(pass().networks.empty()).To(BeTrue(), "it was read a moment ago")
+	clock.Step(networkRetry)
 	g.Expect(names(pass().networks.write)).To(Equal([]string{"demo-x-host-0"}))
 	d = pass()
 	g.Expect(d.image.Reason).To(Equal(bootstrapv1.NetworkDataPendingReason), "the image is from before")

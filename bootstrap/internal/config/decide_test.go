@@ -141,9 +141,26 @@ func TestContractDecide(t *testing.T) {
 		{name: "a user's Secret of the name, without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: corev1.SecretTypeOpaque} },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
-		{name: "BOOT-22 the config's own Secret, restored without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
+		{name: "BOOT-22 the config's own Secret, restored without an owner", change: func(s *scope) {
+			s.secret, s.machine.Spec.Bootstrap.DataSecretName = &corev1.Secret{Type: clusterv1.ClusterSecretType}, ptr.To("m-0")
+		},
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
+		{name: "a Secret of Cluster API's type that the config has not published", change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
+			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.secret || d.publish).To(BeFalse())
+				g.Expect(d.retryAfter).To(Equal(dataSecretRetry), "nobody tells that the user deleted it")
+			}},
+		{name: "a Secret of the name of another Cluster", change: func(s *scope) {
+			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
+			s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType, ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "other"}}}
+		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason},
+		{name: "BOOT-21 the Secret has lost its label", change: func(s *scope) {
+			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: s.config.UID, Controller: ptr.To(true)}}}}
+		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) { g.Expect(d.secret && !d.publish).To(BeTrue()) }},
 		{name: "BOOT-34 moved with its data", change: func(s *scope) {
 			s.infraEnv = nil
 			s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})

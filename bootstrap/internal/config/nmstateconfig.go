@@ -4,10 +4,13 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"reflect"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,13 +64,53 @@ func nmstateName(infraEnv, host string) string {
 	return infraEnv + "-" + hex.EncodeToString(sum[:])
 }
 
-// imageMark identifies an InfraEnv's image without telling its URL, which is a credential; "" when there is none.
+// imageMark identifies an InfraEnv's image without telling its URL, which is a credential; "" when there is none, or when its URL stays the same
+// whatever is in it.
 func imageMark(infraEnv *assisted.InfraEnv) string {
-	if infraEnv == nil || infraEnv.Status.ISODownloadURL == "" {
+	if infraEnv == nil || !rotates(infraEnv.Status.ISODownloadURL) {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(infraEnv.Status.ISODownloadURL + " " + infraEnv.Status.CreatedTime))
 	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// rotates reports whether an image gets another URL when its content changes: assisted-service makes a new token then. Without authentication
+// (AUTH_TYPE=none) there is no token, and neither the URL nor createdTime ever changes.
+func rotates(url string) bool {
+	return strings.Contains(url, "/byapikey/") || strings.Contains(url, "/bytoken/") || strings.Contains(url, "api_key=") || strings.Contains(url, "image_token=")
+}
+
+// imageCooldown is how long assisted-service is given to put an NMStateConfig into an image whose URL tells nothing of it. It is what the service
+// itself waits before it uses the image of an InfraEnv that changed.
+const imageCooldown = time.Minute
+
+// newerThanImage names an NMStateConfig that may not be in the InfraEnv's image yet; "" when there is none. after is when to look again, 0 when an
+// event of the InfraEnv tells.
+func newerThanImage(s *scope) (name string, after time.Duration) {
+	if s.infraEnv == nil {
+		return "", 0
+	}
+	mark := imageMark(s.infraEnv)
+	for i := range s.nmstates {
+		noted := s.nmstates[i].Annotations[bootstrapv1.NMStateImageAnnotation]
+		if noted != "" && noted == mark {
+			return s.nmstates[i].Name, 0
+		}
+		if written, err := time.Parse(time.RFC3339, noted); err == nil && written.Add(imageCooldown).After(s.now) {
+			return s.nmstates[i].Name, written.Add(imageCooldown).Sub(s.now)
+		}
+	}
+	return "", 0
+}
+
+// noteImage notes the image that the NMStateConfig is not in or, when the image has no mark, the time at which it was written.
+func noteImage(s *scope, config *assisted.NMStateConfig) {
+	delete(config.Annotations, bootstrapv1.NMStateImageAnnotation)
+	if s.infraEnv == nil || s.infraEnv.Status.ISODownloadURL == "" {
+		return
+	}
+	note := cmp.Or(imageMark(s.infraEnv), s.now.UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.NMStateImageAnnotation, note)
 }
 
 // infraEnvReference makes the InfraEnv the owner of an NMStateConfig.

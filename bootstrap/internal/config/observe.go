@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -31,6 +32,8 @@ import (
 // scope is all that one pass knows. observe fills it; nothing is read afterwards.
 type scope struct {
 	config *bootstrapv1.OpenshiftAssistedConfig
+	// now is the time of the pass.
+	now time.Time
 	// machine is the owner; nil when it is gone, which is only possible during deletion.
 	machine *clusterv1.Machine
 	// cluster is nil when it is gone, which is only possible during deletion.
@@ -58,7 +61,7 @@ type scope struct {
 	networksProblem error
 	// claimed are the Agents that are claimed for the Machine, living or not.
 	claimed []assisted.Agent
-	// secret is the Secret of the config's name; nil when there is none.
+	// secret is the Secret of the config's name, without its data; nil when there is none, and while the config is being deleted.
 	secret *corev1.Secret
 
 	// userData is the discovery ignition; it is fetched only when it is all that is missing (see decision.fetch).
@@ -121,12 +124,11 @@ func (r *Reconciler) observeUserData(ctx context.Context, s *scope) {
 }
 
 func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
-	secret := &corev1.Secret{}
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.config), secret)
-	switch {
-	case err == nil:
-		s.secret = secret
-	case !apierrors.IsNotFound(err):
+	if !s.config.DeletionTimestamp.IsZero() {
+		return nil // It goes with the config.
+	}
+	var err error
+	if s.secret, err = r.secrets.dataSecret(ctx, s); err != nil {
 		return fmt.Errorf("read bootstrap data Secret %s: %w", s.config.Name, err)
 	}
 	return nil

@@ -9,8 +9,6 @@ import (
 	"sort"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,38 +36,44 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 	sort.Slice(candidates, func(i, j int) bool { return candidates[i].Name < candidates[j].Name })
 	for i := range candidates {
 		n := hostNetwork{host: &candidates[i]}
-		if n.secret, n.problem = metal3.NetworkDataSecret(n.host); n.secret == "" && n.problem == nil {
-			continue
+		if n.secret, n.problem = metal3.NetworkDataSecret(n.host); n.secret != "" || n.problem != nil {
+			s.networks = append(s.networks, n)
 		}
-		if n.problem == nil {
-			if err := r.readNetworkData(ctx, s, &n); err != nil {
-				return err
+	}
+	return r.readNetworkData(ctx, s)
+}
+
+// readNetworkData reads the Secrets of the hosts. Those of hosts without an NMStateConfig come first: while one of them is missing, nothing is
+// handed out, and the others need not be read.
+func (r *Reconciler) readNetworkData(ctx context.Context, s *scope) error {
+	for _, known := range []bool{false, true} {
+		missing := false
+		for i := range s.networks {
+			n := &s.networks[i]
+			if hasNMState(s, n.host) != known || n.problem != nil || !wantsNetworkData(s, n.host) {
+				continue
 			}
+			data, err := r.secrets.networkData(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: n.secret})
+			if err != nil {
+				return fmt.Errorf("read Secret %s with the network data of BareMetalHost %s: %w", n.secret, n.host.Name, err)
+			}
+			n.read, n.data = true, data
+			missing = missing || data == nil && metal3.Free(n.host)
 		}
-		s.networks = append(s.networks, n)
+		if missing {
+			return nil
+		}
 	}
 	return nil
 }
 
-// readNetworkData reads the Secret of a host. It is not read again for a config whose medium is out and that waits for a host, as long as the
-// host has an NMStateConfig: a change of the Secret concerns configs that are made afterwards.
-func (r *Reconciler) readNetworkData(ctx context.Context, s *scope, n *hostNetwork) error {
-	name := nmstateName(s.infraEnvName, n.host.Name)
-	exists := slices.ContainsFunc(s.nmstates, func(c assisted.NMStateConfig) bool { return c.Name == name })
-	if exists && (ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) || !metal3.Free(n.host)) {
-		return nil
-	}
-	secret := &corev1.Secret{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: n.secret}, secret)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read Secret %s with the network data of BareMetalHost %s: %w", n.secret, n.host.Name, err)
-	}
-	n.read = true
-	if !apierrors.IsNotFound(err) {
-		n.data = secret.Data
-		if n.data == nil {
-			n.data = map[string][]byte{}
-		}
-	}
-	return nil
+func hasNMState(s *scope, host *bmov1alpha1.BareMetalHost) bool {
+	name := nmstateName(s.infraEnvName, host.Name)
+	return slices.ContainsFunc(s.nmstates, func(c assisted.NMStateConfig) bool { return c.Name == name })
+}
+
+// wantsNetworkData reports whether the Secret of a host is read. It is not for a config whose medium is out and that waits for a host, as long as
+// the host has an NMStateConfig: a change of the Secret concerns configs that are made afterwards.
+func wantsNetworkData(s *scope, host *bmov1alpha1.BareMetalHost) bool {
+	return !hasNMState(s, host) || !ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) && metal3.Free(host)
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -42,7 +44,10 @@ func otherInfrastructure(s *scope) {
 
 func TestDecideUserData(t *testing.T) {
 	published := func(s *scope) { s.config.Status.Initialization.DataSecretCreated = ptr.To(true) }
-	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "config-uid", Controller: ptr.To(true)}}}}
+	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Labels:          map[string]string{clusterv1.ClusterNameLabel: "demo"},
+		OwnerReferences: []metav1.OwnerReference{{UID: "config-uid", Controller: ptr.To(true)}},
+	}}
 	tests := []struct {
 		name    string
 		change  func(*scope)

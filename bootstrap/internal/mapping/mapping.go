@@ -113,12 +113,8 @@ func (m Mapper) FromClusterLabel(ctx context.Context, o client.Object) []reconci
 	return m.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
 }
 
-// FromInfraEnv is every config of the Cluster that the InfraEnv was made for.
+// FromInfraEnv is every config that uses the InfraEnv, or waits for it to go because it was not made for its Cluster.
 func (m Mapper) FromInfraEnv(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[bootstrapv1.InfraEnvClusterLabel]
-	if name == "" {
-		return nil
-	}
 	return m.recording(ctx, o.GetNamespace(), o.GetName())
 }
 

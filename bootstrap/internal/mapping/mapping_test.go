@@ -106,3 +106,12 @@ func TestFromNMStateConfig(t *testing.T) {
 	users.Labels = nil
 	g.Expect(names(m.FromNMStateConfig(context.Background(), users))).To(BeEmpty(), "a user's own")
 }
+
+// TestFromInfraEnv: who waits for a foreign InfraEnv to go is told, though nothing labels it.
+func TestFromInfraEnv(t *testing.T) {
+	user := config("ns", "user", "False")
+	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
+	foreign := &assisted.InfraEnv{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo-x"}}
+	m := mapperOf(t, user, config("ns", "other", "False"))
+	NewWithT(t).Expect(names(m.FromInfraEnv(context.Background(), foreign))).To(Equal([]string{"ns/user"}))
+}
