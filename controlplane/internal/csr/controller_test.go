@@ -106,6 +106,20 @@ func TestReconcile(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(recorder.Events).NotTo(Receive())
 	})
+	t.Run("an address of another Machine is not the Node's", func(t *testing.T) {
+		g := NewWithT(t)
+		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
+		r, recorder := reconciler(t, cluster, unchanged)
+		other := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}}
+		other.Spec.ClusterName = "c"
+		g.Expect(r.Client.Create(t.Context(), other)).To(Succeed())
+		other.Status.Addresses = clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.21"}}
+		g.Expect(r.Client.Status().Update(t.Context(), other)).To(Succeed())
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(cluster.approved).To(BeEmpty())
+		g.Expect(recorder.Events).To(Receive(ContainSubstring("192.0.2.21 is an address of Machine other")))
+	})
 	t.Run("somebody else was faster", func(t *testing.T) {
 		g := NewWithT(t)
 		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "certificatesigningrequests"}, "csr-1", errors.New("changed"))

@@ -68,7 +68,7 @@ func decide(s *scope) decision {
 		if name != "" && (!ours || node == nil) {
 			continue // A Node of somebody else, or of a Machine that does not know its Node yet, which is an event when it does.
 		}
-		err := check(request, node)
+		err := s.check(request, node)
 		if err == nil {
 			d.approve = append(d.approve, approval{request, machine})
 			continue
@@ -96,7 +96,7 @@ func nodeName(request *certificatesv1.CertificateSigningRequest) string {
 }
 
 // check says what is wrong with a request; node is the one that has sent it, nil when that was no Node.
-func check(request *certificatesv1.CertificateSigningRequest, node *corev1.Node) error {
+func (s *scope) check(request *certificatesv1.CertificateSigningRequest, node *corev1.Node) error {
 	if node == nil {
 		return fmt.Errorf("%s is no Node", request.Spec.Username)
 	}
@@ -115,7 +115,39 @@ func check(request *certificatesv1.CertificateSigningRequest, node *corev1.Node)
 	if err := checkSubject(certificate, request.Spec.Username); err != nil {
 		return err
 	}
-	return checkAddresses(certificate, node.Status.Addresses)
+	if err := checkAddresses(certificate, node.Status.Addresses); err != nil {
+		return err
+	}
+	return s.checkWitnesses(certificate, node.Name)
+}
+
+// checkWitnesses checks that no name or address is one of the cluster's API and Ingress, or of another Machine, whatever the Node says of itself.
+// What nobody else has is left to the Node: the infrastructure provider does not know addresses that a host got after its inspection.
+func (s *scope) checkWitnesses(certificate *x509.CertificateRequest, node string) error {
+	asked := slices.Clone(certificate.DNSNames)
+	for _, ip := range certificate.IPAddresses {
+		asked = append(asked, ip.String())
+	}
+	install := s.controlPlane.Spec.Install
+	for _, address := range asked {
+		owners := s.known[canonical(address)]
+		switch {
+		case address == node, slices.Contains(owners, s.machines[node]):
+		case len(owners) > 0:
+			return fmt.Errorf("%s is an address of Machine %s, not of its Node", address, owners[0])
+		case slices.ContainsFunc(slices.Concat(install.APIVIPs, install.IngressVIPs), func(vip string) bool { return canonical(vip) == canonical(address) }):
+			return fmt.Errorf("%s is an address of the cluster's API or Ingress, not of its Node", address)
+		}
+	}
+	return nil
+}
+
+// canonical is one spelling of an address or a name.
+func canonical(address string) string {
+	if ip := net.ParseIP(address); ip != nil {
+		return ip.String()
+	}
+	return strings.ToLower(address)
 }
 
 func sameUsages(got, want []certificatesv1.KeyUsage) bool {

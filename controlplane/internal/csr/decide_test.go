@@ -18,6 +18,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -138,6 +140,7 @@ func TestDecide(t *testing.T) {
 			tt.change(t, r)
 			d := decide(&scope{
 				now: now, pending: []csr{*r}, machines: map[string]string{"n": "m"}, nodes: map[string]*corev1.Node{"n": node()},
+				controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{},
 			})
 			if tt.refused == "" {
 				g.Expect(d).To(Equal(decision{approve: []approval{{request: r, machine: "m"}}}))
@@ -166,8 +169,44 @@ func TestLookAgain(t *testing.T) {
 	s := &scope{
 		now: now, pending: []certificatesv1.CertificateSigningRequest{*request(t, template())},
 		machines: map[string]string{"n": "m"}, nodes: map[string]*corev1.Node{"n": late},
+		controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{},
 	}
 	g.Expect(decide(s).lookAgain).To(Equal(lookAgainInterval))
 	s.now = now.Add(patience)
 	g.Expect(decide(s).lookAgain).To(BeZero())
+}
+
+// TestWitnesses: a kubelet that somebody has taken over says that its Node has the addresses of others.
+func TestWitnesses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		known   map[string][]string
+		vips    []string
+		refused string
+	}{
+		"nobody knows an address of the Node": {},
+		"its Machine has them":                {known: map[string][]string{"192.0.2.21": {"m"}, "n.example.com": {"m"}}},
+		"another Machine has its address":     {known: map[string][]string{"192.0.2.21": {"other"}}, refused: "192.0.2.21 is an address of Machine other"},
+		"another Machine has its name":        {known: map[string][]string{"n.example.com": {"other"}}, refused: "n.example.com is an address of Machine other"},
+		"both have it":                        {known: map[string][]string{"192.0.2.21": {"other", "m"}}},
+		"another Machine has the Node's name": {known: map[string][]string{"n": {"other"}}},
+		"the API has its address":             {vips: []string{"2001:db8:0::21"}, refused: "2001:db8::21 is an address of the cluster's API or Ingress"},
+		"the API of a single Node":            {known: map[string][]string{"192.0.2.21": {"m"}}, vips: []string{"192.0.2.21"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cp := &controlplanev1.OpenshiftAssistedControlPlane{}
+			cp.Spec.Install.APIVIPs = tt.vips
+			d := decide(&scope{
+				now: now, pending: []certificatesv1.CertificateSigningRequest{*request(t, template())}, machines: map[string]string{"n": "m"},
+				nodes: map[string]*corev1.Node{"n": node()}, known: tt.known, controlPlane: cp,
+			})
+			if tt.refused == "" {
+				g.Expect(d.approve).To(HaveLen(1))
+				return
+			}
+			g.Expect(d.approve).To(BeEmpty())
+			g.Expect(d.refuse).To(HaveLen(1))
+			g.Expect(d.refuse[0].reason).To(ContainSubstring(tt.refused))
+		})
+	}
 }

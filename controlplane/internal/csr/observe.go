@@ -29,6 +29,9 @@ type scope struct {
 	pending []certificatesv1.CertificateSigningRequest
 	// machines has, by the name of the Node, the name of the Machine of each Node of the Cluster.
 	machines map[string]string
+	// known has, by address or name, the names of the Machines that the infrastructure provider says have it. The address of a Node is what its kubelet
+	// says, and a kubelet that somebody has taken over may say that of another host.
+	known map[string][]string
 	// nodes are the Nodes of Machines that have sent a request; one that does not exist is missing.
 	nodes map[string]*corev1.Node
 }
@@ -36,6 +39,7 @@ type scope struct {
 // observe reads no more than the cached requests while none is pending.
 func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane) (*scope, error) {
 	s := &scope{cluster: cluster, controlPlane: cp, now: r.now(), machines: map[string]string{}, nodes: map[string]*corev1.Node{}}
+	s.known = map[string][]string{}
 	key := client.ObjectKeyFromObject(cluster)
 	subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: key}}
 	requests, _, err := r.Certificates.ServingRequests(ctx, key, subscriber)
@@ -76,8 +80,16 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 		return fmt.Errorf("list Machines: %w", err)
 	}
 	for i := range list.Items {
-		if m := &list.Items[i]; m.Spec.ClusterName == s.cluster.Name && m.Status.NodeRef.Name != "" {
+		m := &list.Items[i]
+		if m.Spec.ClusterName != s.cluster.Name {
+			continue
+		}
+		if m.Status.NodeRef.Name != "" {
 			s.machines[m.Status.NodeRef.Name] = m.Name
+		}
+		for _, address := range m.Status.Addresses {
+			key := canonical(address.Address)
+			s.known[key] = append(s.known[key], m.Name)
 		}
 	}
 	return nil
