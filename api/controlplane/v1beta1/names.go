@@ -20,6 +20,11 @@ const (
 	// cluster is installed, is not made anew: its hosts are in any state, and the next attempt begins (DESIGN D18).
 	InstallationStartedAnnotation = "controlplane.cluster.x-k8s.io/installation-started"
 
+	// LostInstallationsAnnotation records on a control plane, as JSON, how many attempts have begun by themselves because a ClusterDeployment or
+	// AgentClusterInstall vanished, and when the last one did. Their number is limited, and each waits longer than the one before. It is removed
+	// when the user asks for an attempt.
+	LostInstallationsAnnotation = "controlplane.cluster.x-k8s.io/lost-installations"
+
 	// InstalledClusterAnnotation records on a control plane, as JSON, which cluster was installed for it: the attempt, the ID of the OpenShift
 	// cluster and the ID under which assisted-service installed it. It outlives a move to another management cluster, where nothing is
 	// installed for a control plane that has it: its cluster is imported (DESIGN D22).

@@ -33,7 +33,7 @@ const kindMachine = "Machine"
 // with one does not hide the facts of the others.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 	steps := []func(context.Context, *scope, decision) error{
-		r.adoptMachines, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.markInstalled,
+		r.adoptMachines, r.restoreAttempt, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.markInstalled,
 		r.importCluster, r.updateInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart,
 		r.applyDayOne, r.publishKubeconfig, r.shareKubeconfig,
 	}

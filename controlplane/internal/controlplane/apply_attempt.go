@@ -62,6 +62,18 @@ func (r *Reconciler) confirmLost(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
+// restoreAttempt writes the number of the attempt that runs to a control plane that has lost it.
+func (r *Reconciler) restoreAttempt(ctx context.Context, s *scope, d decision) error {
+	if d.restoreAttempt == "" {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Restoring the number of the attempt", "attempt", d.restoreAttempt)
+	_, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{
+		"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: d.restoreAttempt},
+	}, nil)
+	return err
+}
+
 // startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
 func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error {
 	if !d.startRetry {
@@ -78,10 +90,15 @@ func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error
 			controlplanev1.InstallAttemptAnnotation, klog.KObj(s.controlPlane), err)
 	}
 	next := strconv.Itoa(attempt + 1)
+	var again any // A merge patch removes what is null.
+	if !retryAsked(s) {
+		again = plan.LostOf(s.controlPlane).Again(s.now)
+	}
 	// A copy: the pass goes on with what it has observed, and the patch is an event.
 	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
 		controlplanev1.InstallAttemptAnnotation:    next,
 		controlplanev1.RetryInstallationAnnotation: nil,
+		controlplanev1.LostInstallationsAnnotation: again,
 	}}, nil)
 	if written && d.lost != "" {
 		r.event(s, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",

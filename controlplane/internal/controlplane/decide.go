@@ -41,6 +41,10 @@ type decision struct {
 	// startRetry: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that lost names.
 	startRetry bool
 	lost       string
+	// retryAt is when the next attempt begins by itself; zero when the user has to ask for it, or when it begins now.
+	retryAt time.Time
+	// restoreAttempt is the number of the attempt that the objects were made for, when the control plane asks for a lower one; empty otherwise.
+	restoreAttempt string
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
 	retrying      bool
 	staleMachines []*clusterv1.Machine
@@ -82,6 +86,9 @@ func result(s *scope, d decision) ctrl.Result {
 	if s.templateNotAllowed() {
 		return ctrl.Result{RequeueAfter: infrastructure.RetryNotAllowed}
 	}
+	if !d.retryAt.IsZero() {
+		return ctrl.Result{RequeueAfter: d.retryAt.Sub(s.now)} // Only time passes until then.
+	}
 	// What is left of the wait for workers: nothing happens when it ends but time passing.
 	return ctrl.Result{RequeueAfter: d.dayOne.RequeueAfter}
 }
@@ -104,8 +111,11 @@ func decide(s *scope) decision {
 	if d.adopt = s.orphans; len(d.adopt) > 0 {
 		return d
 	}
+	if d.restoreAttempt = loweredAttempt(s); d.restoreAttempt != "" {
+		return d
+	}
 	if d.lost = lost(s); d.lost != "" || retryAsked(s) {
-		d.startRetry = true
+		d.startRetry, d.retryAt = mayRetry(s)
 		return d
 	}
 	if d.retrying, d.staleMachines = stale(s); d.retrying {

@@ -5,7 +5,9 @@ package controlplane
 import (
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,8 +24,56 @@ import (
 // waits (DESIGN D18).
 func retryAsked(s *scope) bool {
 	_, asked := s.controlPlane.Annotations[controlplanev1.RetryInstallationAnnotation]
+	if asked && lost(s) != "" {
+		return true
+	}
 	return asked && s.install != nil && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] == plan.Attempt(s.controlPlane) &&
 		assisted.PhaseOf(s.install) == assisted.PhaseFailed
+}
+
+// mayRetry reports whether the next attempt begins now, and otherwise when it begins by itself, if it does.
+func mayRetry(s *scope) (now bool, at time.Time) {
+	if retryAsked(s) {
+		return true, time.Time{}
+	}
+	at, ok := plan.LostOf(s.controlPlane).Next()
+	if !ok {
+		return false, time.Time{}
+	}
+	if at.After(s.now) {
+		return false, at
+	}
+	return true, time.Time{}
+}
+
+// loweredAttempt is the attempt that the objects of the control plane were made for, when its annotation asks for a lower one; empty otherwise.
+// The number never goes down: somebody has replaced the control plane by a manifest without the annotation, and the objects that belong to a
+// later attempt would look like those of an earlier one and be deleted, with the hosts that are being installed.
+func loweredAttempt(s *scope) string {
+	if s.installed() {
+		return ""
+	}
+	objects := make([]metav1.Object, 0, len(s.machines)+2)
+	for _, m := range s.machines {
+		objects = append(objects, m)
+	}
+	if s.clusterDeployment != nil {
+		objects = append(objects, s.clusterDeployment)
+	}
+	if s.install != nil {
+		objects = append(objects, s.install)
+	}
+	wanted, _ := strconv.Atoi(plan.Attempt(s.controlPlane)) // What is no number counts as 0.
+	highest := wanted
+	for _, o := range objects {
+		if attempt, err := strconv.Atoi(o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation]); err == nil {
+			highest = max(highest, attempt)
+		}
+	}
+	if highest == wanted {
+		return ""
+	}
+	return strconv.Itoa(highest)
 }
 
 // lost names the objects of an installation that are gone after it had begun; empty when none is. Made anew, they would wait for hosts that are

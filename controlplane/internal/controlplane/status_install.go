@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -78,6 +79,8 @@ func installed(s *scope, d decision) (reason, message string) {
 		return reason, message
 	}
 	switch {
+	case d.lost != "" && !d.startRetry:
+		return lostReason(s, d)
 	case d.lost != "":
 		return controlplanev1.RetryingReason, fmt.Sprintf("%s vanished during attempt %s of the installation: the next attempt begins", d.lost, plan.Attempt(s.controlPlane))
 	case d.startRetry || d.retrying:
@@ -99,6 +102,16 @@ func installed(s *scope, d decision) (reason, message string) {
 	default:
 		return installProgress[phase].reason, installProgress[phase].message // Without the percentage, for which status would be written every few seconds.
 	}
+}
+
+// lostReason says when the next attempt begins after objects have vanished more than once.
+func lostReason(s *scope, d decision) (reason, message string) {
+	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.lost, plan.Attempt(s.controlPlane))
+	if !d.retryAt.IsZero() {
+		return controlplanev1.RetryingReason, fmt.Sprintf("%s: the next attempt begins at %s", vanished, d.retryAt.UTC().Format(time.RFC3339))
+	}
+	return controlplanev1.InstallationFailedReason, fmt.Sprintf("%s, and so it was in the attempts before: find out who deletes it. "+
+		"To install again, set annotation %s on the control plane; its hosts are power-cycled", vanished, controlplanev1.RetryInstallationAnnotation)
 }
 
 // importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
