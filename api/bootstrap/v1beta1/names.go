@@ -105,7 +105,7 @@ const (
 	// DiscoveryIgnitionUnreachableReason: the server of the discovery ignition did not answer, or with an error; it is asked again.
 	DiscoveryIgnitionUnreachableReason = "DiscoveryIgnitionUnreachable"
 
-	// DiscoveryIgnitionInvalidReason: what was served as discovery ignition is none, or does not fit into a Secret; it is asked for again.
+	// DiscoveryIgnitionInvalidReason: assisted-service served something that is no discovery ignition, or that does not fit into a Secret. The provider downloads it again.
 	DiscoveryIgnitionInvalidReason = "DiscoveryIgnitionInvalid"
 
 	// ImageURLTooLongReason: no served version of the infrastructure machine takes an image URL of this length (DESIGN D4).

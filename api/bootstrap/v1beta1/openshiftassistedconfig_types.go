@@ -86,8 +86,8 @@ func (s OpenshiftAssistedConfigSpec) Architecture() CPUArchitecture {
 
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
 // The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
-// The last sentence of a field, or of the one around it, says until when the field of an OpenshiftAssistedConfig may change; the rest of them is
-// refused, because nobody would act on it. Templates, and a control plane's openshiftAssistedConfigSpec, may change at any time: the change is for
+// The last sentence of a field's description, or of the field around it, says until when an OpenshiftAssistedConfig may change it. Later changes are
+// rejected, because nothing would apply them. Templates, and a control plane's openshiftAssistedConfigSpec, may change at any time: the change is for
 // configs that are made later.
 // +kubebuilder:validation:XValidation:rule="!has(self.boot) || !has(self.boot.mode) || self.boot.mode != 'UserData' || !has(self.discovery) || !has(self.discovery.kernelArguments)",fieldPath=".discovery.kernelArguments",message="must not be set with boot.mode UserData: a disk image brings its own kernel arguments"
 // +kubebuilder:validation:XValidation:rule="!has(self.ntpSources) || !has(self.additionalNTPSources)",fieldPath=".ntpSources",message="must not be set together with additionalNTPSources: name all servers here"

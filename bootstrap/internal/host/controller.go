@@ -104,8 +104,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, err
 	}
 	if owners.Machine == nil || (owners.Cluster == nil && owners.Machine.DeletionTimestamp.IsZero()) {
-		// Without a Machine there is no host; Agents of a Machine that is gone are the agent controller's. Without a Cluster nobody is let into
-		// it, but a Machine that goes is let go (CONTRACT BOOT-31, BOOT-36).
+		// Without a Machine there is no host; Agents of a Machine that is gone are the agent controller's. Without a Cluster no host
+		// joins, but the deletion of a Machine goes on (CONTRACT BOOT-31, BOOT-36).
 		return ctrl.Result{}, nil
 	}
 	if owners.Cluster != nil && annotations.IsPaused(owners.Cluster, config) {

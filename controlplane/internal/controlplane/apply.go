@@ -61,8 +61,8 @@ func (r *Reconciler) applyDeletion(ctx context.Context, s *scope, d decision) er
 	return nil
 }
 
-// removeFinalizer lets the control plane go. The patch replaces the whole list of finalizers, so it is made only of the version that was read:
-// when the status was just written, or somebody added a finalizer, that is an event, and the next pass does it.
+// removeFinalizer allows the API server to delete the control plane. The patch replaces the whole list of finalizers, so it is made only of the version that was read:
+// a status that was just written, or a finalizer that somebody added, triggers another pass, which removes it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
 	left := cp.DeepCopy()
 	controllerutil.RemoveFinalizer(left, controlplanev1.ControlPlaneFinalizer)

@@ -31,7 +31,7 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) erro
 		value = *d.start
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording the start of the installation", "record", *d.start)
-	// A copy: the pass goes on with what it has observed, and the patch is an event. Locked, so that an old pass does not undo a newer one.
+	// A copy: the pass goes on with what it has observed, and the patch triggers the next one. Locked, so that an old pass does not undo a newer one.
 	_, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{
 		"annotations": map[string]any{controlplanev1.InstallationStartedAnnotation: value},
 	}, nil)
@@ -39,7 +39,7 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) erro
 }
 
 // confirmLost reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the Cluster
-// first. What the cache does not show yet is an event. The control plane itself needs no such look: it is only written as it was read.
+// first. What the cache does not show yet triggers a pass later. The control plane itself needs no such look: it is only written as it was read.
 func (r *Reconciler) confirmLost(ctx context.Context, s *scope) (bool, error) {
 	cluster := &clusterv1.Cluster{}
 	exists, err := found(cluster, s.clusterKey(), r.APIReader.Get(ctx, s.clusterKey(), cluster))
@@ -94,7 +94,7 @@ func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error
 	if !retryAsked(s) {
 		again = plan.LostOf(s.controlPlane).Again(s.now)
 	}
-	// A copy: the pass goes on with what it has observed, and the patch is an event.
+	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
 	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
 		controlplanev1.InstallAttemptAnnotation:    next,
 		controlplanev1.RetryInstallationAnnotation: nil,

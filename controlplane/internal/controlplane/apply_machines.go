@@ -191,7 +191,7 @@ func (r *Reconciler) adoptMachines(ctx context.Context, s *scope, d decision) er
 		return fmt.Errorf("read OpenshiftAssistedControlPlane %s before adopting Machines: %w", klog.KObj(s.controlPlane), err)
 	}
 	if current.UID != s.controlPlane.UID || !current.DeletionTimestamp.IsZero() {
-		return nil // What the cache does not show yet is an event.
+		return nil // The cache is behind: the change triggers another pass.
 	}
 	var errs []error
 	for _, m := range d.adopt {

@@ -121,13 +121,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if cluster == nil && cp.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // Core sets the owner, which is an event of the control plane.
+		return ctrl.Result{}, nil // Core sets the owner, which triggers a pass.
 	}
 	if cluster != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
 	}
 	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, cp, controlplanev1.ControlPlaneFinalizer); err != nil || added {
-		return ctrl.Result{}, err // The finalizer is an event, and before it stands nothing may be created (CONTRACT CP-68).
+		return ctrl.Result{}, err // Adding the finalizer triggers the next pass; before it is there nothing may be created (CONTRACT CP-68).
 	}
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, cp); err != nil || isPaused || requeue {
 		return ctrl.Result{}, err

@@ -48,7 +48,7 @@ type decision struct {
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
 	retrying      bool
 	staleMachines []*clusterv1.Machine
-	// record is what the control plane's annotation has to tell of its installed cluster; empty when it does.
+	// record is the value to write to InstalledClusterAnnotation; empty if it is up to date.
 	record string
 	// nextMachine is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
 	nextMachine string
@@ -67,12 +67,12 @@ type decision struct {
 	installUpdate *plan.InstallUpdate
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
-	// start is what the control plane's annotation has to tell of an installation that was begun, or "" for no annotation; nil when it does.
+	// start is the value to write to InstallationStartedAnnotation, "" to remove it; nil if it is up to date.
 	start *string
 	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
 	kubeconfig        []byte
 	kubeconfigProblem string
-	// importedKubeconfig is what the Secret has to hold by which assisted-service reaches an imported cluster; nil when it does.
+	// importedKubeconfig is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
 	importedKubeconfig []byte
 	// initialize: the cluster is installed and its API answers.
 	initialize bool

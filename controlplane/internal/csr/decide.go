@@ -66,7 +66,7 @@ func decide(s *scope) decision {
 		machine, ours := s.machines[name]
 		node := s.nodes[name]
 		if name != "" && (!ours || node == nil) {
-			continue // A Node of somebody else, or of a Machine that does not know its Node yet, which is an event when it does.
+			continue // A Node of somebody else, or of a Machine whose nodeRef is not set yet; setting it triggers a pass.
 		}
 		err := s.check(request, node)
 		if err == nil {

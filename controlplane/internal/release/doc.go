@@ -37,8 +37,8 @@ var (
 	ErrMirrorsFile = errors.New("the manager cannot use the file of its flag --" + manager.FlagRegistriesConfFile)
 	// ErrManagementMirrors: the management cluster is OpenShift, and names a mirror in a way that cannot be used.
 	ErrManagementMirrors = errors.New("the ImageDigestMirrorSets and ImageTagMirrorSets of the management cluster cannot be used")
-	// ErrManagementCluster: what the registry is asked with could not be read. It says nothing about the image.
-	ErrManagementCluster = errors.New("the management cluster did not let the manager read what the registry is asked with")
+	// ErrManagementCluster: the credentials or mirrors for the registry could not be read. It says nothing about the image.
+	ErrManagementCluster = errors.New("the management cluster did not let the manager read the credentials or mirrors for the registry")
 	// ErrBlocked: the registry must not be asked, and has no mirror for such a name.
 	ErrBlocked = errors.New("the registry is blocked and has no mirror for the image: mirrors of an ImageDigestMirrorSet, and with " +
 		"mirror-by-digest-only, are for images by digest")

@@ -51,7 +51,7 @@ const (
 	tagOnly    = "tag-only"
 )
 
-// maxSources is the number of names that an image is asked for by: each may take as long as a registry that does not answer.
+// maxSources is the number of names under which an image is looked up: each may take as long as a registry that does not answer.
 const maxSources = 16
 
 // ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone. unusable is the error when it, or a name in
@@ -147,7 +147,7 @@ func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTag
 // wildcard begins a prefix that is for all hosts of a domain.
 const wildcard = "*."
 
-// sources are the names by which an image is asked for, each once and in order: at the mirrors of the first set that knows it, then of the next,
+// sources are the names under which an image is looked up, each once and in order: at the mirrors of the first set that knows it, then of the next,
 // and last at the source itself, unless a set forbids that.
 func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 	var found []name.Reference

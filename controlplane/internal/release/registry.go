@@ -36,7 +36,7 @@ const (
 	cacheSize = 256
 )
 
-// Access is what a registry is asked with.
+// Access is what the manager needs to read from a registry: credentials, certificates and mirrors.
 type Access struct {
 	// PullSecret is a docker configuration.
 	PullSecret []byte

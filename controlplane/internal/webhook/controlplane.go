@@ -69,7 +69,7 @@ func (*ControlPlane) ValidateCreate(_ context.Context, cp *controlplanev1.Opensh
 	return nil, refuse(cp, validateControlPlane(cp))
 }
 
-// ValidateUpdate refuses a control plane that cannot work. One that is being deleted is let go, whatever is wrong with it.
+// ValidateUpdate refuses a control plane that cannot work. While it is being deleted every update is accepted: otherwise its finalizer could not be removed.
 func (*ControlPlane) ValidateUpdate(_ context.Context, former, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
 	if !cp.DeletionTimestamp.IsZero() {
 		return nil, nil

@@ -25,7 +25,7 @@ func (*ControlPlaneTemplate) ValidateCreate(_ context.Context, t *controlplanev1
 	return nil, validateTemplate(t)
 }
 
-// ValidateUpdate refuses a template from which no working control plane can be made. One that is being deleted is let go.
+// ValidateUpdate refuses a template from which no working control plane can be made. While it is being deleted every update is accepted.
 func (*ControlPlaneTemplate) ValidateUpdate(_ context.Context, _, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
 	if !t.DeletionTimestamp.IsZero() {
 		return nil, nil
