@@ -146,14 +146,14 @@ func (r *Reconciler) pass(ctx context.Context, cp *controlplanev1.OpenshiftAssis
 		return ctrl.Result{}, err // The manager stops.
 	}
 	if err != nil {
-		// Without facts the conditions of the pass before are the best there are.
+		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
 		tellUnread(cp, err)
 		return ctrl.Result{}, kerrors.NewAggregate([]error{err, r.patchStatus(ctx, patchHelper, cp)})
 	}
 	d := decide(s)
 	defer func() {
 		r.updateStatus(s, d)
-		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, patchHelper, cp)})
+		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, patchHelper, cp, patch.WithStatusObservedGeneration{})})
 		if reterr == nil && d.deletion == plan.DeletionDone {
 			reterr = r.removeFinalizer(ctx, cp) // Last: there is no status to write once the object is gone.
 		}
@@ -175,10 +175,11 @@ func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.Opensh
 }
 
 // patchStatus writes what the pass changed in status.
-func (r *Reconciler) patchStatus(ctx context.Context, helper *patch.Helper, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+func (r *Reconciler) patchStatus(ctx context.Context, helper *patch.Helper, cp *controlplanev1.OpenshiftAssistedControlPlane,
+	opts ...patch.Option) error {
 	ctx, cancel := manager.ForStatus(ctx)
 	defer cancel()
-	if err := helper.Patch(ctx, cp, patch.WithOwnedConditions{Conditions: ownedConditions}, patch.WithStatusObservedGeneration{}); err != nil {
+	if err := helper.Patch(ctx, cp, append(opts, patch.WithOwnedConditions{Conditions: ownedConditions})...); err != nil {
 		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	return nil

@@ -175,7 +175,7 @@ func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAs
 	}
 	for _, read := range reads {
 		if err := read(ctx, s); err != nil {
-			return s, fmt.Errorf("observe OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+			return nil, fmt.Errorf("observe OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 		}
 	}
 	return s, nil

@@ -41,12 +41,17 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 		w.run(nil, func() bool { return len(w.machines()) == 3 })
 		w.reconcile()
 		before := w.reason(controlplanev1.InstalledCondition)
+		cp := w.controlPlane()
+		cp.Generation++
+		w.must(w.client.Update(context.Background(), cp))
 		w.cannotRead(errForbidden)
 		g.Expect(w.try()).To(MatchError(ContainSubstring("no ClusterRole")))
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.ReadFailedReason))
 		g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("no ClusterRole"))
+		g.Expect(w.controlPlane().Status.ObservedGeneration).To(Equal(cp.Generation - 1))
 		w.r.Client = w.client
 		w.reconcile()
+		g.Expect(w.controlPlane().Status.ObservedGeneration).To(Equal(cp.Generation))
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(before))
 	})
 	t.Run("of a running cluster, which is available all the same", func(t *testing.T) {
