@@ -246,7 +246,8 @@ func TestDecide(t *testing.T) {
 		{name: "infrastructure of others gives the provider ID before the host registers", change: func(s *scope) {
 			s.config.Spec.HostIdentity, s.host, s.hosts, s.infraMachine = bootstrapv1.HostIdentityInfraEnv, nil, nil, nil
 			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.ProviderID = "DevMachine", "dev:///m-0"
-			s.agents[0].Annotations, s.config.Annotations = nil, map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
+			s.agents[0].Annotations, s.config.Annotations = nil, map[string]string{
+				bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.claim).NotTo(BeNil()) }},
 		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDAgents} }, recognized: bootstrapv1.WaitingForCRDsReason, installed: bootstrapv1.WaitingForRecognitionReason},

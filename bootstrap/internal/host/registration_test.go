@@ -102,7 +102,7 @@ type stage struct {
 	behind map[string]string
 	// began are the Agents whose installation has begun.
 	began map[string]bool
-	// frozen are the hosts whose Agent was deleted; rebooted is when each was rebooted.
+	// rebooted is when each host was power-cycled, because its Agent was deleted.
 	rebooted map[string]time.Duration
 }
 
@@ -351,38 +351,50 @@ func (g *stage) wrong() string {
 			return fmt.Sprintf("Agent %s was torn down", a.Name)
 		}
 	}
-	rivals := !g.clone && !g.toldApart() && g.agent(stranger) != nil && g.agent("r-0") != nil && g.behind["r-0"] == "h0"
-	if rivals {
-		if g.approved(stranger) && !g.began[stranger] || g.approved("r-0") && !g.began["r-0"] {
-			return "nothing tells the stranger from h0, and one of them is approved"
-		}
-		if told := g.scopes[0].decision.recognized.Message; !strings.Contains(told, stranger+" (") || !strings.Contains(told, "r-0 (") {
-			return "nothing tells the stranger from h0, and the condition does not name both: " + told
-		}
+	return g.wrongWithRivals()
+}
+
+// wrongWithRivals says what must not be while nothing tells the stranger from h0.
+func (g *stage) wrongWithRivals() string {
+	if g.clone || g.toldApart() || g.agent(stranger) == nil || g.agent("r-0") == nil || g.behind["r-0"] != "h0" {
+		return ""
+	}
+	if g.approved(stranger) && !g.began[stranger] || g.approved("r-0") && !g.began["r-0"] {
+		return "nothing tells the stranger from h0, and one of them is approved"
+	}
+	if told := g.scopes[0].decision.recognized.Message; !strings.Contains(told, stranger+" (") || !strings.Contains(told, "r-0 (") {
+		return "nothing tells the stranger from h0, and the condition does not name both: " + told
 	}
 	return ""
 }
 
 // wrongInTheEnd says what must not be when all has happened; "" when all is well.
 func (g *stage) wrongInTheEnd() string {
-	letIn := []bool{g.approved("r-0"), g.approved("r-1"), g.approved("r-2")}
 	switch {
-	case !letIn[2]:
+	case !g.approved("r-2"):
 		return "h2 of the other Cluster, of which nobody wanted anything, is not let in: " + g.scopes[2].decision.recognized.Message
-	case g.oneBoard && g.strangerAt < never && (g.clone || g.strangerMAC && g.strangerSerial):
-		// The stranger stands for h0, through whichever InfraEnv, and the Agent that both share for h1: two Agents for two hosts.
-	case g.oneBoard && letIn[0] && !g.began["r-0"]:
-		return "h0 and h1 share one Agent, which is approved"
 	case g.oneBoard:
-		for _, s := range g.scopes[:2] {
-			if s.decision.recognized.Status != metav1.ConditionFalse {
-				return "h0 and h1 share one Agent, and Machine " + s.machine.Name + " does not say so"
-			}
-		}
-	case !letIn[1]:
+		return g.wrongWithOneBoard()
+	case !g.approved("r-1"):
 		return "h1 is not let in: " + g.scopes[1].decision.recognized.Message
-	case g.undisputed() && !letIn[0]:
+	case g.undisputed() && !g.approved("r-0"):
 		return "h0 is not let in: " + g.scopes[0].decision.recognized.Message
+	}
+	return ""
+}
+
+// wrongWithOneBoard says what must not be when h0 and h1 take turns in one Agent.
+func (g *stage) wrongWithOneBoard() string {
+	if g.strangerAt < never && (g.clone || g.strangerMAC && g.strangerSerial) {
+		return "" // The stranger stands for h0, through whichever InfraEnv, and the Agent that both share for h1: two Agents for two hosts.
+	}
+	if g.approved("r-0") && !g.began["r-0"] {
+		return "h0 and h1 share one Agent, which is approved"
+	}
+	for _, s := range g.scopes[:2] {
+		if s.decision.recognized.Status != metav1.ConditionFalse {
+			return "h0 and h1 share one Agent, and Machine " + s.machine.Name + " does not say so"
+		}
 	}
 	return ""
 }
