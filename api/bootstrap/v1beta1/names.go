@@ -96,6 +96,9 @@ const (
 	// identity of a BareMetalHost, or its name or network data.
 	InfraMachineNotSupportedReason = "InfrastructureMachineNotSupported"
 
+	// MachinePoolNotSupportedReason: a MachinePool owns the config. Use a MachineDeployment: every host is let in for a Machine of its own.
+	MachinePoolNotSupportedReason = "MachinePoolNotSupported"
+
 	// BootModeMismatchReason: spec.boot.mode is UserData and the image of the infrastructure machine is a live ISO, which no user data reaches.
 	BootModeMismatchReason = "BootModeMismatch"
 

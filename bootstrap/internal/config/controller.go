@@ -27,6 +27,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/external"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -35,6 +36,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
@@ -145,7 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	if config.DeletionTimestamp.IsZero() && (owners.Machine == nil || owners.Cluster == nil) {
 		// Nothing is done before core has set the owner (CONTRACT BOOT-30, BOOT-31); its write triggers the next pass.
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.refuseMachinePool(ctx, config, owners.Cluster)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
 
@@ -169,6 +171,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 
 	err = r.pass(ctx, s)
 	return ctrl.Result{RequeueAfter: s.decision.retryAfter}, err
+}
+
+// refuseMachinePool says on a config that a MachinePool owns that nothing will be made for it.
+func (r *Reconciler) refuseMachinePool(ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, cluster *clusterv1.Cluster) error {
+	pool := mapping.MachinePool(config)
+	if pool == "" || cluster == nil || annotations.IsPaused(cluster, config) {
+		return nil
+	}
+	helper, err := patch.NewHelper(config, r.Client)
+	if err != nil {
+		return fmt.Errorf("prepare the patch of OpenshiftAssistedConfig %s: %w", klog.KObj(config), err)
+	}
+	s := &scope{config: config}
+	s.decision.dataSecret = fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
+		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)
+	setStatus(s)
+	return patchConfig(ctx, helper, config)
 }
 
 // pass observes, decides and applies.

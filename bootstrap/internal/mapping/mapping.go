@@ -35,9 +35,22 @@ type Owners struct {
 
 // MachineRef returns the reference to the Machine that owns the config, or nil.
 func MachineRef(config *bootstrapv1.OpenshiftAssistedConfig) *metav1.OwnerReference {
+	return ownerOf(config, "Machine")
+}
+
+// MachinePool returns the name of the MachinePool that owns the config, or "".
+func MachinePool(config *bootstrapv1.OpenshiftAssistedConfig) string {
+	if ref := ownerOf(config, "MachinePool"); ref != nil {
+		return ref.Name
+	}
+	return ""
+}
+
+// ownerOf returns the reference to the owner of a kind of Cluster API's, or nil.
+func ownerOf(config *bootstrapv1.OpenshiftAssistedConfig, kind string) *metav1.OwnerReference {
 	for i := range config.OwnerReferences {
 		ref := &config.OwnerReferences[i]
-		if ref.Kind == "Machine" && strings.HasPrefix(ref.APIVersion, clusterv1.GroupVersion.Group+"/") {
+		if ref.Kind == kind && strings.HasPrefix(ref.APIVersion, clusterv1.GroupVersion.Group+"/") {
 			return ref
 		}
 	}
