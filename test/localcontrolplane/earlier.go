@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// EarlierCommit is the commit of this repository that upgrades are tested from: the first version that installed clusters on the real services.
+// EarlierCommit is the commit of this repository that upgrades are tested from: the first version that installed clusters on the real
+// services.
 const EarlierCommit = "30b10c5756f4354df7ce51e10fdb0abb7acc5942"
 
 // Root is the repository's folder that these tools build from.
@@ -34,7 +35,7 @@ func (t *Tools) checkOut(ctx context.Context, commit, folder string) error {
 		return fmt.Errorf("cannot make the folder for commit %s: %w", commit, err)
 	}
 	index := "GIT_INDEX_FILE=" + folder + ".index"
-	defer os.Remove(folder + ".index") // Left behind, it is overwritten by the next try.
+	defer func() { _ = os.Remove(folder + ".index") }() // Left behind, it is overwritten by the next try.
 	if _, err := commandWith(ctx, t.root, []string{index}, "git", "read-tree", commit); err != nil {
 		return fmt.Errorf("commit %s, which upgrades are tested from, has to be in the repository's history, fetch it: %w", commit, err)
 	}
