@@ -17,6 +17,7 @@ func TestContractAdmission(t *testing.T) {
 	t.Run("accepted", func(t *testing.T) { testAccepted(t, cl) })
 	t.Run("CP-9 CP-63 refused", func(t *testing.T) { testRefused(t, cl, badCreates, client.DryRunAll) })
 	t.Run("CP-8 CP-63 KCP-8 refused as scale", func(t *testing.T) { testScale(t, cl) })
+	t.Run("CP-63 refused as scale of an older release", func(t *testing.T) { testScaleOfOlderRelease(t, cl) })
 	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl, badUpdates) })
 	t.Run("accepted as update", func(t *testing.T) { testAcceptedUpdates(t, cl) })
 	t.Run("refused as update of an installation", func(t *testing.T) {
@@ -158,6 +159,18 @@ func testRefused(t *testing.T, cl client.Client, changes []change, opts ...clien
 }
 
 // testAcceptedUpdates: what is refused once the installation has begun is taken before.
+// testScaleOfOlderRelease: what the CRD allows and the release does not is refused by the webhook, to which requests for a scale are other ones.
+func testScaleOfOlderRelease(t *testing.T, cl client.Client) {
+	g := NewWithT(t)
+	older := with(t, with(t, good(t, controlPlane), "spec.distributionVersion", "4.17.9"), "spec.version", "v1.30.4")
+	older.SetName("older")
+	g.Expect(cl.Create(t.Context(), older)).To(Succeed())
+	scale := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale"}}
+	g.Expect(cl.SubResource("scale").Get(t.Context(), older, scale)).To(Succeed())
+	err := cl.SubResource("scale").Update(t.Context(), older, client.WithSubResourceBody(with(t, scale, "spec.replicas", "5")))
+	g.Expect(err).To(MatchError(And(ContainSubstring("spec.replicas"), ContainSubstring("4 and 5 need release 4.18 or newer"))))
+}
+
 func testAcceptedUpdates(t *testing.T, cl client.Client) {
 	for _, late := range lateUpdates {
 		t.Run(late.base+" "+late.name, func(t *testing.T) {

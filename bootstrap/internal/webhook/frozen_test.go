@@ -62,11 +62,45 @@ func TestDefaultsCanBeWritten(t *testing.T) {
 	g.Expect(frozen(before, after)).To(BeEmpty())
 }
 
-func TestDeletedConfigsPass(t *testing.T) {
-	before := &bootstrapv1.OpenshiftAssistedConfig{}
+// TestDeletedConfigs: a config that is deleted while its Machine lives stays, and its host is worked on.
+func TestDeletedConfigs(t *testing.T) {
+	g := NewWithT(t)
+	before := brokenConfig()
+	before.DeletionTimestamp, before.Finalizers = ptr.To(metav1.Now()), []string{bootstrapv1.ConfigFinalizer}
 	after := before.DeepCopy()
-	after.Spec.Boot.Mode = bootstrapv1.BootModeUserData
-	after.DeletionTimestamp = ptr.To(metav1.Now())
+	after.Finalizers = nil
 	_, err := configValidator{}.ValidateUpdate(t.Context(), before, after)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "its finalizer has to go")
+	g.Expect(err).NotTo(HaveOccurred(), "its finalizer has to go")
+	after.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv
+	_, err = configValidator{}.ValidateUpdate(t.Context(), before, after)
+	g.Expect(err).To(MatchError(ContainSubstring("spec.hostIdentity")))
+}
+
+// brokenConfig is one that admission would refuse today.
+func brokenConfig() *bootstrapv1.OpenshiftAssistedConfig {
+	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns"}}
+	config.Spec.Installation.Ignition = "no ignition"
+	return config
+}
+
+// TestRatcheting: what is wrong already does not keep anybody from changing something else.
+func TestRatcheting(t *testing.T) {
+	g := NewWithT(t)
+	before := brokenConfig()
+	_, err := configValidator{}.ValidateCreate(t.Context(), before)
+	g.Expect(err).To(HaveOccurred())
+	after := before.DeepCopy()
+	after.Annotations = map[string]string{bootstrapv1.AgentAnnotation: "agent"}
+	_, err = configValidator{}.ValidateUpdate(t.Context(), before, after)
+	g.Expect(err).NotTo(HaveOccurred())
+	after.Spec.Installation.Ignition = `{"ignition":{"version":"9.0.0"}}`
+	_, err = configValidator{}.ValidateUpdate(t.Context(), before, after)
+	g.Expect(err).To(MatchError(ContainSubstring("spec.installation.ignition")))
+
+	template := &bootstrapv1.OpenshiftAssistedConfigTemplate{}
+	template.Spec.Template.Spec = before.Spec
+	_, err = templateValidator{}.ValidateCreate(t.Context(), template)
+	g.Expect(err).To(HaveOccurred())
+	_, err = templateValidator{}.ValidateUpdate(t.Context(), template, template.DeepCopy())
+	g.Expect(err).NotTo(HaveOccurred())
 }

@@ -34,16 +34,17 @@ type configValidator struct{}
 
 // ValidateCreate refuses configs that could never work.
 func (configValidator) ValidateCreate(_ context.Context, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
-	return nil, validateConfig(config)
+	return nil, invalid("OpenshiftAssistedConfig", config.Name, validateConfig(config))
 }
 
-// ValidateUpdate refuses configs that could never work, and changes that come too late. An object that is being deleted always passes, so that
-// its finalizer can go.
+// ValidateUpdate refuses changes after which a config could never work, and those that come too late. Those come too late for a config that is
+// being deleted as well: as long as its Machine lives, its host is worked on. Its finalizer can always go.
 func (configValidator) ValidateUpdate(_ context.Context, old, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
-	if !config.DeletionTimestamp.IsZero() {
-		return nil, nil
+	errs := frozen(old, config)
+	if config.DeletionTimestamp.IsZero() {
+		errs = append(errs, validation.Ratchet(validateConfig(old), validateConfig(config))...)
 	}
-	return nil, validateConfig(config, frozen(old, config)...)
+	return nil, invalid("OpenshiftAssistedConfig", config.Name, errs)
 }
 
 // ValidateDelete allows every deletion.
@@ -51,28 +52,28 @@ func (configValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftAss
 	return nil, nil
 }
 
-func validateConfig(config *bootstrapv1.OpenshiftAssistedConfig, errs ...*field.Error) error {
-	errs = append(errs, validation.Config(config.Spec, field.NewPath("spec"))...)
+func validateConfig(config *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList {
+	errs := validation.Config(config.Spec, field.NewPath("spec"))
 	if config.Spec.NodeRegistration.Name != bootstrapv1.NodeNameBareMetalHost {
 		// A config is named as its Machine, whose name the Node gets.
 		errs = append(errs, validation.Hostname(config.Name, field.NewPath("metadata", "name"))...)
 	}
-	return invalid("OpenshiftAssistedConfig", config.Name, errs)
+	return errs
 }
 
 type templateValidator struct{}
 
 // ValidateCreate refuses templates whose configs would be refused.
 func (templateValidator) ValidateCreate(_ context.Context, template *bootstrapv1.OpenshiftAssistedConfigTemplate) (admission.Warnings, error) {
-	return nil, validateTemplate(template)
+	return nil, invalid("OpenshiftAssistedConfigTemplate", template.Name, validateTemplate(template))
 }
 
-// ValidateUpdate refuses templates whose configs would be refused. Nothing is immutable (CONTRACT BOOT-40).
-func (templateValidator) ValidateUpdate(_ context.Context, _, template *bootstrapv1.OpenshiftAssistedConfigTemplate) (admission.Warnings, error) {
+// ValidateUpdate refuses changes after which the configs of a template would be refused. Nothing is immutable (CONTRACT BOOT-40).
+func (templateValidator) ValidateUpdate(_ context.Context, old, template *bootstrapv1.OpenshiftAssistedConfigTemplate) (admission.Warnings, error) {
 	if !template.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return nil, validateTemplate(template)
+	return nil, invalid("OpenshiftAssistedConfigTemplate", template.Name, validation.Ratchet(validateTemplate(old), validateTemplate(template)))
 }
 
 // ValidateDelete allows every deletion.
@@ -80,11 +81,10 @@ func (templateValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftA
 	return nil, nil
 }
 
-func validateTemplate(template *bootstrapv1.OpenshiftAssistedConfigTemplate) error {
+func validateTemplate(template *bootstrapv1.OpenshiftAssistedConfigTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template")
 	errs := template.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
-	errs = append(errs, validation.Config(template.Spec.Template.Spec, path.Child("spec"))...)
-	return invalid("OpenshiftAssistedConfigTemplate", template.Name, errs)
+	return append(errs, validation.Config(template.Spec.Template.Spec, path.Child("spec"))...)
 }
 
 func invalid(kind, name string, errs field.ErrorList) error {

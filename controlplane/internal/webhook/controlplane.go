@@ -21,6 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
@@ -42,6 +43,7 @@ func Setup(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the webhook of OpenshiftAssistedControlPlaneTemplates: %w", err)
 	}
+	mgr.GetWebhookServer().Register(scalePath, &admission.Webhook{Handler: &Scale{Reader: mgr.GetAPIReader()}})
 	return nil
 }
 
@@ -69,13 +71,15 @@ func (*ControlPlane) ValidateCreate(_ context.Context, cp *controlplanev1.Opensh
 	return nil, refuse(cp, validateControlPlane(cp))
 }
 
-// ValidateUpdate refuses a control plane that cannot work. While it is being deleted every update is accepted: otherwise its finalizer could not be removed.
+// ValidateUpdate refuses a change after which a control plane cannot work, or that comes too late. While it is being deleted every
+// update is accepted: otherwise its finalizer could not be removed.
 func (*ControlPlane) ValidateUpdate(_ context.Context, former, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
 	if !cp.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	errs := validateWindows(former, cp, field.NewPath("spec"))
-	return nil, refuse(cp, append(errs, validateControlPlane(cp)...))
+	errs = append(errs, validateAttemptChange(former, cp, field.NewPath("metadata", "annotations"))...)
+	return nil, refuse(cp, append(errs, validation.Ratchet(validateControlPlane(former), validateControlPlane(cp))...))
 }
 
 // ValidateDelete refuses nothing.
@@ -118,6 +122,18 @@ func validateAttempt(annotations map[string]string, path *field.Path) field.Erro
 		return field.ErrorList{field.Invalid(path.Key(controlplanev1.InstallAttemptAnnotation), value, "must be the number of an installation: 1, 2, 3, …; leave it to the provider")}
 	}
 	return nil
+}
+
+// validateAttemptChange keeps the number of the installation from going down: the objects of the cluster that is being installed, or is, would be
+// those of another attempt.
+func validateAttemptChange(former, cp *controlplanev1.OpenshiftAssistedControlPlane, path *field.Path) field.ErrorList {
+	before, errBefore := strconv.Atoi(plan.Attempt(former))
+	after, errAfter := strconv.Atoi(plan.Attempt(cp))
+	if errBefore != nil || errAfter != nil || after >= before {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path.Key(controlplanev1.InstallAttemptAnnotation),
+		fmt.Sprintf("must not go down from %d, nor be removed: the cluster of attempt %d would be deleted", before, before))}
 }
 
 // validateTemplateMetadata refuses annotations of the providers' own: on a Machine, another number of the installation would have it replaced

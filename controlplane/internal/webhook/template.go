@@ -22,15 +22,16 @@ var _ admission.Validator[*controlplanev1.OpenshiftAssistedControlPlaneTemplate]
 
 // ValidateCreate refuses a template from which no working control plane can be made.
 func (*ControlPlaneTemplate) ValidateCreate(_ context.Context, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
-	return nil, validateTemplate(t)
+	return nil, refuseTemplate(t, validateTemplate(t))
 }
 
-// ValidateUpdate refuses a template from which no working control plane can be made. While it is being deleted every update is accepted.
-func (*ControlPlaneTemplate) ValidateUpdate(_ context.Context, _, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+// ValidateUpdate refuses a change after which no working control plane can be made from a template. While it is being deleted every
+// update is accepted.
+func (*ControlPlaneTemplate) ValidateUpdate(_ context.Context, former, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
 	if !t.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return nil, validateTemplate(t)
+	return nil, refuseTemplate(t, validation.Ratchet(validateTemplate(former), validateTemplate(t)))
 }
 
 // ValidateDelete refuses nothing.
@@ -38,14 +39,17 @@ func (*ControlPlaneTemplate) ValidateDelete(context.Context, *controlplanev1.Ope
 	return nil, nil
 }
 
-func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) error {
+func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template")
 	spec := t.Spec.Template.Spec
 	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
 	errs = append(errs, validateInstall(spec.Install, 0, path.Child("spec", "install"))...)
 	errs = append(errs, validation.ControlPlaneConfig(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(spec.MachineTemplate.Spec.Taints, path.Child("spec", "machineTemplate", "spec", "taints"))...)
-	errs = append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)
+	return append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)
+}
+
+func refuseTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}

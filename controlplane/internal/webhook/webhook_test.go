@@ -166,7 +166,8 @@ func TestValidateTemplate(t *testing.T) {
 	check(t, err, nil)
 	template.Spec.Template.Spec.Install.APIVIPs = []string{"198.51.100.5"}
 	template.Spec.Template.Spec.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: "node-role.kubernetes.io/master"}}
-	_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(context.Background(), template, template)
+	former := &controlplanev1.OpenshiftAssistedControlPlaneTemplate{}
+	_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(context.Background(), former, template)
 	check(t, err, []string{"spec.template.spec.install.apiVIPs[0]", "spec.template.spec.machineTemplate.spec.taints[0].key"})
 }
 
