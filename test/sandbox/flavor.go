@@ -133,8 +133,10 @@ func diskImageVariables(*World) map[string]string {
 // registryVariables are those of a registry of one's own. The management cluster's authority stands for the registry's.
 func registryVariables(w *World) map[string]string {
 	return map[string]string{
-		"OPENSHIFT_RELEASE_IMAGE": releaseImage,
-		"OPENSHIFT_TRUST_BUNDLE":  strings.ReplaceAll(string(w.Management.Admin().CAData), "\n", `\n`),
+		"OPENSHIFT_RELEASE_IMAGE":     releaseImage,
+		"OPENSHIFT_RELEASE_MIRROR":    "registry.sandbox.example.com/openshift/release-images",
+		"OPENSHIFT_COMPONENTS_MIRROR": "registry.sandbox.example.com/openshift/release",
+		"OPENSHIFT_TRUST_BUNDLE":      strings.ReplaceAll(string(w.Management.Admin().CAData), "\n", `\n`),
 	}
 }
 

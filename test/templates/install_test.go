@@ -145,7 +145,11 @@ func checkRegistry(t *testing.T, c installed) {
 	imageSet := &hivev1.ClusterImageSet{}
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: c.agentClusterInstall(t).Spec.ImageSetRef.Name}, imageSet)).To(Succeed())
 	g.Expect(imageSet.Spec.ReleaseImage).To(HavePrefix("registry.sandbox.example.com/"))
+	mirrors := &hiveext.MirrorRegistryConfigMapReference{Name: c.request.Name + "-mirrors", Namespace: c.request.Namespace}
+	g.Expect(c.agentClusterInstall(t).Spec.MirrorRegistryRef).To(Equal(mirrors))
 	for _, infraEnv := range c.infraEnvs(t) {
+		g.Expect(infraEnv.Spec.MirrorRegistryRef).NotTo(BeNil())
+		g.Expect(infraEnv.Spec.MirrorRegistryRef.Name).To(Equal(mirrors.Name))
 		g.Expect(infraEnv.Spec.AdditionalTrustBundle).To(ContainSubstring("BEGIN CERTIFICATE"))
 	}
 }
