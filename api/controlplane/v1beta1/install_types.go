@@ -164,7 +164,7 @@ type InstallSpec struct {
 	HoldInstallation *bool `json:"holdInstallation,omitempty"`
 
 	// capabilities are the optional components of the cluster. Defaults to all that the release has on platform BareMetal but MachineAPI,
-	// openshift-samples and CloudControllerManager, and to what the release says elsewhere. Changeable before the installation.
+	// DeploymentConfig, openshift-samples and CloudControllerManager, and to what the release says elsewhere. Changeable before the installation.
 	// +optional
 	Capabilities CapabilitiesSpec `json:"capabilities,omitempty,omitzero"`
 

@@ -16,8 +16,8 @@ import (
 )
 
 // capabilitiesSince lists what an installed cluster gets, by the first release that knows it: everything of openshift/api's sets but
-// MachineAPI, which would write a provider ID of its own into Nodes (DESIGN D7), and openshift-samples and CloudControllerManager, which
-// mean nothing here. The installer insists on baremetal for the platform, on Ingress, and on OperatorLifecycleManager with marketplace.
+// MachineAPI, which would write a provider ID of its own into Nodes (DESIGN D7), DeploymentConfig, which is deprecated since 4.14, and
+// openshift-samples and CloudControllerManager, which mean nothing here. The installer insists on baremetal for the platform, on Ingress, and on OperatorLifecycleManager with marketplace.
 var capabilitiesSince = []struct {
 	release      string
 	capabilities []configv1.ClusterVersionCapability
@@ -27,7 +27,6 @@ var capabilitiesSince = []struct {
 		configv1.ClusterVersionCapabilityCSISnapshot,
 		configv1.ClusterVersionCapabilityCloudCredential,
 		configv1.ClusterVersionCapabilityConsole,
-		configv1.ClusterVersionCapabilityDeploymentConfig,
 		configv1.ClusterVersionCapabilityImageRegistry,
 		configv1.ClusterVersionCapabilityIngress,
 		configv1.ClusterVersionCapabilityInsights,
@@ -44,7 +43,7 @@ var capabilitiesSince = []struct {
 
 // leftOut are capabilities that a cluster gets only when the user asks for a baseline that has them.
 var leftOut = []configv1.ClusterVersionCapability{
-	configv1.ClusterVersionCapabilityOpenShiftSamples, configv1.ClusterVersionCapabilityCloudControllerManager,
+	configv1.ClusterVersionCapabilityOpenShiftSamples, configv1.ClusterVersionCapabilityCloudControllerManager, configv1.ClusterVersionCapabilityDeploymentConfig,
 }
 
 // Capabilities are those of the install-config, nil for the release's own. On platform BareMetal there is no baseline, because all but None have

@@ -56,6 +56,7 @@ func TestInstallConfigOverrides(t *testing.T) {
 	}
 	left := []configv1.ClusterVersionCapability{
 		configv1.ClusterVersionCapabilityMachineAPI, configv1.ClusterVersionCapabilityOpenShiftSamples, configv1.ClusterVersionCapabilityCloudControllerManager,
+		configv1.ClusterVersionCapabilityDeploymentConfig,
 	}
 	for _, tt := range tests {
 		t.Run(tt.release, func(t *testing.T) {
