@@ -47,10 +47,13 @@ clean: ## Remove what the other targets made in this folder.
 
 ##@ Build
 
+# Without VERSION the go command makes one of the commit.
+link_flags = -s -w$(if $(VERSION), -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(VERSION))
+
 .PHONY: build
-build: ## Build both managers into bin/.
-	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/bootstrap ./bootstrap
-	$(GO_BUILD) build $(GO_FLAGS) -ldflags "-s -w" -o bin/controlplane ./controlplane
+build: ## Build both managers into bin/: VERSION=v0.1.0.
+	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/bootstrap ./bootstrap
+	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/controlplane ./controlplane
 
 release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
 	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))

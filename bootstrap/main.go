@@ -16,6 +16,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/host"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/webhook"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -36,7 +37,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err != nil {
 		return err
 	}
-	recorder := mgr.GetEventRecorder(name)
+	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
 	ignitions := &discovery.Client{CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout}
 	configs := &config.Reconciler{Client: mgr.GetClient(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
 	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {

@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	"sigs.k8s.io/cluster-api/controllers/remote"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
@@ -22,8 +21,10 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
 const name = "openshift-assisted-control-plane-manager"
@@ -50,6 +51,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err != nil {
 		return err
 	}
+	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
 	reconciler := &controlplane.Reconciler{
 		Client:               mgr.GetClient(),
 		APIReader:            mgr.GetAPIReader(),
@@ -59,7 +61,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Label: controlplanev1.InfrastructureRoleLabel,
 		},
 		Workloads:                   workload.Cached{Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod)},
-		Recorder:                    mgr.GetEventRecorder(name),
+		Recorder:                    recorder,
 		WatchFilter:                 o.WatchFilter,
 		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,
 	}
@@ -67,7 +69,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(o.ControlPlaneConcurrency),
 	}
 	if o.ResolveReleases {
-		registry := release.NewRegistry(remote.DefaultClusterAPIUserAgent(name))
+		registry := release.NewRegistry(version.UserAgent(name))
 		registry.CAFile, registry.MirrorsFile = o.RegistryCAFile, o.RegistriesConfFile
 		resolver := release.NewResolver(mgr.GetAPIReader(), registry)
 		if err := mgr.Add(resolver); err != nil {
@@ -80,7 +82,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}
 	orphans := &leftovers.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: o.Namespace, WatchFilter: o.WatchFilter, Gate: gate,
-		Recorder: mgr.GetEventRecorder(name),
+		Recorder: recorder,
 	}
 	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
@@ -93,14 +95,15 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 
 // setupInstalledClusters adds the controllers that look after Nodes of installed clusters.
 func setupInstalledClusters(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, o manager.Options) error {
+	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
 	certificates := &csr.Reconciler{
-		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Recorder: mgr.GetEventRecorder(name), WatchFilter: o.WatchFilter,
+		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
 	if err := certificates.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
 	nodes := &node.Reconciler{
-		Client: mgr.GetClient(), Nodes: workload.Cached{Cache: clusters}, Recorder: mgr.GetEventRecorder(name), WatchFilter: o.WatchFilter,
+		Client: mgr.GetClient(), Nodes: workload.Cached{Cache: clusters}, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
 	return nodes.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency))
 }

@@ -29,13 +29,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/remote"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/flags"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
 // cacheSyncTimeout leaves large management clusters time to fill the caches at start.
@@ -89,7 +89,12 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	if err := errors.Join(o.Validate(), logsv1.ValidateAndApply(o.Logs, o.Features)); err != nil {
 		return fmt.Errorf("flags: %w", err)
 	}
+	if o.Version {
+		fmt.Println(cfg.Name, version.Get())
+		return nil
+	}
 	ctrl.SetLogger(klog.Background())
+	klog.Background().Info("Manager starts", "manager", cfg.Name, "version", version.Get())
 	cliflag.PrintFlags(pflag.CommandLine)
 	if o.ContentionProfiling {
 		goruntime.SetBlockProfileRate(1)
@@ -124,7 +129,7 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("find the management cluster: %w", err)
 	}
 	restConfig.QPS, restConfig.Burst = o.QPS, o.Burst
-	restConfig.UserAgent = remote.DefaultClusterAPIUserAgent(cfg.Name)
+	restConfig.UserAgent = version.UserAgent(cfg.Name)
 	restConfig.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
 
 	mgr, err := ctrl.NewManager(restConfig, managerOptions(o, cfg, scheme, tlsOptions, *metrics))

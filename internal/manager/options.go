@@ -20,6 +20,9 @@ const minRemoteConditionsGracePeriod = 2 * time.Minute
 
 // Options are the values of the flags of both managers. A manager without a flag leaves its field at zero.
 type Options struct {
+	// Version makes the manager print its version and stop.
+	Version bool
+
 	// Logs are the logging flags (--v, --logging-format, …).
 	Logs *logsv1.LoggingConfiguration
 	// Diagnostics are the TLS and diagnostics flags.

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
+
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
 // Fact is the status, reason and message of a condition. The zero value says nothing.
@@ -39,5 +41,5 @@ func (f Fact) Set(o conditions.Setter, conditionType string) {
 	if f.Reason == "" {
 		return
 	}
-	conditions.Set(o, metav1.Condition{Type: conditionType, Status: f.Status, Reason: f.Reason, Message: f.Message})
+	bounded.SetCondition(o, metav1.Condition{Type: conditionType, Status: f.Status, Reason: f.Reason, Message: f.Message})
 }

@@ -25,13 +25,13 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/collections"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/failuredomains"
 	"sigs.k8s.io/cluster-api/util/patch"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
 // ensureTemplateOwner makes the Cluster an owner of the infrastructure template, so that it is moved and deleted with it (CONTRACT CP-37).
@@ -338,7 +338,7 @@ func (r *Reconciler) setUpToDate(ctx context.Context, m *clusterv1.Machine, diff
 	if err != nil {
 		return fmt.Errorf("prepare the patch of Machine %s: %w", klog.KObj(m), err)
 	}
-	conditions.Set(m, condition)
+	bounded.SetCondition(m, condition)
 	if err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: []string{clusterv1.MachineUpToDateCondition}}); err != nil {
 		return fmt.Errorf("set condition %s of Machine %s: %w", condition.Type, klog.KObj(m), err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
 // ownedConditions are the conditions that nobody else writes.
@@ -48,28 +49,28 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInitialized, "Initialize", "The cluster is installed and its API answers")
 	}
 	setCounters(cp, s.clusterName, s.machines)
-	conditions.Set(cp, deletingCondition(d))
-	conditions.Set(cp, initializedCondition(s))
+	bounded.SetCondition(cp, deletingCondition(d))
+	bounded.SetCondition(cp, initializedCondition(s))
 	setMachineAggregates(cp, s.machines)
-	conditions.Set(cp, rollingOutCondition(s.machines))
-	conditions.Set(cp, scalingUpCondition(s, d))
-	conditions.Set(cp, scalingDownCondition(s))
-	conditions.Set(cp, remediatingCondition(s.machines))
+	bounded.SetCondition(cp, rollingOutCondition(s.machines))
+	bounded.SetCondition(cp, scalingUpCondition(s, d))
+	bounded.SetCondition(cp, scalingDownCondition(s))
+	bounded.SetCondition(cp, remediatingCondition(s.machines))
 	if d.deletion == "" {
 		// A cluster that goes away is not installed any further; what was known stays.
 		setInstallStatus(s, d)
-		conditions.Set(cp, kubeconfigCondition(s, d))
+		bounded.SetCondition(cp, kubeconfigCondition(s, d))
 		setMatchesSpec(s, d)
 		setRelease(cp, s.release)
-		conditions.Set(cp, releaseCondition(cp, s.release))
-		conditions.Set(cp, versionsMatchCondition(s))
+		bounded.SetCondition(cp, releaseCondition(cp, s.release))
+		bounded.SetCondition(cp, versionsMatchCondition(s))
 		for _, summary := range operatorSummaries {
 			if condition := summary.condition(s); condition != nil {
-				conditions.Set(cp, *condition)
+				bounded.SetCondition(cp, *condition)
 			}
 		}
 		if condition := availableCondition(s, d); condition != nil {
-			conditions.Set(cp, *condition)
+			bounded.SetCondition(cp, *condition)
 		}
 	}
 	if c := conditions.Get(cp, controlplanev1.InstalledCondition); c != nil && c.Reason == controlplanev1.InstallationFailedReason && !wasFailed {
@@ -94,7 +95,7 @@ func tellUnread(cp *controlplanev1.OpenshiftAssistedControlPlane, err error) {
 		condition = &fallback
 	}
 	condition.Type, condition.Message = conditionType, text
-	conditions.Set(cp, *condition)
+	bounded.SetCondition(cp, *condition)
 }
 
 // setCounters counts Machines by their conditions (CONTRACT CP-83) and versions (CP-10).

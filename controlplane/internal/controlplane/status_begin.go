@@ -17,6 +17,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
 // mayBegin reports whether nothing of ours keeps assisted-service from beginning: the set of hosts is fixed, and the hold is cleared.
@@ -78,7 +79,7 @@ func setMatchesSpec(s *scope, d decision) {
 		condition.Message = "spec.install, or another field that the cluster is installed from, was changed after the installation had begun: the cluster is " +
 			"installed without the change. To have it with the change, delete the Cluster and create it again"
 	}
-	conditions.Set(s.controlPlane, condition)
+	bounded.SetCondition(s.controlPlane, condition)
 }
 
 // maxText bounds what is repeated of a text of assisted-service, in bytes: it may hold the output of a command, and a condition holds 32 KiB.

@@ -23,6 +23,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
 // clusterFailedToInstall is how the service describes a host that failed only because another one did (ASSISTED 3.11).
@@ -64,7 +65,7 @@ func setInstallStatus(s *scope, d decision) {
 	if reason == controlplanev1.InstalledReason {
 		condition.Status = metav1.ConditionTrue
 	}
-	conditions.Set(cp, condition)
+	bounded.SetCondition(cp, condition)
 }
 
 // installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.

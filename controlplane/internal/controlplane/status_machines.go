@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
 // machineAggregate is a condition that aggregates one of the Machines, with its reasons (CONTRACT CP-82).
@@ -46,10 +47,10 @@ var (
 
 // setMachineAggregates sums up the conditions Ready and UpToDate of the Machines.
 func setMachineAggregates(cp *controlplanev1.OpenshiftAssistedControlPlane, machines collections.Machines) {
-	conditions.Set(cp, machinesReady.condition(machines))
+	bounded.SetCondition(cp, machinesReady.condition(machines))
 	// Machines get the condition in the pass after their creation; until then they would make the aggregate flicker.
 	checked := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.Has(m, clusterv1.MachineUpToDateCondition) })
-	conditions.Set(cp, machinesUpToDate.condition(checked))
+	bounded.SetCondition(cp, machinesUpToDate.condition(checked))
 }
 
 func (a machineAggregate) condition(machines collections.Machines) metav1.Condition {

@@ -18,10 +18,10 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	"sigs.k8s.io/cluster-api/controllers/remote"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
 // ours lets the manager connect to clusters of its own kind of control plane only: those of other providers are none of its business, and each
@@ -62,7 +62,7 @@ func NewClusterCache(ctx context.Context, mgr ctrl.Manager, o manager.Options, n
 		Client: clustercache.ClientOptions{
 			QPS:       o.ClusterCacheQPS,
 			Burst:     o.ClusterCacheBurst,
-			UserAgent: remote.DefaultClusterAPIUserAgent(name),
+			UserAgent: version.UserAgent(name),
 		},
 	}, o.ControllerOptions(o.ClusterCacheConcurrency))
 	if err != nil {

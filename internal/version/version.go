@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version tells which version of the managers runs.
+package version
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// unknown is the version of a program that was built outside of a repository, and without one being given.
+const unknown = "unknown"
+
+// stamped is set by the linker, where a build knows its version better than the go command: images are built without the repository.
+// -ldflags "-X github.com/capi-openshift/agent-providers/internal/version.stamped=v0.1.0"
+var stamped string
+
+// Get returns the version: the one that was given to the build, or else that of the module for go install, or else one made of the commit.
+func Get() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return cmp.Or(stamped, unknown)
+	}
+	return of(stamped, info)
+}
+
+func of(stamped string, info *debug.BuildInfo) string {
+	module := info.Main.Version
+	if module == "(devel)" {
+		module = ""
+	}
+	return cmp.Or(stamped, module, unknown)
+}
+
+// UserAgent is how a manager names itself to API servers and registries.
+func UserAgent(manager string) string {
+	return fmt.Sprintf("%s/%s (%s/%s)", manager, Get(), runtime.GOOS, runtime.GOARCH)
+}
