@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -20,10 +21,10 @@ import (
 	utilconversion "sigs.k8s.io/cluster-api/util/conversion"
 )
 
-// TestContractConversion converts a Metal3Machine that the real CAPM3 converted, whose v1beta2 form is in its annotation, and back.
-func TestContractConversion(t *testing.T) {
+// TestRecordedConversion converts a Metal3Machine that the real CAPM3 converted, whose v1beta2 form is in its annotation, and back.
+func TestRecordedConversion(t *testing.T) {
 	g := NewWithT(t)
-	data, err := os.ReadFile("testdata/full-metal3machine-running-as-v1beta1.yaml")
+	data, err := os.ReadFile(filepath.Join("testdata", convertedMachine+".yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	recorded := &unstructured.Unstructured{}
 	g.Expect(yaml.Unmarshal(data, recorded)).To(Succeed())
@@ -34,7 +35,7 @@ func TestContractConversion(t *testing.T) {
 	delete(annotations, utilconversion.DataAnnotation)
 	hub.SetAnnotations(annotations)
 
-	t.Run("CORE-20 to v1beta1 as recorded, with an empty checksumType", func(t *testing.T) {
+	t.Run("to v1beta1 as recorded, with an empty checksumType", func(t *testing.T) {
 		NewWithT(t).Expect(yaml.Marshal(convertOne(t, hub, "v1beta1"))).To(MatchYAML(data))
 	})
 	t.Run("and back, as it was", func(t *testing.T) {
