@@ -47,8 +47,8 @@ clean: ## Remove what the other targets made in this folder.
 
 ##@ Build
 
-# Without VERSION the go command makes one of the commit.
-link_flags = -s -w$(if $(VERSION), -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(VERSION))
+# Without VERSION it is the tag or the commit: the go command knows it only where GOFLAGS does not turn that off.
+link_flags = -s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))
 
 .PHONY: build
 build: ## Build both managers into bin/: VERSION=v0.1.0.
