@@ -121,10 +121,16 @@ func decide(s *scope) decision {
 	if d.retrying, d.staleMachines = stale(s); d.retrying {
 		return d
 	}
+	decideAttempt(s, &d)
+	return d
+}
+
+// decideAttempt decides about the current attempt and the cluster that comes of it, once nothing stands in the way.
+func decideAttempt(s *scope, d *decision) {
 	d.record, d.nextMachine = recordToWrite(s), nextMachineToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
 	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil && s.controlPlane.Spec.Release.ImageSetRef.Name == ""
-	decideImport(s, &d)
+	decideImport(s, d)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
 	d.installUpdate, d.dayOne = installation(s)
@@ -132,9 +138,8 @@ func decide(s *scope) decision {
 		// Their hosts are bound and ready until the cache shows that they are being deleted: nothing may be fixed or begun with them.
 		d.dayOne = plan.DayOneStep{Note: d.dayOne.Note}
 	}
-	decideStart(s, &d)
-	decideKubeconfig(s, &d)
-	return d
+	decideStart(s, d)
+	decideKubeconfig(s, d)
 }
 
 // recordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of an

@@ -79,14 +79,10 @@ func installed(s *scope, d decision) (reason, message string) {
 	if reason, message := obstacle(s, d); reason != "" {
 		return reason, message
 	}
-	switch {
-	case d.lost != "" && !d.startRetry:
-		return lostReason(s, d)
-	case d.lost != "":
-		return controlplanev1.RetryingReason, fmt.Sprintf("%s vanished during attempt %s of the installation: the next attempt begins", d.lost, plan.Attempt(s.controlPlane))
-	case d.startRetry || d.retrying:
-		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", plan.Attempt(s.controlPlane))
-	case s.install == nil:
+	if reason, message := betweenAttempts(s, d); reason != "" {
+		return reason, message
+	}
+	if s.install == nil {
 		return controlplanev1.WaitingForHostsReason, "Creating ClusterDeployment and AgentClusterInstall"
 	}
 	phase := assisted.PhaseOf(s.install)
@@ -102,6 +98,21 @@ func installed(s *scope, d decision) (reason, message string) {
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
 		return installProgress[phase].reason, installProgress[phase].message // Without the percentage, for which status would be written every few seconds.
+	}
+}
+
+// betweenAttempts says how far the end of one attempt and the beginning of the next are; the reason is empty while an attempt goes on.
+func betweenAttempts(s *scope, d decision) (reason, message string) {
+	attempt := plan.Attempt(s.controlPlane)
+	switch {
+	case d.lost != "" && !d.startRetry:
+		return lostReason(s, d)
+	case d.lost != "":
+		return controlplanev1.RetryingReason, fmt.Sprintf("%s vanished during attempt %s of the installation: the next attempt begins", d.lost, attempt)
+	case d.startRetry || d.retrying:
+		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", attempt)
+	default:
+		return "", ""
 	}
 }
 
