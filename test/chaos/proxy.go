@@ -139,8 +139,8 @@ func (p *Proxy) observe(response *http.Response) error {
 		response.Body = lateBody{response.Body}
 	}
 	write, ok := writeOf(info)
-	if !ok {
-		return nil
+	if !ok || response.Request.URL.Query().Has("dryRun") {
+		return nil // A dry run writes nothing.
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

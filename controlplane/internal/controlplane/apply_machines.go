@@ -100,10 +100,17 @@ func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Ma
 }
 
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
-// again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35).
+// again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35). A Machine that Cluster API does not take is refused
+// before anything is created: what it refers to would stay, and be outdated when the control plane is corrected.
 func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.MachineObjects) (*clusterv1.Machine, error) {
 	infraMachine, err := r.infraMachine(s, objects)
 	if err != nil {
+		return nil, err
+	}
+	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{
+		APIGroup: infraMachine.GroupVersionKind().Group, Kind: infraMachine.GetKind(), Name: objects.Name,
+	})
+	if err := r.tryMachine(ctx, machine.DeepCopy()); err != nil {
 		return nil, err
 	}
 	existing := &unstructured.Unstructured{}
@@ -114,9 +121,6 @@ func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.M
 	if err := r.createForMachine(ctx, s, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil || s.conflict != "" {
 		return nil, err
 	}
-	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{
-		APIGroup: infraMachine.GroupVersionKind().Group, Kind: infraMachine.GetKind(), Name: objects.Name,
-	})
 	if err := r.createOurs(ctx, s, machine, &clusterv1.Machine{}, controlledBy(s.controlPlane)); err != nil || s.conflict != "" {
 		return nil, err
 	}
@@ -125,6 +129,16 @@ func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.M
 		r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
 	}
 	return machine, nil
+}
+
+// tryMachine asks the API server and its webhooks whether they take a Machine, and stores nothing. A webhook that cannot be asked so answers
+// with a bad request; then only the creation itself can tell.
+func (r *Reconciler) tryMachine(ctx context.Context, machine *clusterv1.Machine) error {
+	err := r.Client.Create(ctx, machine, client.DryRunAll)
+	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) {
+		return nil
+	}
+	return fmt.Errorf("create %T %s (dry run): %w", machine, klog.KObj(machine), err)
 }
 
 // infraMachine makes the infrastructure machine from its template.

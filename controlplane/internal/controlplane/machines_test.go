@@ -139,7 +139,8 @@ func testInfraMachine(t *testing.T) {
 
 // testFailedCreates lets every single create of the first passes fail once.
 func testFailedCreates(t *testing.T) {
-	const creates = 3 + 3*3 // ClusterImageSet, ClusterDeployment and AgentClusterInstall, and three objects for each Machine.
+	// ClusterImageSet, ClusterDeployment and AgentClusterInstall, and three objects and a dry run for each Machine.
+	const creates = 3 + 3*4
 	for failing := 1; failing <= creates; failing++ {
 		g := NewWithT(t)
 		w := newWorld(t, 3, 0)

@@ -229,12 +229,12 @@ func consistently(t *testing.T, assertions func(Gomega)) {
 
 var writeVerbs = []string{"create", "update", "patch", "delete"}
 
-// writes returns the successful writes in the cluster's namespace that match, in their order.
+// writes returns the successful writes in the cluster's namespace that match, in their order. A dry run writes nothing.
 func (s *story) writes(g Gomega, match func(*auditv1.Event) bool) []*auditv1.Event {
 	var events []*auditv1.Event
 	g.Expect(sandbox.ReadAudit(s.world.Management.AuditLog(), func(e *auditv1.Event) {
 		if e.ObjectRef != nil && e.ObjectRef.Namespace == namespace && slices.Contains(writeVerbs, e.Verb) &&
-			e.ResponseStatus != nil && e.ResponseStatus.Code < 300 && match(e) {
+			e.ResponseStatus != nil && e.ResponseStatus.Code < 300 && !strings.Contains(e.RequestURI, "dryRun=") && match(e) {
 			events = append(events, e)
 		}
 	})).To(Succeed())
