@@ -43,7 +43,7 @@ type Fault struct {
 	// Inject sets the fault up before the cluster is applied. What has to wait for a moment of the run is left to
 	// FaultScene.Later.
 	Inject func(scene *FaultScene)
-	// Verify checks, on an installed cluster, that the fault has done no harm.
+	// Verify checks that the fault has done no harm: on an installed cluster, or once it is reported.
 	Verify func(ctx context.Context, scene *FaultScene) error
 	// Report is set for a fault from which a cluster does not recover by itself: all the texts that it returns must appear
 	// in the output of clusterctl describe cluster.

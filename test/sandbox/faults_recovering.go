@@ -195,7 +195,7 @@ func verifyStrays(ctx context.Context, s *FaultScene) error {
 			continue
 		}
 		strays++
-		if agent.Spec.Approved || agent.Spec.ClusterDeploymentName != nil {
+		if letIn(agent) {
 			return fmt.Errorf("stray Agent %s is approved (%t) or bound", agent.Name, agent.Spec.Approved)
 		}
 	}
@@ -203,6 +203,11 @@ func verifyStrays(ctx context.Context, s *FaultScene) error {
 		return fmt.Errorf("there are %d stray Agents, want 2", strays)
 	}
 	return nil
+}
+
+// letIn reports whether an Agent is approved or bound.
+func letIn(agent *assisted.Agent) bool {
+	return agent.Spec.Approved || agent.Spec.ClusterDeploymentName != nil
 }
 
 func restartService(s *FaultScene) {

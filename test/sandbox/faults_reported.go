@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
@@ -38,6 +39,7 @@ func identityFaults() []Fault {
 		{
 			Name: "wrong-mac", Summary: "a host's agent reports another MAC address than its BareMetalHost has",
 			Inject: injectWrongMAC, Report: aboutVictim("matches no BareMetalHost: if it is this host, correct spec.bootMACAddress"),
+			Verify: verifyNobodyIsLetIn,
 		},
 		{
 			Name: "duplicate-identity", WholeWorld: true, Summary: "two machines report the MAC address of one BareMetalHost, whose serial number is not known",
@@ -45,6 +47,7 @@ func identityFaults() []Fault {
 				hardware.SystemVendor.SerialNumber = ""
 			},
 			Inject: injectDuplicateIdentity, Report: aboutVictim("all match BareMetalHost", "find the host that uses the identity of BareMetalHost"),
+			Verify: verifyNobodyIsLetIn,
 		},
 		{
 			Name: "duplicate-serial", NeedsPeers: true, WholeWorld: true, Summary: "two hosts have one serial number, and register as one Agent",
@@ -55,6 +58,7 @@ func identityFaults() []Fault {
 			Report: func(*FaultScene) []string {
 				return []string{fmt.Sprintf("both have serial number %q", duplicateSerial), "correct the serial number in the firmware"}
 			},
+			Verify: verifyNobodyIsLetIn,
 		},
 		{
 			Name: "control-plane-never-boots", Summary: "a control-plane host never registers",
@@ -145,6 +149,27 @@ func aboutVictim(texts ...string) func(*FaultScene) []string {
 		}
 		return append([]string{name}, texts...)
 	}
+}
+
+// verifyNobodyIsLetIn checks that none of the hosts that register is approved or bound. The report may come before the first of them.
+func verifyNobodyIsLetIn(ctx context.Context, s *FaultScene) error {
+	agents := &assisted.AgentList{}
+	err := s.await(ctx, "a host to register", func(ctx context.Context) (string, error) {
+		err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace))
+		if err == nil && len(agents.Items) == 0 {
+			return "there is no Agent", nil
+		}
+		return "", err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range agents.Items {
+		if agent := &agents.Items[i]; letIn(agent) {
+			return fmt.Errorf("nobody can tell whose Agent %s is, and it is approved (%t) or bound", agent.Name, agent.Spec.Approved)
+		}
+	}
+	return nil
 }
 
 // injectWrongMAC changes what the first control-plane host that boots reports.

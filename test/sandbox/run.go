@@ -414,7 +414,7 @@ func (r *run) compare(ctx context.Context) error {
 
 // reportFault waits until clusterctl shows what the fault's texts say.
 func (r *run) reportFault(ctx context.Context) error {
-	return r.world.Watch.Await(ctx, r.slower(reportTimeout), "the fault to be reported", func(ctx context.Context) (string, error) {
+	err := r.world.Watch.Await(ctx, r.slower(reportTimeout), "the fault to be reported", func(ctx context.Context) (string, error) {
 		description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
 		if err != nil {
 			return "", err
@@ -428,6 +428,10 @@ func (r *run) reportFault(ctx context.Context) error {
 		}
 		return strings.Join(missing, "\n"), nil
 	})
+	if err != nil || r.fault.Verify == nil {
+		return err
+	}
+	return r.fault.Verify(ctx, r.scene)
 }
 
 // unwrap undoes the line breaks and the branches that clusterctl puts into long messages.

@@ -51,7 +51,7 @@ func (l Leftovers) Next() (step DeletionStep, reason, message string) {
 	case len(l.Install) > 0 && len(l.Orphans) > 0:
 		return DeletionWaitForHosts, controlplanev1.WaitingForOrphanedMachinesReason, fmt.Sprintf(
 			"Machines that the control plane does not control run on hosts that are bound to its ClusterDeployment: %s. "+
-				"%s stays until these Machines are deleted, because assisted-service would take the hosts from the cluster",
+				"%s must stay until these Machines are deleted, because assisted-service would take the hosts from the cluster",
 			summary(l.Orphans), strings.Join(l.Install, " and "))
 	case len(l.Install) > 0:
 		return DeletionInstall, controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of " + strings.Join(l.Install, " and ")

@@ -29,7 +29,7 @@ func testDeletion(t *testing.T) {
 		{"but not from under Machines that were orphaned", plan.Leftovers{Orphans: []string{"cp-1", "cp-0"}, Install: []string{"AgentClusterInstall c"}},
 			plan.DeletionWaitForHosts, controlplanev1.WaitingForOrphanedMachinesReason,
 			"Machines that the control plane does not control run on hosts that are bound to its ClusterDeployment: cp-0, cp-1. " +
-				"AgentClusterInstall c stays until these Machines are deleted, because assisted-service would take the hosts from the cluster"},
+				"AgentClusterInstall c must stay until these Machines are deleted, because assisted-service would take the hosts from the cluster"},
 		{"then the ClusterImageSet", plan.Leftovers{ImageSet: "ns.c"}, plan.DeletionImageSet,
 			controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of ClusterImageSet ns.c"},
 		{"then nothing", plan.Leftovers{}, plan.DeletionDone, controlplanev1.DeletionCompletedReason, ""},
