@@ -101,8 +101,8 @@ format: ## Format the code as lint wants it.
 ##@ Test
 
 .PHONY: test
-test: ## Run the tests with the race detector; the last line is "N passed, N failed". CONTRACT=true runs those of test-contract as well.
-	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) $(if $(CONTRACT),$(CONTRACT_PACKAGES)) $(integration_packages) $(UNIT_PACKAGES)
+test: ## Run the tests with the race detector; the last line is "N passed, N failed".
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) $(integration_packages) $(UNIT_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane.

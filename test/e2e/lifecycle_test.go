@@ -13,15 +13,14 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-// expectNoErrors checks that no pass over a config of the scene failed: who reads the log of a healthy installation finds no error in it. Binding
-// an Agent may fail once, because assisted-service writes Agents too.
+// expectNoErrors checks that no pass of the bootstrap manager over a config of the scene failed: who reads the log of a healthy installation finds
+// no error in it.
 func (s scene) expectNoErrors() {
 	GinkgoHelper()
 	log, err := os.ReadFile(world.Bootstrap.LogFile())
 	Expect(err).NotTo(HaveOccurred())
 	for line := range strings.Lines(string(log)) {
-		failed := strings.Contains(line, `"Reconciler error"`) && strings.Contains(line, `controller="openshiftassistedconfig"`) &&
-			strings.Contains(line, `="`+s.request.Namespace+"/")
+		failed := strings.Contains(line, `"Reconciler error"`) && strings.Contains(line, `="`+s.request.Namespace+"/")
 		Expect(failed).To(BeFalse(), line)
 	}
 }

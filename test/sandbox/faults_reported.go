@@ -108,14 +108,14 @@ func metal3Faults() []Fault {
 func serviceFaults() []Fault {
 	return []Fault{
 		{
-			Name: "wrong-boot-order", Summary: "an installed host boots the discovery image again",
+			Name: "wrong-boot-order", Rare: true, Summary: "an installed host boots the discovery image again",
 			Inject: func(s *FaultScene) {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().WrongBootOrder(host, true) })
 			},
 			Report: func(*FaultScene) []string { return []string{"please reboot and fix boot order to boot from disk"} },
 		},
 		{
-			Name: "host-disconnects", Summary: "a recognised host falls silent before the installation",
+			Name: "host-disconnects", Rare: true, Summary: "a recognised host falls silent before the installation",
 			Inject: disconnect,
 			Report: func(*FaultScene) []string { return []string{"assisted-service does not hear from the host"} },
 		},

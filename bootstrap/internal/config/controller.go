@@ -170,6 +170,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}()
 
 	err = r.pass(ctx, s)
+	if manager.OnlyConflicts(err) {
+		return ctrl.Result{}, nil // Everything that is written under its resource version is watched: that change triggers the next pass.
+	}
 	return ctrl.Result{RequeueAfter: s.decision.retryAfter}, err
 }
 

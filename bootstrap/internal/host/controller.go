@@ -125,16 +125,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
 	}()
 
+	err = r.pass(ctx, s)
+	if manager.OnlyConflicts(err) {
+		return ctrl.Result{}, nil // Everything that is written under its resource version is watched: that change triggers the next pass.
+	}
+	// No event tells that a bound host has taken longer than its checks may take.
+	return ctrl.Result{RequeueAfter: s.decision.lookAgain}, err
+}
+
+// pass observes, decides and applies.
+func (r *Reconciler) pass(ctx context.Context, s *scope) error {
 	if err := r.observe(ctx, s); err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	if !s.machine.DeletionTimestamp.IsZero() {
 		s.departure = decideDeparture(s)
-		return ctrl.Result{}, r.applyDeparture(ctx, s)
+		return r.applyDeparture(ctx, s)
 	}
 	s.decision = decide(s)
-	// No event tells that a bound host has taken longer than its checks may take.
-	return ctrl.Result{RequeueAfter: s.decision.lookAgain}, r.apply(ctx, s)
+	return r.apply(ctx, s)
 }
 
 // releaseMachine lets a Machine go whose config vanished before it, so that the hook never holds it for ever (DESIGN D12).
