@@ -6,6 +6,8 @@ import (
 	"maps"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -210,6 +212,10 @@ func collect(typ reflect.Type, path string, found fields) {
 	case reflect.Map:
 		collect(typ.Elem(), path+"{}", found)
 	case reflect.Struct:
+		if typ == reflect.TypeFor[metav1.Time]() {
+			found[path] = text
+			return
+		}
 		for _, field := range reflect.VisibleFields(typ) {
 			collect(field.Type, path+"."+jsonName(field), found)
 		}

@@ -107,11 +107,14 @@ func statuses(ctx context.Context, w *sandbox.World) (map[string]any, error) {
 	return found, nil
 }
 
+// conditionStatuses are the statuses of an object's conditions. What a control plane knows of its installation alone does not come along: the
+// target has not seen it.
 func conditionStatuses(o conditions.Getter) map[string]string {
 	found := map[string]string{}
 	for _, c := range o.GetConditions() {
 		found[c.Type] = string(c.Status)
 	}
+	delete(found, controlplanev1.InstallationMatchesSpecCondition)
 	return found
 }
 
