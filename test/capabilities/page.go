@@ -98,6 +98,17 @@ func (p page) deployments() int {
 	return count
 }
 
+// hosts is how many BareMetalHosts the page has.
+func (p page) hosts() int {
+	count := 0
+	for _, object := range p.manifest {
+		if object.GetKind() == "BareMetalHost" {
+			count++
+		}
+	}
+	return count
+}
+
 // bringsAddresses tells whether the page's cluster has virtual addresses: it has none where load balancing is left to the user.
 func (p page) bringsAddresses() bool {
 	for _, object := range p.manifest {
