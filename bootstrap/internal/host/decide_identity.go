@@ -164,7 +164,7 @@ func decideDoubt(s *scope, d *decision, verdict identity.Verdict) fact.Fact {
 	return fact.Waiting(verdict.Reason, "%s, so what Agent %s was given is taken back and no Agent is approved: %s", verdict.Message, agent.Name, verdict.Remedy)
 }
 
-// doubted is a doubted Agent whose installation has begun: its progress is told as ever. Otherwise there is no Agent to go on with.
+// doubted returns the doubted Agent if its installation has begun, so that the condition AgentInstalled goes on to show its progress, and nil otherwise.
 func doubted(s *scope, verdict identity.Verdict) *assisted.Agent {
 	if begun(s, verdict.Doubted) {
 		return verdict.Doubted

@@ -107,7 +107,7 @@ func TestFromNMStateConfig(t *testing.T) {
 	g.Expect(names(m.FromNMStateConfig(context.Background(), users))).To(BeEmpty(), "a user's own")
 }
 
-// TestFromInfraEnv: who waits for a foreign InfraEnv to go is told, though nothing labels it.
+// TestFromInfraEnv: the deletion of a foreign InfraEnv triggers a reconcile of the configs that wait for its name, though it has no label of ours.
 func TestFromInfraEnv(t *testing.T) {
 	user := config("ns", "user", "False")
 	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
