@@ -64,7 +64,8 @@ func TestContractKinds(t *testing.T) {
 	})
 }
 
-// ownKinds returns the kinds of a group that are registered with the Go types: those that are no template and no list, and those that have one.
+// ownKinds returns the kinds of a group that are registered with the Go types: those that are no template and no list, and those that have
+// one.
 func ownKinds(scheme *runtime.Scheme, version schema.GroupVersion) (kinds, withTemplate []string) {
 	for kind, goType := range scheme.KnownTypes(version) {
 		base, isTemplate := strings.CutSuffix(kind, "Template")
@@ -96,10 +97,13 @@ func TestContractCRDs(t *testing.T) {
 	t.Run("BOOT-3 CP-1 lists are named after their kinds", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
 		g.Expect(crd.Spec.Names.ListKind).To(Equal(kind + "List"))
 	}))
-	t.Run("BOOT-4 CP-2 CTL-12 CRDs have the name that core computes, and no exception from clusterctl's check", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
-		g.Expect(crd.Name).To(Equal(contract.CalculateCRDName(crd.Spec.Group, kind)))
-		g.Expect(crd.Annotations).NotTo(HaveKey(clusterctlv1.SkipCRDNamePreflightCheckAnnotation))
-	}))
+	t.Run(
+		"BOOT-4 CP-2 CTL-12 CRDs have the name that core computes, and no exception from clusterctl's check",
+		each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
+			g.Expect(crd.Name).To(Equal(contract.CalculateCRDName(crd.Spec.Group, kind)))
+			g.Expect(crd.Annotations).NotTo(HaveKey(clusterctlv1.SkipCRDNamePreflightCheckAnnotation))
+		}),
+	)
 	t.Run("BOOT-8 CRDs serve the version of the Go types alone", each(func(g *WithT, _ string, crd *apiextensionsv1.CustomResourceDefinition) {
 		versions := map[string]string{
 			bootstrapv1.GroupVersion.Group: bootstrapv1.GroupVersion.Version, controlplanev1.GroupVersion.Group: controlplanev1.GroupVersion.Version,
@@ -107,13 +111,16 @@ func TestContractCRDs(t *testing.T) {
 		g.Expect(crd.Spec.Versions).To(ConsistOf(HaveField("Name", versions[crd.Spec.Group])))
 		g.Expect(versions[crd.Spec.Group]).To(MatchRegexp(kindVersion.String()))
 	}))
-	t.Run("BOOT-12 CP-20 every kind has a category, a short name and columns", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
-		shortNames := map[string]string{configKind: "oac", configTemplate: "oact", controlPlaneKind: "oacp", controlPlaneTemplate: "oacpt"}
-		g.Expect(crd.Spec.Names.Categories).To(ConsistOf("cluster-api"))
-		g.Expect(crd.Spec.Names.ShortNames).To(ConsistOf(shortNames[kind]))
-		g.Expect(crd.Spec.Versions[0].Served && crd.Spec.Versions[0].Storage).To(BeTrue())
-		g.Expect(crd.Spec.Versions[0].AdditionalPrinterColumns).NotTo(BeEmpty())
-	}))
+	t.Run(
+		"BOOT-12 CP-20 every kind has a category, a short name and columns",
+		each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
+			shortNames := map[string]string{configKind: "oac", configTemplate: "oact", controlPlaneKind: "oacp", controlPlaneTemplate: "oacpt"}
+			g.Expect(crd.Spec.Names.Categories).To(ConsistOf("cluster-api"))
+			g.Expect(crd.Spec.Names.ShortNames).To(ConsistOf(shortNames[kind]))
+			g.Expect(crd.Spec.Versions[0].Served && crd.Spec.Versions[0].Storage).To(BeTrue())
+			g.Expect(crd.Spec.Versions[0].AdditionalPrinterColumns).NotTo(BeEmpty())
+		}),
+	)
 	t.Run("BOOT-12 templates alone have no status", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
 		if strings.HasSuffix(kind, "Template") {
 			g.Expect(schemaOf(t, crd).Properties).NotTo(HaveKey("status"))
@@ -121,12 +128,15 @@ func TestContractCRDs(t *testing.T) {
 		}
 		g.Expect(crd.Spec.Versions[0].Subresources.Status).NotTo(BeNil())
 	}))
-	t.Run("BOOT-11 CP-18 templates have labels and annotations for what is made from them", each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
-		if strings.HasSuffix(kind, "Template") {
-			g.Expect(at(schemaOf(t, crd), "spec.template.metadata")).To(beObjectMeta())
-			g.Expect(at(schemaOf(t, crd), "spec.template.spec")).NotTo(BeNil())
-		}
-	}))
+	t.Run(
+		"BOOT-11 CP-18 templates have labels and annotations for what is made from them",
+		each(func(g *WithT, kind string, crd *apiextensionsv1.CustomResourceDefinition) {
+			if strings.HasSuffix(kind, "Template") {
+				g.Expect(at(schemaOf(t, crd), "spec.template.metadata")).To(beObjectMeta())
+				g.Expect(at(schemaOf(t, crd), "spec.template.spec")).NotTo(BeNil())
+			}
+		}),
+	)
 	t.Run("BOOT-53 CP-65 no kind has fields for failures", each(func(g *WithT, _ string, crd *apiextensionsv1.CustomResourceDefinition) {
 		walk("", schemaOf(t, crd), func(path string, _ *apiextensionsv1.JSONSchemaProps) {
 			g.Expect(path).NotTo(Or(HaveSuffix("failureReason"), HaveSuffix("failureMessage")))

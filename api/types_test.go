@@ -66,7 +66,8 @@ func fieldProblems(field apiField) []string {
 		problems = append(problems, "has a marker that is forbidden: default at use, and leave out what is not set")
 	}
 	banned := []string{"bool", "int", "uint", "uint32", "uint64", "float32", "float64", "metav1.Duration", "time.Duration", "any"}
-	if slices.Contains(banned, strings.TrimLeft(field.typeName, "*[]")) && field.typeName != "*bool" || strings.HasPrefix(field.typeName, "map[") {
+	if slices.Contains(banned, strings.TrimLeft(field.typeName, "*[]")) && field.typeName != "*bool" ||
+		strings.HasPrefix(field.typeName, "map[") {
 		problems = append(problems, "has the type "+field.typeName+": use *bool, int32 or int64, …Seconds, a list with a key")
 	}
 	return problems
@@ -82,7 +83,8 @@ func omitProblems(s *apiStruct, field apiField, all structs) []string {
 	}
 	target, isStruct := all[unqualified(field.typeName)]
 	isStruct = isStruct || !strings.HasPrefix(field.typeName, "[]") &&
-		(strings.HasSuffix(field.typeName, "ObjectMeta") || strings.HasSuffix(field.typeName, "Reference") || strings.HasSuffix(field.typeName, "RawExtension"))
+		(strings.HasSuffix(field.typeName, "ObjectMeta") || strings.HasSuffix(field.typeName, "Reference") ||
+			strings.HasSuffix(field.typeName, "RawExtension"))
 	// {} is how to ask for a required struct whose fields are all left to their defaults.
 	if !isStruct || target != nil && field.has("required") && target.mayBeEmpty() {
 		return nil

@@ -17,8 +17,8 @@ import (
 // laterConfigs is the field of a control plane whose fields say until when those of the configs can change that are made of it.
 const laterConfigs = "spec.openshiftAssistedConfigSpec"
 
-// TestWindows: every field of a spec says until when it can change, by itself or by a field around it, and they do not contradict each other. That
-// admission does what they say is a test of the webhooks.
+// TestWindows: every field of a spec says until when it can change, by itself or by a field around it, and they do not contradict each
+// other. That admission does what they say is a test of the webhooks.
 func TestWindows(t *testing.T) {
 	crds := readCRDs(t)
 	for _, kind := range []string{configKind, controlPlaneKind} {
@@ -36,7 +36,9 @@ func windowProblems(schema *apiextensionsv1.JSONSchemaProps) []string {
 	for _, path := range crdschema.Leaves(&spec, "spec") {
 		switch said := windows.At(schema, path); {
 		case len(said) == 0:
-			problems = append(problems, path+": neither it nor a field around it says until when it can change: end its comment with a sentence of test/windows")
+			problems = append(
+				problems, path+": neither it nor a field around it says until when it can change: end its comment with a sentence of test/windows",
+			)
 		case len(said) > 1 && !strings.HasPrefix(path, laterConfigs+"."):
 			problems = append(problems, path+": it says until when it can change, and a field around it says something else")
 		}
@@ -61,8 +63,10 @@ func TestWindowProblems(t *testing.T) {
 		"said twice":               {"proxy is one. Never changeable.", "url is one. Never changeable.", BeEmpty()},
 		"not said":                 {"proxy is one.", "url is one.", ConsistOf(HavePrefix("spec.proxy.url: neither"))},
 		"said in words of its own": {"proxy is one.", "url is one. Changeable on Sundays.", ConsistOf(HavePrefix("spec.proxy.url: neither"))},
-		"said not at the end":      {"proxy is one.", "url is one. Never changeable. Honestly.", ConsistOf(HavePrefix("spec.proxy.url: neither"))},
-		"contradicted":             {"proxy is one. Never changeable.", "url is one. Changeable at any time.", ConsistOf(HavePrefix("spec.proxy.url: it says"))},
+		"said not at the end": {"proxy is one.", "url is one. Never changeable. Honestly.",
+			ConsistOf(HavePrefix("spec.proxy.url: neither"))},
+		"contradicted": {"proxy is one. Never changeable.", "url is one. Changeable at any time.",
+			ConsistOf(HavePrefix("spec.proxy.url: it says"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			schema := object("", "spec", *object("", "proxy", *object(test.proxy, "url", field(test.url))))

@@ -32,8 +32,10 @@ func main() {
 }
 
 func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
-	gate, err := manager.NewGate(ctx, mgr, assisted.CRDInfraEnvs, assisted.CRDNMStateConfigs, assisted.CRDAgents, assisted.CRDAgentClusterInstalls,
-		assisted.CRDClusterDeployments, metal3.CRDMachines, metal3.CRDBareMetalHosts)
+	gate, err := manager.NewGate(
+		ctx, mgr, assisted.CRDInfraEnvs, assisted.CRDNMStateConfigs, assisted.CRDAgents, assisted.CRDAgentClusterInstalls,
+		assisted.CRDClusterDeployments, metal3.CRDMachines, metal3.CRDBareMetalHosts,
+	)
 	if err != nil {
 		return err
 	}
@@ -43,11 +45,15 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err
 	}
-	hosts := &host.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
+	hosts := &host.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
+	}
 	if err := hosts.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err
 	}
-	agents := &agent.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
+	agents := &agent.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
+	}
 	if err := agents.SetupWithManager(ctx, mgr, o.ControllerOptions(o.AgentConcurrency)); err != nil {
 		return err
 	}

@@ -27,12 +27,16 @@ func TestSections(t *testing.T) {
 	boot := apiextensionsv1.JSONSchemaProps{
 		Description: "boot says how. Defaults to the usual. More | of it. Never changeable.", MinProperties: ptr.To[int64](1),
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{"mode": {
-			Type: "string", Description: "mode is <how>. Changeable at any time.", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"A"`)}, {Raw: []byte(`"B"`)}},
+			Type: "string", Description: "mode is <how>. Changeable at any time.",
+			Enum: []apiextensionsv1.JSON{{Raw: []byte(`"A"`)}, {Raw: []byte(`"B"`)}},
 		}},
 	}
 	spec := &apiextensionsv1.JSONSchemaProps{
-		Description: "The spec.", Required: []string{"names"},
-		XValidations: apiextensionsv1.ValidationRules{{FieldPath: ".boot", Message: "is immutable"}, {FieldPath: ".boot", Message: "is immutable"}},
+		Description: "The spec.",
+		Required:    []string{"names"},
+		XValidations: apiextensionsv1.ValidationRules{
+			{FieldPath: ".boot", Message: "is immutable"}, {FieldPath: ".boot", Message: "is immutable"},
+		},
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"boot": boot, "again": boot,
 			"names": {

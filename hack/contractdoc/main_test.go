@@ -19,6 +19,7 @@ func TestEvidence(t *testing.T) {
 	tests := []contract.Test{
 		{Package: "api", Function: "TestContractA", Name: "CP-1 one | two"}, {Package: "test/x", Function: "TestContractB", Name: "CP-1 <three>"},
 	}
-	g.Expect(evidence(contract.Rule{Verdict: contract.Met}, tests)).To(Equal("`api` TestContractA: one \\| two<br>`test/x` TestContractB: &lt;three>"))
+	g.Expect(evidence(contract.Rule{Verdict: contract.Met}, tests)).
+		To(Equal("`api` TestContractA: one \\| two<br>`test/x` TestContractB: &lt;three>"))
 	g.Expect(evidence(contract.Rule{Verdict: contract.Declined, Reason: "No need."}, tests)).To(Equal("No need."))
 }

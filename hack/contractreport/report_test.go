@@ -24,11 +24,20 @@ func TestReport(t *testing.T) {
 		problems []string
 		shown    string
 	}{
-		{name: "a passing test shows a rule", tests: []contract.Test{one},
-			events: [][3]string{{modulePath + "test/x", "TestContractX/deeper/CP-1_holds_with_a/b", "pass"}}, shown: "CP-1     met       pass test/x.TestContractX\n"},
+		{
+			name:  "a passing test shows a rule",
+			tests: []contract.Test{one},
+			events: [][3]string{
+				{modulePath + "test/x", "TestContractX/deeper/CP-1_holds_with_a/b", "pass"},
+			},
+			shown: "CP-1     met       pass test/x.TestContractX\n",
+		},
 		{name: "a failing one does not", tests: []contract.Test{one},
 			events: [][3]string{
-				{modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b", "fail"}, {modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b#01", "pass"},
+				{
+					modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b", "fail",
+				},
+				{modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b#01", "pass"},
 			}, problems: []string{`CP-1 holds with a/b": fail`, "CP-1 has no test that passed"}, shown: "fail test/x.TestContractX"},
 		{name: "a skipped one does not", tests: []contract.Test{one},
 			events:   [][3]string{{modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b", "skip"}},
@@ -36,10 +45,16 @@ func TestReport(t *testing.T) {
 		{name: "one that is not run does not", tests: []contract.Test{one},
 			events:   [][3]string{{modulePath + "test/y", "TestContractX/CP-1_holds_with_a/b", "pass"}},
 			problems: []string{"not run", "CP-1 has no test that passed"}, shown: "not run test/x.TestContractX"},
-		{name: "a rule without a test", problems: []string{"CP-1 has no test that passed"}, shown: "2 rules: 1 met, 1 declined, 0 later; 1 problems\n"},
-		{name: "a test of a rule that does not exist", tests: []contract.Test{one, {Package: "test/x", Function: "TestContractX", Name: "CP-3 holds"}},
-			events:   [][3]string{{modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b", "pass"}},
-			problems: []string{"CP-3 is named"}, shown: "1 problems"},
+		{
+			name: "a rule without a test", problems: []string{"CP-1 has no test that passed"},
+			shown: "2 rules: 1 met, 1 declined, 0 later; 1 problems\n",
+		},
+		{
+			name:   "a test of a rule that does not exist",
+			tests:  []contract.Test{one, {Package: "test/x", Function: "TestContractX", Name: "CP-3 holds"}},
+			events: [][3]string{{modulePath + "test/x", "TestContractX/CP-1_holds_with_a/b", "pass"}}, problems: []string{"CP-3 is named"},
+			shown: "1 problems",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

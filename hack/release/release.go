@@ -167,7 +167,9 @@ func (r release) templates() (map[string][]byte, error) {
 	for _, file := range paths {
 		name := filepath.Base(file)
 		if !strings.HasPrefix(name, "cluster-template") && !strings.HasPrefix(name, "clusterclass-") {
-			return nil, fmt.Errorf("templates/%s has a name that clusterctl does not know: call it cluster-template-*.yaml or clusterclass-*.yaml", name)
+			return nil, fmt.Errorf(
+				"templates/%s has a name that clusterctl does not know: call it cluster-template-*.yaml or clusterclass-*.yaml", name,
+			)
 		}
 		if files[name], err = os.ReadFile(file); err != nil {
 			return nil, fmt.Errorf("read a template: %w", err)

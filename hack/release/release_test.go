@@ -37,7 +37,8 @@ func TestImage(t *testing.T) {
 		"comes from another registry": {
 			registry: "mirror.example.com:5000/capi", want: "mirror.example.com:5000/capi/controlplane-openshift-assisted:v0.1.0",
 		},
-		"has a tag that registries accept":   {version: "v0.1.0+build", want: "ghcr.io/capi-openshift/controlplane-openshift-assisted:v0.1.0_build"},
+		"has a tag that registries accept": {version: "v0.1.0+build",
+			want: "ghcr.io/capi-openshift/controlplane-openshift-assisted:v0.1.0_build"},
 		"is replaced by a tag":               {override: "example.com/a/b:c", want: "example.com/a/b:c"},
 		"is replaced by a digest":            {override: "example.com/a/b@" + digest, want: "example.com/a/b@" + digest},
 		"is replaced by a tag and a digest":  {override: "example.com/a/b:c@" + digest, want: "example.com/a/b:c@" + digest},
@@ -118,10 +119,12 @@ func TestConfigMap(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	for name, test := range map[string]struct{ version, metadata, err string }{
-		"covers the version":                  {version: "v0.1.7", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta2}]"},
-		"covers a release candidate":          {version: "v0.1.0-rc.1", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta2}]"},
-		"lacks the version's series":          {version: "v0.2.0", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta2}]", err: "no release series for v0.2.0"},
-		"has another contract":                {version: "v0.1.0", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta1}]", err: "with contract v1beta2"},
+		"covers the version":         {version: "v0.1.7", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta2}]"},
+		"covers a release candidate": {version: "v0.1.0-rc.1", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta2}]"},
+		"lacks the version's series": {version: "v0.2.0", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta2}]",
+			err: "no release series for v0.2.0"},
+		"has another contract": {version: "v0.1.0", metadata: "releaseSeries: [{major: 0, minor: 1, contract: v1beta1}]",
+			err: "with contract v1beta2"},
 		"has a field that clusterctl refuses": {version: "v0.1.0", metadata: "series: []", err: "unknown field"},
 		"needs a leading v":                   {version: "0.1.0", err: "leading v"},
 		"needs three numbers":                 {version: "v0.1", err: "leading v"},
@@ -187,7 +190,9 @@ func TestRemoveRelease(t *testing.T) {
 
 func TestComponentOfAModule(t *testing.T) {
 	g := NewWithT(t)
-	c := component("library", module{Path: "example.com/A/b", Version: "v1.2.3+incompatible", Sum: "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="})
+	c := component(
+		"library", module{Path: "example.com/A/b", Version: "v1.2.3+incompatible", Sum: "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
+	)
 	g.Expect(c.PackageURL).To(Equal("pkg:golang/example.com/A/b@v1.2.3%2Bincompatible"))
 	g.Expect(*c.Hashes).To(HaveLen(1))
 	g.Expect((*c.Hashes)[0].Value).To(Equal("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"))

@@ -38,7 +38,9 @@ func (r release) sbom(ctx context.Context, p provider) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	components := []cdx.Component{component(cdx.ComponentTypeLibrary, module{Path: "std", Version: strings.TrimPrefix(runtime.Version(), "go")})}
+	components := []cdx.Component{
+		component(cdx.ComponentTypeLibrary, module{Path: "std", Version: strings.TrimPrefix(runtime.Version(), "go")}),
+	}
 	manager := module{Version: r.version}
 	for _, linked := range modules {
 		if linked.Main {

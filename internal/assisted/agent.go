@@ -56,8 +56,8 @@ func (a *Agent) ReadyToInstall() bool {
 		a.Condition(ConditionRequirementsMet).Is(corev1.ConditionTrue, ReasonAgentIsReady)
 }
 
-// DiskOwed reports whether a disk was chosen for the Agent when it was bound and is not in its spec yet. The Agent must not be approved, nor
-// count for an installation, before it is (docs/adr/0003-installation-disk.md).
+// DiskOwed reports whether a disk was chosen for the Agent when it was bound and is not in its spec yet. The Agent must not be approved,
+// nor count for an installation, before it is (docs/adr/0003-installation-disk.md).
 func (a *Agent) DiskOwed() bool {
 	chosen := a.Annotations[bootstrapv1.InstallationDiskAnnotation]
 	return chosen != "" && a.Spec.InstallationDiskID != chosen
@@ -113,8 +113,8 @@ func (a *Agent) MACAddresses() []string {
 	return slices.Compact(macs)
 }
 
-// ProgressText says how far the installation of the host is, for example "Writing image to disk". It has no percentage, which changes every few
-// seconds: whoever shows the text would write as often.
+// ProgressText says how far the installation of the host is, for example "Writing image to disk". It has no percentage, which changes every
+// few seconds: whoever shows the text would write as often.
 func (a *Agent) ProgressText() string {
 	return cmp.Or(a.Status.Progress.CurrentStage, a.Status.DebugInfo.StateInfo)
 }

@@ -123,7 +123,8 @@ func NeedsFencing(aci *hiveext.AgentClusterInstall) bool {
 }
 
 // GateOf decides whether a host of a role may be bound now (DESIGN D8, ASSISTED 8.8 rule 1). Workers are no part of the first installation
-// while it requires none: a single-node cluster refuses them, and a surplus host blocks it. An arbiter is part of the first installation only.
+// while it requires none: a single-node cluster refuses them, and a surplus host blocks it. An arbiter is part of the first installation
+// only.
 func GateOf(aci *hiveext.AgentClusterInstall, role string) Gate {
 	if aci == nil || !aci.DeletionTimestamp.IsZero() || !AcceptsHosts(aci) {
 		return GateClosed

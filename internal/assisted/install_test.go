@@ -21,7 +21,9 @@ func install(state string, conditions ...hivev1.ClusterInstallCondition) *hiveex
 	return aci
 }
 
-func condition(conditionType hivev1.ClusterInstallConditionType, status corev1.ConditionStatus, reason string) hivev1.ClusterInstallCondition {
+func condition(
+	conditionType hivev1.ClusterInstallConditionType, status corev1.ConditionStatus, reason string,
+) hivev1.ClusterInstallCondition {
 	return hivev1.ClusterInstallCondition{Type: conditionType, Status: status, Reason: reason}
 }
 
@@ -43,10 +45,20 @@ func TestPhaseAndGate(t *testing.T) {
 		{name: "nothing said yet", aci: install(""), phase: PhaseUnknown, master: GateClosed, worker: GateClosed},
 		{name: "insufficient", aci: install(ClusterStateInsufficient, notStarted), phase: PhaseWaiting, master: GateDayOne, worker: GateDayOne},
 		{name: "pending-for-input", aci: install(ClusterStatePending, notStarted), phase: PhaseWaiting, master: GateDayOne, worker: GateDayOne},
-		{name: "ready and on hold", aci: install(ClusterStateReady, condition(hiveext.ClusterCompletedCondition, corev1.ConditionFalse, hiveext.ClusterInstallationOnHoldReason)),
-			phase: PhaseWaiting, master: GateDayOne, worker: GateDayOne},
-		{name: "no workers required", aci: install(ClusterStateReady, notStarted), change: func(a *hiveext.AgentClusterInstall) { a.Spec.ProvisionRequirements.WorkerAgents = 0 },
-			phase: PhaseWaiting, master: GateDayOne, worker: GateClosed},
+		{
+			name: "ready and on hold",
+			aci: install(
+				ClusterStateReady, condition(hiveext.ClusterCompletedCondition, corev1.ConditionFalse, hiveext.ClusterInstallationOnHoldReason),
+			),
+			phase:  PhaseWaiting,
+			master: GateDayOne,
+			worker: GateDayOne,
+		},
+		{
+			name: "no workers required", aci: install(ClusterStateReady, notStarted),
+			change: func(a *hiveext.AgentClusterInstall) { a.Spec.ProvisionRequirements.WorkerAgents = 0 }, phase: PhaseWaiting, master: GateDayOne,
+			worker: GateClosed,
+		},
 		{name: "day 1 closed", aci: install(ClusterStateReady, notStarted), change: func(a *hiveext.AgentClusterInstall) {
 			a.Annotations = map[string]string{DayOneAgentsAnnotation: "a,b"}
 		}, phase: PhaseWaiting, master: GateClosed, worker: GateClosed},
@@ -55,12 +67,30 @@ func TestPhaseAndGate(t *testing.T) {
 		}, phase: PhaseWaiting, master: GateClosed, worker: GateClosed},
 		{name: "preparing", aci: install(ClusterStatePreparing, inProgress), phase: PhasePreparing, master: GateClosed, worker: GateClosed},
 		{name: "installing", aci: install(ClusterStateInstalling, inProgress), phase: PhaseInstalling, master: GateClosed, worker: GateClosed},
-		{name: "a host waits for somebody", aci: install(ClusterStateInstallingPending, inProgress), phase: PhaseInstalling, master: GateClosed, worker: GateClosed},
+		{
+			name: "a host waits for somebody", aci: install(ClusterStateInstallingPending, inProgress), phase: PhaseInstalling,
+			master: GateClosed, worker: GateClosed,
+		},
 		{name: "finalizing", aci: install(ClusterStateFinalizing, inProgress), phase: PhaseFinalizing, master: GateClosed, worker: GateClosed},
-		{name: "adding-hosts", aci: install(ClusterStateAddingHosts, completed, condition(hiveext.ClusterStoppedCondition, corev1.ConditionTrue, hiveext.ClusterStoppedCompletedReason)),
-			phase: PhaseCompleted, master: GateDayTwo, worker: GateDayTwo},
-		{name: "error", aci: install("error", condition(hiveext.ClusterCompletedCondition, corev1.ConditionFalse, hiveext.ClusterInstallationFailedReason), failed, stopped),
-			phase: PhaseFailed, master: GateClosed, worker: GateClosed},
+		{
+			name: "adding-hosts",
+			aci: install(
+				ClusterStateAddingHosts, completed,
+				condition(hiveext.ClusterStoppedCondition, corev1.ConditionTrue, hiveext.ClusterStoppedCompletedReason),
+			),
+			phase:  PhaseCompleted,
+			master: GateDayTwo,
+			worker: GateDayTwo,
+		},
+		{
+			name: "error",
+			aci: install(
+				"error", condition(hiveext.ClusterCompletedCondition, corev1.ConditionFalse, hiveext.ClusterInstallationFailedReason), failed, stopped,
+			),
+			phase:  PhaseFailed,
+			master: GateClosed,
+			worker: GateClosed,
+		},
 		{name: "cancelled", aci: install("cancelled", unknown, stopped), phase: PhaseFailed, master: GateClosed, worker: GateClosed},
 		{name: "not recognised", aci: install("resetting", unknown), phase: PhaseUnknown, master: GateClosed, worker: GateClosed},
 	}

@@ -13,8 +13,8 @@ const (
 	// InstallConfigOverridesAnnotation, on an AgentClusterInstall, is JSON merged into the install-config (ASSISTED 1.3).
 	InstallConfigOverridesAnnotation = "agent-install.openshift.io/install-config-overrides"
 
-	// IgnoredClusterValidationsAnnotation and IgnoredHostValidationsAnnotation, on an AgentClusterInstall, are JSON lists of the IDs of checks that may
-	// fail (ASSISTED 1.3).
+	// IgnoredClusterValidationsAnnotation and IgnoredHostValidationsAnnotation, on an AgentClusterInstall, are JSON lists of the IDs of checks
+	// that may fail (ASSISTED 1.3).
 	IgnoredClusterValidationsAnnotation = "agent-install.openshift.io/ignored-cluster-validations"
 	// IgnoredHostValidationsAnnotation: see IgnoredClusterValidationsAnnotation.
 	IgnoredHostValidationsAnnotation = "agent-install.openshift.io/ignored-host-validations"
@@ -64,9 +64,9 @@ const (
 	TwoNodeFencing = "Fencing"
 )
 
-// InstallSpecAnnotation, on an AgentClusterInstall, is a hash of what the control plane provider last wrote of what is changeable before the
-// installation. The cache does not hold fields that are newer than its types, and the API server adds defaults: only a record tells that there is
-// nothing to write.
+// InstallSpecAnnotation, on an AgentClusterInstall, is a hash of what the control plane provider last wrote of what is changeable before
+// the installation. The cache does not hold fields that are newer than its types, and the API server adds defaults: only a record tells
+// that there is nothing to write.
 const InstallSpecAnnotation = "controlplane.cluster.x-k8s.io/install-spec"
 
 // Roles of an Agent.
@@ -148,7 +148,8 @@ const (
 	AgentStateInsufficient = "insufficient"
 	// AgentStatePendingForInput: bound, and a check waits for settings of the cluster.
 	AgentStatePendingForInput = "pending-for-input"
-	// AgentStatePreparingFailed: bound, and its part of the preparation of the installation failed. It is left for another state within seconds.
+	// AgentStatePreparingFailed: bound, and its part of the preparation of the installation failed. It is left for another state within
+	// seconds.
 	AgentStatePreparingFailed = "preparing-failed"
 	// AgentStatePendingUserAction: the host booted the wrong medium, or did not boot; somebody has to act.
 	AgentStatePendingUserAction = "installing-pending-user-action"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounded keeps texts as short as API servers take them: a condition or an event that is too long is refused as a whole, and takes the
-// rest of a status with it. Every condition and every event of the managers goes through here.
+// Package bounded keeps texts as short as API servers take them: a condition or an event that is too long is refused as a whole, and takes
+// the rest of a status with it. Every condition and every event of the managers goes through here.
 package bounded
 
 import (

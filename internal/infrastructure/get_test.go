@@ -34,7 +34,9 @@ func object(ref clusterv1.ContractVersionedObjectReference) *unstructured.Unstru
 }
 
 func TestGet(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: metal3.CRDMachines, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}}}
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: metal3.CRDMachines, Labels: map[string]string{"cluster.x-k8s.io/v1beta2": "v1beta2"}},
+	}
 	down := errors.New("the API server is down")
 	tests := map[string]struct {
 		objects []client.Object

@@ -34,8 +34,8 @@ func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("the manager may not list %s: allow it in a ClusterRole with the label %s: \"true\"", e.Resource, e.Label)
 }
 
-// Reader reads infrastructure objects of kinds that users choose. They come from the cache, but only of kinds that the manager may list: for any
-// other one, the cache would start an informer that is refused for ever, and a read from it would wait in vain.
+// Reader reads infrastructure objects of kinds that users choose. They come from the cache, but only of kinds that the manager may list:
+// for any other one, the cache would start an informer that is refused for ever, and a read from it would wait in vain.
 type Reader struct {
 	// Cached is the manager's client.
 	Cached client.Reader
@@ -46,13 +46,15 @@ type Reader struct {
 	// Label is the label of ClusterRoles by which a user extends the manager's role.
 	Label string
 
-	// allowed has the kinds that the API server let the manager list once. A role that is withdrawn later leaves a filled cache behind, from which
-	// reads do not wait.
+	// allowed has the kinds that the API server let the manager list once. A role that is withdrawn later leaves a filled cache behind, from
+	// which reads do not wait.
 	allowed sync.Map
 }
 
 // Get reads the object, as the function Get does. The error is a *NotAllowedError when no role allows the manager to list its kind.
-func (r *Reader) Get(ctx context.Context, ref clusterv1.ContractVersionedObjectReference, namespace string) (*unstructured.Unstructured, error) {
+func (r *Reader) Get(
+	ctx context.Context, ref clusterv1.ContractVersionedObjectReference, namespace string,
+) (*unstructured.Unstructured, error) {
 	return Get(ctx, guarded{Reader: r.Cached, r: r}, ref, namespace)
 }
 

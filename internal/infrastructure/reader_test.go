@@ -115,7 +115,9 @@ func newReader(t *testing.T, server *apiServer) *Reader {
 	config := &rest.Config{Host: httpServer.URL}
 	informers, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper})
 	g.Expect(err).NotTo(HaveOccurred())
-	cached, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper, Cache: &client.CacheOptions{Reader: informers, Unstructured: true}})
+	cached, err := client.New(
+		config, client.Options{Scheme: scheme, Mapper: mapper, Cache: &client.CacheOptions{Reader: informers, Unstructured: true}},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	live, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -126,7 +128,8 @@ func newReader(t *testing.T, server *apiServer) *Reader {
 	return &Reader{Cached: cached, Live: live, Label: "example.com/aggregate"}
 }
 
-// TestReader: a kind that the manager may not list costs a pass one refused request, and no informer; once a role allows it, the object is there.
+// TestReader: a kind that the manager may not list costs a pass one refused request, and no informer; once a role allows it, the object is
+// there.
 func TestReader(t *testing.T) {
 	g := NewWithT(t)
 	server := &apiServer{ref: devMachine}
@@ -135,7 +138,9 @@ func TestReader(t *testing.T) {
 		_, err := reader.Get(t.Context(), devMachine, "ns")
 		var refused *NotAllowedError
 		g.Expect(err).To(MatchError(ContainSubstring(
-			`the manager may not list devmachines.infrastructure.cluster.x-k8s.io: allow it in a ClusterRole with the label example.com/aggregate: "true"`)))
+			`the manager may not list devmachines.infrastructure.cluster.x-k8s.io: allow it in a ClusterRole ` +
+				`with the label example.com/aggregate: "true"`,
+		)))
 		g.Expect(errors.As(err, &refused)).To(BeTrue())
 	}
 	g.Expect(server.watched.Load()).To(BeZero())

@@ -9,8 +9,8 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// OnlyConflicts reports whether an error says nothing but that somebody changed the objects between their read and their write. The change that was
-// in the way triggers another reconcile where the objects are watched, so such an error needs neither the log nor a back-off.
+// OnlyConflicts reports whether an error says nothing but that somebody changed the objects between their read and their write. The change
+// that was in the way triggers another reconcile where the objects are watched, so such an error needs neither the log nor a back-off.
 func OnlyConflicts(err error) bool {
 	var causes []error
 	var joined interface{ Unwrap() []error }

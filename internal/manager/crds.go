@@ -27,8 +27,8 @@ var ownCRDs = []string{
 // ownVersion is the only version of this project's kinds.
 var ownVersion = bootstrapv1.GroupVersion.Version
 
-// checkCRDs fails when a CRD of this project's kinds is not this project's: two providers would both act on every object of the kind. It runs
-// before anything is watched or written. A CRD that does not exist is none of another project.
+// checkCRDs fails when a CRD of this project's kinds is not this project's: two providers would both act on every object of the kind. It
+// runs before anything is watched or written. A CRD that does not exist is none of another project.
 func checkCRDs(ctx context.Context, reader client.Reader) error {
 	var foreign []string
 	for _, name := range ownCRDs {
@@ -45,9 +45,12 @@ func checkCRDs(ctx context.Context, reader client.Reader) error {
 		}
 	}
 	if len(foreign) > 0 {
-		return fmt.Errorf("CustomResourceDefinitions have versions that this release does not know: %s: they belong to another provider of the same kinds, "+
-			"or to a newer release; nothing was changed; use another management cluster, or remove that provider, its objects and its CustomResourceDefinitions first",
-			strings.Join(foreign, "; "))
+		return fmt.Errorf(
+			"CustomResourceDefinitions have versions that this release does not know: %s: they belong to another provider of the same kinds, "+
+				"or to a newer release; nothing was changed; use another management cluster, or remove that provider, its objects and its "+
+				"CustomResourceDefinitions first",
+			strings.Join(foreign, "; "),
+		)
 	}
 	return nil
 }

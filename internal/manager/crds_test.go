@@ -29,7 +29,8 @@ func TestForeignCRDs(t *testing.T) {
 		}
 		return o
 	}
-	const configs, controlPlanes = "openshiftassistedconfigs.bootstrap.cluster.x-k8s.io", "openshiftassistedcontrolplanes.controlplane.cluster.x-k8s.io"
+	const configs, controlPlanes = "openshiftassistedconfigs.bootstrap.cluster.x-k8s.io",
+		"openshiftassistedcontrolplanes.controlplane.cluster.x-k8s.io"
 	broken := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return errors.New("the API server is away")
 	}}
@@ -42,9 +43,13 @@ func TestForeignCRDs(t *testing.T) {
 		{name: "no CRDs"},
 		{name: "ours", objects: []client.Object{crd(configs, []string{"v1beta1"}, "v1beta1"), crd(controlPlanes, nil, "v1beta1")}},
 		{name: "other kinds", objects: []client.Object{crd("others.bootstrap.cluster.x-k8s.io", []string{"v1alpha1"}, "v1alpha1")}},
-		{name: "those of another provider", message: configs + " (v1alpha1, v1alpha2); " + controlPlanes + " (v1alpha3)", objects: []client.Object{
-			crd(configs, []string{"v1alpha2"}, "v1alpha2", "v1alpha1"), crd(controlPlanes, nil, "v1alpha3"),
-		}},
+		{
+			name:    "those of another provider",
+			message: configs + " (v1alpha1, v1alpha2); " + controlPlanes + " (v1alpha3)",
+			objects: []client.Object{
+				crd(configs, []string{"v1alpha2"}, "v1alpha2", "v1alpha1"), crd(controlPlanes, nil, "v1alpha3"),
+			},
+		},
 		{name: "ours over those of another provider, whose objects are stored", message: configs + " (v1alpha2)",
 			objects: []client.Object{crd(configs, []string{"v1alpha2", "v1beta1"}, "v1beta1")}},
 		{name: "unknown", funcs: broken, message: "the API server is away"},

@@ -59,8 +59,15 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	fs.StringVar(&o.Namespace, "namespace", "",
 		"Namespace that the manager watches. If unspecified, it watches all namespaces.")
-	fs.StringVar(&o.WatchFilter, "watch-filter", "",
-		fmt.Sprintf("Label value of the objects that the manager watches. The label key is always %s. If unspecified, it watches all objects.", clusterv1.WatchLabel))
+	fs.StringVar(
+		&o.WatchFilter,
+		"watch-filter",
+		"",
+		fmt.Sprintf(
+			"Label value of the objects that the manager watches. The label key is always %s. If unspecified, it watches all objects.",
+			clusterv1.WatchLabel,
+		),
+	)
 	fs.IntVar(&o.Concurrency, flagConcurrency, defaultConcurrency,
 		"Number of objects of one kind to process simultaneously, unless the kind has a flag of its own that is set.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute,
@@ -81,8 +88,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *Options) AddBootstrapFlags(fs *pflag.FlagSet) {
 	addConcurrencyFlag(fs, &o.ConfigConcurrency, flagConfigConcurrency, "OpenshiftAssistedConfigs")
 	addConcurrencyFlag(fs, &o.AgentConcurrency, flagAgentConcurrency, "Agents")
-	fs.StringVar(&o.AssistedCAFile, "assisted-ca-file", "",
-		"File of PEM certificates by which the manager trusts the server of discovery ignitions (spec.boot.mode UserData), besides the system's. It is read anew before each download.")
+	fs.StringVar(
+		&o.AssistedCAFile, "assisted-ca-file", "",
+		"File of PEM certificates by which the manager trusts the server of discovery ignitions (spec.boot.mode UserData), besides the "+
+			"system's. It is read anew before each download.",
+	)
 	fs.DurationVar(&o.DiscoveryIgnitionTimeout, flagDiscoveryIgnitionTimeout, 30*time.Second,
 		"Time after which an attempt to download a discovery ignition is given up and repeated later.")
 }
@@ -97,15 +107,31 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 		"Maximum queries per second to the API server of a workload cluster.")
 	fs.IntVar(&o.ClusterCacheBurst, "clustercache-client-burst", 30,
 		"Maximum number of queries in one burst to the API server of a workload cluster.")
-	fs.DurationVar(&o.RemoteConditionsGracePeriod, flagRemoteConditionsGracePeriod, 5*time.Minute,
-		fmt.Sprintf("Grace period after which a workload cluster that does not answer counts as not available (reason ConnectionDown). At least %s.",
-			minRemoteConditionsGracePeriod))
-	fs.BoolVar(&o.ResolveReleases, "resolve-releases", true,
-		"Ask registries for the digest and the Kubernetes version of release images, with the pull secret of the cluster. Nothing waits for the answer.")
-	fs.StringVar(&o.RegistryCAFile, FlagRegistryCAFile, "",
-		"File of PEM certificates by which the manager trusts registries of release images, besides the system's and the additional trust bundle of the cluster. It is read anew before each image.")
-	fs.StringVar(&o.RegistriesConfFile, FlagRegistriesConfFile, "",
-		"File in the format of containers-registries.conf(5) with the mirrors that are asked for release images, besides those of the cluster and, where the management cluster is OpenShift, of its ImageDigestMirrorSets and ImageTagMirrorSets. It is read anew before each image.")
+	fs.DurationVar(
+		&o.RemoteConditionsGracePeriod,
+		flagRemoteConditionsGracePeriod,
+		5*time.Minute,
+		fmt.Sprintf(
+			"Grace period after which a workload cluster that does not answer counts as not available (reason ConnectionDown). At least %s.",
+			minRemoteConditionsGracePeriod,
+		),
+	)
+	fs.BoolVar(
+		&o.ResolveReleases, "resolve-releases", true,
+		"Ask registries for the digest and the Kubernetes version of release images, with the pull secret of the cluster. Nothing waits for "+
+			"the answer.",
+	)
+	fs.StringVar(
+		&o.RegistryCAFile, FlagRegistryCAFile, "",
+		"File of PEM certificates by which the manager trusts registries of release images, besides the system's and the additional trust "+
+			"bundle of the cluster. It is read anew before each image.",
+	)
+	fs.StringVar(
+		&o.RegistriesConfFile, FlagRegistriesConfFile, "",
+		"File in the format of containers-registries.conf(5) with the mirrors that are asked for release images, besides those of the cluster "+
+			"and, where the management cluster is OpenShift, of its ImageDigestMirrorSets and ImageTagMirrorSets. It is read anew before each "+
+			"image.",
+	)
 }
 
 func addConcurrencyFlag(fs *pflag.FlagSet, value *int, name, things string) {

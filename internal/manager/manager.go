@@ -57,7 +57,8 @@ type Config struct {
 	Cache map[client.Object]cache.ByObject
 }
 
-// kinds are what both managers handle: Kubernetes' own and those of Cluster API core, of the Assisted Installer and of the bootstrap provider.
+// kinds are what both managers handle: Kubernetes' own and those of Cluster API core, of the Assisted Installer and of the bootstrap
+// provider.
 var kinds = runtime.SchemeBuilder{
 	clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, assisted.AddToScheme, bootstrapv1.AddToScheme,
 }
@@ -146,7 +147,9 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-func managerOptions(o Options, cfg Config, scheme *runtime.Scheme, tlsOptions []func(*tls.Config), metrics metricsserver.Options) ctrl.Options {
+func managerOptions(
+	o Options, cfg Config, scheme *runtime.Scheme, tlsOptions []func(*tls.Config), metrics metricsserver.Options,
+) ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
 		Controller: config.Controller{

@@ -90,7 +90,9 @@ type Options struct {
 // Validate reports flags whose values cannot work.
 func (o *Options) Validate() error {
 	if o.RemoteConditionsGracePeriod != 0 && o.RemoteConditionsGracePeriod < minRemoteConditionsGracePeriod {
-		return fmt.Errorf("--%s is %s: it must be at least %s", flagRemoteConditionsGracePeriod, o.RemoteConditionsGracePeriod, minRemoteConditionsGracePeriod)
+		return fmt.Errorf(
+			"--%s is %s: it must be at least %s", flagRemoteConditionsGracePeriod, o.RemoteConditionsGracePeriod, minRemoteConditionsGracePeriod,
+		)
 	}
 	if o.DiscoveryIgnitionTimeout < 0 {
 		return fmt.Errorf("--%s is %s: it must be positive", flagDiscoveryIgnitionTimeout, o.DiscoveryIgnitionTimeout)

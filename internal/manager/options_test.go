@@ -132,7 +132,8 @@ func TestScheme(t *testing.T) {
 	g := NewWithT(t)
 	scheme, err := Config{Name: "test"}.scheme()
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, group := range []string{"cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "agent-install.openshift.io", "hive.openshift.io", "apiextensions.k8s.io"} {
+	for _, group := range []string{"cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "agent-install.openshift.io", "hive.openshift.io",
+		"apiextensions.k8s.io"} {
 		g.Expect(scheme.IsGroupRegistered(group)).To(BeTrue(), group)
 	}
 }

@@ -100,14 +100,14 @@ func Provisioned(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
 }
 
-// ProvisioningBegan returns when baremetal-operator last began to provision the host: nothing that registered before can run the image that the host
-// was given then. It is zero when the host was never provisioned, and when its status did not come along in a move.
+// ProvisioningBegan returns when baremetal-operator last began to provision the host: nothing that registered before can run the image that
+// the host was given then. It is zero when the host was never provisioned, and when its status did not come along in a move.
 func ProvisioningBegan(host *bmov1alpha1.BareMetalHost) metav1.Time {
 	return host.Status.OperationHistory.Provision.Start
 }
 
-// Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61). A BMC that does not control the
-// host's power shows in a condition, also while baremetal-operator tries again and status.errorType is empty (METAL3 M3-63).
+// Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61). A BMC that does not
+// control the host's power shows in a condition, also while baremetal-operator tries again and status.errorType is empty (METAL3 M3-63).
 func Error(host *bmov1alpha1.BareMetalHost) string {
 	if host.Status.ErrorType == "" && host.Status.ErrorMessage == "" {
 		c := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)

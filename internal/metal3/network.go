@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Candidates returns the hosts of the list that the Metal3Machine's hostSelector matches: the one that it will consume is among them (METAL3
-// M3-10). Hosts that are managed by somebody else, or are going, never are.
+// Candidates returns the hosts of the list that the Metal3Machine's hostSelector matches: the one that it will consume is among them
+// (METAL3 M3-10). Hosts that are managed by somebody else, or are going, never are.
 func Candidates(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) ([]bmov1alpha1.BareMetalHost, error) {
 	selector, err := hostSelector(machine)
 	if err != nil {
@@ -67,8 +67,8 @@ func requirementsOf(matchLabels map[string]string) labels.Requirements {
 }
 
 // NetworkDataSecret returns the name of the Secret with the host's network data for the time before it is installed; "" when there is none.
-// preprovisioningNetworkDataName is for that time, and networkData, which templates of Metal3 write for the installed system, stands in. The
-// Secret has to be beside the host.
+// preprovisioningNetworkDataName is for that time, and networkData, which templates of Metal3 write for the installed system, stands in.
+// The Secret has to be beside the host.
 func NetworkDataSecret(host *bmov1alpha1.BareMetalHost) (string, error) {
 	if host.Spec.PreprovisioningNetworkDataName != "" {
 		return host.Spec.PreprovisioningNetworkDataName, nil
@@ -78,7 +78,9 @@ func NetworkDataSecret(host *bmov1alpha1.BareMetalHost) (string, error) {
 		return "", nil
 	}
 	if ref.Namespace != "" && ref.Namespace != host.Namespace {
-		return "", fmt.Errorf("spec.networkData of BareMetalHost %s names a Secret in namespace %s, must be in that of the host", host.Name, ref.Namespace)
+		return "", fmt.Errorf(
+			"spec.networkData of BareMetalHost %s names a Secret in namespace %s, must be in that of the host", host.Name, ref.Namespace,
+		)
 	}
 	return ref.Name, nil
 }

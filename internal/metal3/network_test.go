@@ -18,8 +18,10 @@ func labelled(name string, labels map[string]string) bmov1alpha1.BareMetalHost {
 
 // TestCandidates: the selector is that of Metal3, whose operators are written in any case (METAL3 M3-10).
 func TestCandidates(t *testing.T) {
-	hosts := []bmov1alpha1.BareMetalHost{labelled("a", map[string]string{"rack": "1", "disk": "ssd"}), labelled("b", map[string]string{"rack": "2"}), labelled("c", nil),
-		labelled("going", map[string]string{"rack": "1"}), labelled("external", map[string]string{"rack": "1"})}
+	hosts := []bmov1alpha1.BareMetalHost{
+		labelled("a", map[string]string{"rack": "1", "disk": "ssd"}), labelled("b", map[string]string{"rack": "2"}), labelled("c", nil),
+		labelled("going", map[string]string{"rack": "1"}), labelled("external", map[string]string{"rack": "1"}),
+	}
 	hosts[3].DeletionTimestamp = ptr.To(metav1.Now())
 	hosts[4].Spec.ExternallyProvisioned = true
 	expression := func(operator string, values ...any) map[string]any {
@@ -99,6 +101,8 @@ func TestNICs(t *testing.T) {
 	g := NewWithT(t)
 	host := labelled("a", nil)
 	g.Expect(NICs(&host)).To(BeEmpty())
-	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{Name: "eno1", MAC: "AA:00"}, {Name: "eno1", MAC: "aa:01"}, {Name: "eno2"}}}
+	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{
+		NIC: []bmov1alpha1.NIC{{Name: "eno1", MAC: "AA:00"}, {Name: "eno1", MAC: "aa:01"}, {Name: "eno2"}},
+	}
 	g.Expect(NICs(&host)).To(Equal(map[string]string{"eno1": "aa:00"}))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package untrusted bounds what a document of a user, a host or a registry can make its parser allocate. Ask it before the parser: one document
-// must not take the memory of the manager, which works for all tenants. Its errors never quote the document.
+// Package untrusted bounds what a document of a user, a host or a registry can make its parser allocate. Ask it before the parser: one
+// document must not take the memory of the manager, which works for all tenants. Its errors never quote the document.
 package untrusted
 
 import (

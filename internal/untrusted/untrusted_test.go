@@ -96,7 +96,8 @@ func count(value any) int {
 }
 
 func FuzzYAML(f *testing.F) {
-	for _, seed := range []string{"a: &a [1]\nb: [*a, *a]", "[[[[", "{a: {b: c}}", "? *x", "- - - -", "a: !!binary aGk=", "%YAML 1.1\n---\n<<: {a: b}"} {
+	for _, seed := range []string{"a: &a [1]\nb: [*a, *a]", "[[[[", "{a: {b: c}}", "? *x", "- - - -", "a: !!binary aGk=",
+		"%YAML 1.1\n---\n<<: {a: b}"} {
 		f.Add([]byte(seed))
 	}
 	limits := untrusted.Limits{Bytes: 64 << 10, Values: 10_000}

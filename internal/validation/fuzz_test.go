@@ -13,7 +13,8 @@ import (
 
 func FuzzParseIgnition(f *testing.F) {
 	for _, seed := range []string{
-		`{"ignition":{"version":"3.2.0"}}`, `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,a"}}]}}`,
+		`{"ignition":{"version":"3.2.0"}}`,
+		`{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,a"}}]}}`,
 		`{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.TrimSuffix(strings.Repeat(`{"path":"/a","mode":7},`, 600), ",") + `]}}`,
 		`{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"a.service","contents":"[Unit"}]}}`, `{"ignition":{"version":"9"}}`, `[[[[`,
 	} {
@@ -26,7 +27,8 @@ func FuzzParseIgnition(f *testing.F) {
 
 func FuzzTrustBundleProblem(f *testing.F) {
 	const block = "-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n"
-	for _, seed := range []string{block, strings.Repeat(block, 100), "-----BEGIN CERTIFICATE-----", strings.Repeat("-----BEGIN ", 1000), "none"} {
+	for _, seed := range []string{block, strings.Repeat(block, 100), "-----BEGIN CERTIFICATE-----", strings.Repeat("-----BEGIN ", 1000),
+		"none"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, bundle string) {

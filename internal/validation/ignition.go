@@ -23,11 +23,12 @@ var ignitionLimits = untrusted.Limits{Bytes: 256 << 10, Values: 2000}
 // maxMistakes is the number of mistakes that are shown of those that ignition finds.
 const maxMistakes = 5
 
-// ignitionVersions are those that every release of assisted-service reads. It knows no compatible ones: it parses as 3.2.0, and else as 3.1.0.
+// ignitionVersions are those that every release of assisted-service reads. It knows no compatible ones: it parses as 3.2.0, and else as
+// 3.1.0.
 var ignitionVersions = []string{"3.1.0", "3.2.0"}
 
-// ParseIgnition reads an ignition config with ignition's own parser. Its errors say where the mistake is and do not quote the config, which may
-// hold secrets.
+// ParseIgnition reads an ignition config with ignition's own parser. Its errors say where the mistake is and do not quote the config, which
+// may hold secrets.
 func ParseIgnition(text string) (ignitiontypes.Config, error) {
 	if err := ignitionLimits.JSON([]byte(text)); err != nil {
 		return ignitiontypes.Config{}, fmt.Errorf("is too large: %w", err)
@@ -41,7 +42,9 @@ func ParseIgnition(text string) (ignitiontypes.Config, error) {
 		return ignitiontypes.Config{}, fmt.Errorf("is no JSON: %w", err)
 	}
 	if !slices.Contains(ignitionVersions, head.Ignition.Version) {
-		return ignitiontypes.Config{}, fmt.Errorf("must have ignition.version %s, which the Assisted Installer reads", strings.Join(ignitionVersions, " or "))
+		return ignitiontypes.Config{}, fmt.Errorf(
+			"must have ignition.version %s, which the Assisted Installer reads", strings.Join(ignitionVersions, " or "),
+		)
 	}
 	strict := json.NewDecoder(bytes.NewReader([]byte(text)))
 	strict.DisallowUnknownFields()

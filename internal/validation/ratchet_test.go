@@ -14,14 +14,18 @@ func TestRatchet(t *testing.T) {
 		return field.Invalid(field.NewPath("taints").Index(at), value, "is reserved")
 	}
 	for name, test := range map[string]struct{ before, after, want field.ErrorList }{
-		"nothing wrong":             {},
-		"new":                       {after: field.ErrorList{taint(0, "a")}, want: field.ErrorList{taint(0, "a")}},
-		"untouched":                 {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{taint(0, "a")}},
-		"mended":                    {before: field.ErrorList{taint(0, "a")}},
-		"another wrong value":       {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{taint(0, "b")}, want: field.ErrorList{taint(0, "b")}},
-		"one of two mended":         {before: field.ErrorList{taint(0, "a"), taint(1, "b")}, after: field.ErrorList{taint(0, "b")}},
-		"the same once more":        {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{taint(0, "a"), taint(1, "a")}, want: field.ErrorList{taint(1, "a")}},
-		"another field of the same": {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{field.Invalid(field.NewPath("x"), "a", "is reserved")}, want: field.ErrorList{field.Invalid(field.NewPath("x"), "a", "is reserved")}},
+		"nothing wrong": {},
+		"new":           {after: field.ErrorList{taint(0, "a")}, want: field.ErrorList{taint(0, "a")}},
+		"untouched":     {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{taint(0, "a")}},
+		"mended":        {before: field.ErrorList{taint(0, "a")}},
+		"another wrong value": {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{taint(0, "b")},
+			want: field.ErrorList{taint(0, "b")}},
+		"one of two mended": {before: field.ErrorList{taint(0, "a"), taint(1, "b")}, after: field.ErrorList{taint(0, "b")}},
+		"the same once more": {before: field.ErrorList{taint(0, "a")}, after: field.ErrorList{taint(0, "a"), taint(1, "a")},
+			want: field.ErrorList{taint(1, "a")}},
+		"another field of the same": {before: field.ErrorList{taint(0, "a")},
+			after: field.ErrorList{field.Invalid(field.NewPath("x"), "a", "is reserved")},
+			want:  field.ErrorList{field.Invalid(field.NewPath("x"), "a", "is reserved")}},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Ratchet(test.before, test.after)).To(Equal(test.want)) })
 	}

@@ -21,7 +21,8 @@ import (
 // localhost is what a host is called that has no name (ASSISTED 4).
 const localhost = "localhost"
 
-// Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates and ignition that parse, and a label selector that compiles.
+// Config checks of an OpenshiftAssistedConfigSpec what CEL cannot: certificates and ignition that parse, and a label selector that
+// compiles.
 func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
 	errs := trustBundle(spec.AdditionalTrustBundle, path.Child("additionalTrustBundle"))
 	errs = append(errs, ignitionConfig(spec.Discovery.Ignition, path.Child("discovery", "ignition"))...)
@@ -39,7 +40,9 @@ func Config(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) fiel
 func ControlPlaneConfig(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path) field.ErrorList {
 	errs := Config(spec, path)
 	if spec.NodeRegistration.MachineConfigPool != "" {
-		errs = append(errs, field.Forbidden(path.Child("nodeRegistration", "machineConfigPool"), "is for workers: control-plane Nodes are in pool master"))
+		errs = append(
+			errs, field.Forbidden(path.Child("nodeRegistration", "machineConfigPool"), "is for workers: control-plane Nodes are in pool master"),
+		)
 	}
 	return errs
 }

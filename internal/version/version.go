@@ -13,8 +13,8 @@ import (
 // unknown is the version of a program that was built outside of a repository, and without one being given.
 const unknown = "unknown"
 
-// stamped is set by the linker, with -ldflags "-X github.com/capi-openshift/agent-providers/internal/version.stamped=v0.1.0", where a build knows
-// its version better than the go command: images are built without the repository.
+// stamped is set by the linker, with -ldflags "-X github.com/capi-openshift/agent-providers/internal/version.stamped=v0.1.0", where a build
+// knows its version better than the go command: images are built without the repository.
 var stamped string
 
 // Get returns the version: the one that was given to the build, or else that of the module for go install, or else one made of the commit.

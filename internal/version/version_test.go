@@ -24,5 +24,8 @@ func TestOf(t *testing.T) {
 }
 
 func TestUserAgent(t *testing.T) {
-	NewWithT(t).Expect(UserAgent("openshift-assisted-bootstrap-manager")).To(MatchRegexp(`^openshift-assisted-bootstrap-manager/\S+ \(\w+/\w+\)$`))
+	NewWithT(
+		t,
+	).Expect(UserAgent("openshift-assisted-bootstrap-manager")).
+		To(MatchRegexp(`^openshift-assisted-bootstrap-manager/\S+ \(\w+/\w+\)$`))
 }

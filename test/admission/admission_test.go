@@ -114,9 +114,11 @@ apiVIPs: [192.0.2.10]
 ingressVIPs: [192.0.2.11]
 loadBalancer: {type: ClusterManaged}
 schedulableControlPlane: true
-networking: {machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16], networkType: Cilium}
+networking: {machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}],
+  serviceNetwork: [172.30.0.0/16], networkType: Cilium}
 proxy: {httpProxy: "http://proxy.example.com:3128", httpsProxy: "http://proxy.example.com:3128", noProxy: [.example.com]}
-diskEncryption: {mode: Tang, roles: [ControlPlane], tangServers: [{url: "http://tang.example.com:7500", thumbprint: PLjNyRdGw03zlRoGjQYMahSZGu9}]}
+diskEncryption: {mode: Tang, roles: [ControlPlane], tangServers: [{
+  url: "http://tang.example.com:7500", thumbprint: PLjNyRdGw03zlRoGjQYMahSZGu9}]}
 manifestsConfigMapRefs: [{name: manifests}]
 mirrorRegistryRef: {name: mirrors}
 hyperthreading: {controlPlane: Enabled, worker: Disabled}
@@ -158,8 +160,8 @@ func testRefused(t *testing.T, cl client.Client, changes []change, opts ...clien
 	}
 }
 
-// testAcceptedUpdates: what is refused once the installation has begun is taken before.
-// testScaleOfOlderRelease: what the CRD allows and the release does not is refused by the webhook, to which requests for a scale are other ones.
+// testAcceptedUpdates: what is refused once the installation has begun is taken before. testScaleOfOlderRelease: what the CRD allows and
+// the release does not is refused by the webhook, to which requests for a scale are other ones.
 func testScaleOfOlderRelease(t *testing.T, cl client.Client) {
 	g := NewWithT(t)
 	older := with(t, with(t, good(t, controlPlane), "spec.distributionVersion", "4.17.9"), "spec.version", "v1.30.4")
@@ -221,7 +223,8 @@ func testScale(t *testing.T, cl client.Client) {
 	g.Expect(cl.SubResource("scale").Get(t.Context(), scaled, scale)).To(Succeed())
 	for replicas, works := range map[string]bool{"2": false, "0": false, "1": false, "5": true} {
 		t.Run(replicas, func(t *testing.T) {
-			err := cl.SubResource("scale").Update(t.Context(), scaled, client.WithSubResourceBody(with(t, scale.DeepCopy(), "spec.replicas", replicas)), client.DryRunAll)
+			err := cl.SubResource("scale").
+				Update(t.Context(), scaled, client.WithSubResourceBody(with(t, scale.DeepCopy(), "spec.replicas", replicas)), client.DryRunAll)
 			if works {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 				return

@@ -44,8 +44,9 @@ proxy: {httpProxy: "http://proxy.example.com:3128", httpsProxy: "https://proxy.e
 additionalNTPSources: [ntp.example.com, 192.0.2.1]
 cpuArchitecture: x86_64
 nmStateConfigSelector: {matchLabels: {rack: a}}
-installation: {rootDeviceHints: {deviceName: /dev/disk/by-path/pci-0000:00:1f.2-ata-1, hctl: "0:0:0:0", model: MZ7LH480, vendor: ATA, serialNumber: S1, minSizeGigabytes: 100,
-  wwn: "0x5002538e00000001", wwnWithExtension: "0x600508b1001c4b31a1b2c3d4e5f60718", wwnVendorExtension: "0xa1b2c3d4e5f60718", rotational: false}}
+installation: {rootDeviceHints: {deviceName: /dev/disk/by-path/pci-0000:00:1f.2-ata-1, hctl: "0:0:0:0", model: MZ7LH480, vendor: ATA,
+  serialNumber: S1, minSizeGigabytes: 100, wwn: "0x5002538e00000001",
+  wwnWithExtension: "0x600508b1001c4b31a1b2c3d4e5f60718", wwnVendorExtension: "0xa1b2c3d4e5f60718", rotational: false}}
 nodeRegistration: {name: MachineName, labels: [{key: example.com/rack, value: a}, {key: node-role.kubernetes.io/infra, value: ""}]}
 hostIdentity: BareMetalHost
 `

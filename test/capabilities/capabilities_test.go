@@ -109,7 +109,8 @@ func apply(ctx context.Context, g *WithT, dir string, world *sandbox.World, obje
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// closest returns nothing when some object of the wanted kind in the namespace has all that is wanted, and otherwise what the closest one lacks.
+// closest returns nothing when some object of the wanted kind in the namespace has all that is wanted, and otherwise what the closest one
+// lacks.
 func closest(ctx context.Context, world *sandbox.World, namespace string, wanted *unstructured.Unstructured) ([]string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(wanted.GroupVersionKind())

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// differences lists where an object has not what is wanted. Of maps only the wanted keys are compared, of lists every item; what is wanted to be
-// null must not be there.
+// differences lists where an object has not what is wanted. Of maps only the wanted keys are compared, of lists every item; what is wanted
+// to be null must not be there.
 func differences(path string, wanted, actual any) []string {
 	switch w := wanted.(type) {
 	case nil:

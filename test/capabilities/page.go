@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capabilities tries what docs/capabilities says: the manifest of every page is applied to a sandbox world, and what the page says that
-// the Assisted Installer reads is compared with the objects that come of it, field by field.
+// Package capabilities tries what docs/capabilities says: the manifest of every page is applied to a sandbox world, and what the page says
+// that the Assisted Installer reads is compared with the objects that come of it, field by field.
 package capabilities
 
 import (
@@ -80,7 +80,10 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 // replicas is how many control-plane hosts the page's control plane has, or the template's number.
 func (p page) replicas(template int) int {
 	for _, object := range p.manifest {
-		if replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas"); object.GetKind() == kindControlPlane && found && err == nil {
+		if replicas, found, err := unstructured.NestedInt64(
+			object.Object, "spec", "replicas",
+		); object.GetKind() == kindControlPlane && found &&
+			err == nil {
 			return int(replicas)
 		}
 	}

@@ -38,8 +38,8 @@ const (
 	minPoints = 30
 )
 
-// TestContractCrashes installs and deletes a cluster while both managers are killed after every write that they make for the first time, and expects
-// the same objects as from a clean run, none of them twice. The clean run is held to the steady state besides.
+// TestContractCrashes installs and deletes a cluster while both managers are killed after every write that they make for the first time,
+// and expects the same objects as from a clean run, none of them twice. The clean run is held to the steady state besides.
 func TestContractCrashes(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	// Besides the first create of every kind: finalizers, hooks, claims and approvals, media, and the hold.
@@ -81,11 +81,14 @@ func install(t *testing.T, deadly bool) result {
 	res := result{points: sets.New[string](), pointKinds: sets.New[string](), writeKinds: sets.New[string]()}
 	victims := map[string]*Victim{}
 	choosers := map[string]*chooser{}
-	world, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{Speed: 4, Adjust: func(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
-		choosers[spec.Name] = &chooser{deadly: deadly, seen: sets.New[string](), kinds: sets.New[string]()}
-		victims[spec.Name] = NewVictim(newClient(g, cp), t.TempDir(), choosers[spec.Name].choose)
-		victims[spec.Name].Adjust(cp, spec)
-	}})
+	world, err := sandbox.NewWorld(
+		ctx,
+		sandbox.WorldOptions{Speed: 4, Adjust: func(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
+			choosers[spec.Name] = &chooser{deadly: deadly, seen: sets.New[string](), kinds: sets.New[string]()}
+			victims[spec.Name] = NewVictim(newClient(g, cp), t.TempDir(), choosers[spec.Name].choose)
+			victims[spec.Name].Adjust(cp, spec)
+		}},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(world.Stop()).To(Succeed()) }()
 	go victims[world.Bootstrap.Name()].Supervise(ctx, world.Bootstrap)
@@ -96,7 +99,8 @@ func install(t *testing.T, deadly bool) result {
 	before, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(world.ApplyCluster(ctx, request)).To(Succeed())
-	g.Expect(world.AwaitCluster(ctx, request.Key(), installTimeout, "the cluster", world.Running(request.Key(), request.Machines()))).To(Succeed())
+	g.Expect(world.AwaitCluster(ctx, request.Key(), installTimeout, "the cluster", world.Running(request.Key(), request.Machines()))).
+		To(Succeed())
 	_, err = world.VerifyHosts(ctx, request.Key())
 	g.Expect(err).NotTo(HaveOccurred())
 	res.objects = objects(ctx, g, world.Client, request.Namespace)

@@ -61,8 +61,8 @@ type Proxy struct {
 	cut     bool
 }
 
-// NewProxy starts a proxy on loopback. config is the manager's; slow are resources whose watch events are to come late. onWrite is called, one
-// write at a time, when a write was carried out; if it returns true the manager never hears of it, nor of anything else until Mend: its
+// NewProxy starts a proxy on loopback. config is the manager's; slow are resources whose watch events are to come late. onWrite is called,
+// one write at a time, when a write was carried out; if it returns true the manager never hears of it, nor of anything else until Mend: its
 // connections are cut. dying says that they are cut already: writes that were on their way are carried out, and not heard of either.
 func NewProxy(config *rest.Config, slow []string, onWrite func(write Write, dying bool) bool) (*Proxy, error) {
 	target, err := url.Parse(config.Host)

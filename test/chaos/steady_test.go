@@ -21,8 +21,8 @@ const (
 	settleTimeout = time.Minute
 )
 
-// expectSteady holds the managers of a clean run to the steady state (DESIGN D15): once the cluster is Available they write nothing but their
-// Leases, while assisted-service rewrites its objects.
+// expectSteady holds the managers of a clean run to the steady state (DESIGN D15): once the cluster is Available they write nothing but
+// their Leases, while assisted-service rewrites its objects.
 func expectSteady(ctx context.Context, g *WithT, world *sandbox.World, request sandbox.ClusterRequest) {
 	// Requests for serving certificates that nobody approves are left, which are looked at again every minute.
 	g.Expect(world.VerifyServingCertificates(ctx, request.Key(), settleTimeout)).To(Succeed())

@@ -75,7 +75,8 @@ func TestContractBootstrapAlone(t *testing.T) {
 			"images:\n  all:\n    repository: mirror.example.com/capi\n  " + controlPlaneLabel + ":\n    tag: v0.1.0-patched\n")).To(Succeed())
 		run(t, "init", "--control-plane", Provider+":"+firstVersion, "--target-namespace", "elsewhere")
 		deployment := deploymentOf(t, cl, controlPlaneLabel)
-		g.Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal("mirror.example.com/capi/controlplane-openshift-assisted:v0.1.0-patched"))
+		g.Expect(deployment.Spec.Template.Spec.Containers[0].Image).
+			To(Equal("mirror.example.com/capi/controlplane-openshift-assisted:v0.1.0-patched"))
 	})
 	t.Run("CTL-13 CTL-50 in another namespace the manager runs, and its webhooks and their certificate follow it", func(t *testing.T) {
 		g := NewWithT(t)
@@ -127,7 +128,8 @@ func TestContractControlPlaneAlone(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		overrides := t.TempDir()
 		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(overrides, path)), 0o700)).To(Succeed())
-		g.Expect(os.WriteFile(filepath.Join(overrides, path), []byte(strings.ReplaceAll(string(components), "--v=2", "--v=5")), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(overrides, path), []byte(strings.ReplaceAll(string(components), "--v=2", "--v=5")), 0o600)).
+			To(Succeed())
 		g.Expect(generate(t)).To(ContainSubstring("--v=2"))
 		// The setting overridesFolder of clusterctl's configuration, as an environment variable.
 		g.Expect(generate(t, "OVERRIDESFOLDER="+overrides)).To(And(ContainSubstring("--v=5"), Not(ContainSubstring("--v=2"))))
@@ -169,7 +171,8 @@ func expectCertificate(t *testing.T, cl client.Client, label, namespace string) 
 	})
 	g.Expect(cl.List(t.Context(), webhooks, client.MatchingLabels{clusterv1.ProviderNameLabel: label})).To(Succeed())
 	g.Expect(webhooks.Items).To(HaveLen(1))
-	g.Expect(webhooks.Items[0].GetAnnotations()).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", namespace+"/"+certificates.Items[0].GetName()))
+	g.Expect(webhooks.Items[0].GetAnnotations()).
+		To(HaveKeyWithValue("cert-manager.io/inject-ca-from", namespace+"/"+certificates.Items[0].GetName()))
 	called, err := webhooks.Items[0].MarshalJSON()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(called)).To(ContainSubstring(`"namespace":"` + namespace + `"`))

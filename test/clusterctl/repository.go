@@ -40,8 +40,8 @@ type Release struct {
 	Tools *localcontrolplane.Tools
 }
 
-// NewRepository makes a Repository in an empty folder, with releases of this project as `make release` makes them. Its configuration is the one
-// that the last of them brings, and the others' providers.
+// NewRepository makes a Repository in an empty folder, with releases of this project as `make release` makes them. Its configuration is the
+// one that the last of them brings, and the others' providers.
 func NewRepository(ctx context.Context, tools *localcontrolplane.Tools, dir string, releases ...Release) (*Repository, error) {
 	r := &Repository{Dir: dir, Config: filepath.Join(dir, "clusterctl.yaml")}
 	for _, own := range releases {
@@ -110,9 +110,11 @@ func (r *Repository) configure(lines string) error {
 
 // Clusterctl runs clusterctl with the Repository's configuration against a cluster and returns its standard output. environment has
 // variables of templates and components, in the form NAME=value.
-func (r *Repository) Clusterctl(ctx context.Context, cp *localcontrolplane.ControlPlane, environment []string, args ...string) (string, error) {
-	// clusterctl tries cert-manager in a namespace that it deletes without waiting. While that of the last time is still there, it takes it for
-	// its new one, and waits in vain for what it makes in it.
+func (r *Repository) Clusterctl(
+	ctx context.Context, cp *localcontrolplane.ControlPlane, environment []string, args ...string,
+) (string, error) {
+	// clusterctl tries cert-manager in a namespace that it deletes without waiting. While that of the last time is still there, it takes it
+	// for its new one, and waits in vain for what it makes in it.
 	if _, err := cp.Run(ctx, "kubectl", nil, "wait", "--for=delete", "namespace/cert-manager-test", "--timeout=2m"); err != nil {
 		return "", err
 	}

@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 }
 
 // story is the life of one management cluster. clusterctl does all the installing; what it installs cannot run without nodes, so
-// localcontrolplane.RunInstalled runs managers in the place of the images: those of localcontrolplane.EarlierCommit for the first version, and
-// those of this repository as it is for the next.
+// localcontrolplane.RunInstalled runs managers in the place of the images: those of localcontrolplane.EarlierCommit for the first version,
+// and those of this repository as it is for the next.
 type story struct {
 	repository *Repository
 	// earlier builds the first version.
@@ -112,7 +112,9 @@ func TestContractLifecycle(t *testing.T) {
 		return s.repository.Init(ctx, cp, firstVersion)
 	}
 	var err error
-	s.world, err = sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: t.Output(), Speed: speed, Install: install, Adjust: s.adjust(t)})
+	s.world, err = sandbox.NewWorld(
+		t.Context(), sandbox.WorldOptions{Progress: t.Output(), Speed: speed, Install: install, Adjust: s.adjust(t)},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(s.world.Stop()).To(Succeed()) }()
 	s.client = newClient(t, s.world.Management)
@@ -160,7 +162,8 @@ func (s *story) versions(t *testing.T) map[string]string {
 // hasAllObjects compares the release's files with the cluster.
 func (s *story) hasAllObjects(t *testing.T) {
 	g := NewWithT(t)
-	for label, file := range map[string]string{bootstrapLabel: "bootstrap-components.yaml", controlPlaneLabel: "control-plane-components.yaml"} {
+	for label, file := range map[string]string{bootstrapLabel: "bootstrap-components.yaml",
+		controlPlaneLabel: "control-plane-components.yaml"} {
 		g.Expect(release.CheckInstalled(t.Context(), s.client, filepath.Join(s.repository.Dir, label, firstVersion, file), label)).To(Succeed())
 	}
 }
@@ -194,7 +197,8 @@ func (s *story) upgrade(t *testing.T) {
 		start                func(context.Context) error
 	}{
 		{bootstrapLabel, "--bootstrap", "bootstrap", func() *localcontrolplane.Manager { return s.world.Bootstrap }, s.world.StartBootstrap},
-		{controlPlaneLabel, "--control-plane", "controlplane", func() *localcontrolplane.Manager { return s.world.ControlPlane }, s.world.StartControlPlane},
+		{controlPlaneLabel, "--control-plane", "controlplane", func() *localcontrolplane.Manager { return s.world.ControlPlane },
+			s.world.StartControlPlane},
 	} {
 		// The pod ends when clusterctl scales the Deployment down, and another one starts with the new Deployment.
 		g.Expect(provider.running().Stop()).To(Succeed())

@@ -24,13 +24,17 @@ func valueOf(template, variable string, authority []byte) (value string, ok bool
 		network = "2001:db8::"
 	}
 	values := map[string]string{
-		"OPENSHIFT_BASE_DOMAIN": "example.com", "OPENSHIFT_API_VIP": network + "5", "OPENSHIFT_INGRESS_VIP": network + "6",
-		"OPENSHIFT_API_ENDPOINT_HOST": network + "5", "OPENSHIFT_TRUST_BUNDLE": strings.ReplaceAll(string(authority), "\n", `\n`),
+		"OPENSHIFT_BASE_DOMAIN":           "example.com",
+		"OPENSHIFT_API_VIP":               network + "5",
+		"OPENSHIFT_INGRESS_VIP":           network + "6",
+		"OPENSHIFT_API_ENDPOINT_HOST":     network + "5",
+		"OPENSHIFT_TRUST_BUNDLE":          strings.ReplaceAll(string(authority), "\n", `\n`),
 		"OPENSHIFT_COREOS_IMAGE_URL":      "https://images.example.com/rhcos-openstack.x86_64.qcow2",
 		"OPENSHIFT_COREOS_IMAGE_CHECKSUM": "8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b",
 		"OPENSHIFT_RELEASE_MIRROR":        "registry.example.com/openshift/release-images",
 		"OPENSHIFT_COMPONENTS_MIRROR":     "registry.example.com/openshift/release",
-		"OPENSHIFT_RELEASE_IMAGE":         "registry.example.com/ocp/release@sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b",
+		"OPENSHIFT_RELEASE_IMAGE": "registry.example.com/ocp/release@sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b" +
+			"8f3b1c0d5e7a9264b1f0c3d2e5a7968b",
 	}
 	value, ok = values[variable]
 	return value, ok

@@ -25,7 +25,8 @@ func TestCompatibility(t *testing.T) {
 	testCoverage(t, crds)
 }
 
-// testCoverage checks that docs/reference/coverage.yaml accounts for every field, and with the pinned versions that it says nothing of others.
+// testCoverage checks that docs/reference/coverage.yaml accounts for every field, and with the pinned versions that it says nothing of
+// others.
 func testCoverage(t *testing.T, crds versions) {
 	t.Helper()
 	table, err := coverage.Load(filepath.Join("..", ".."))

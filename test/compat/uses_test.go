@@ -52,7 +52,8 @@ var hostSelectorFields = fields{
 // uses lists what the managers use. Kinds that internal/assisted has types of its own for are taken from those types.
 var uses = []use{
 	{
-		crd: assisted.CRDInfraEnvs, version: "v1beta1", writes: fieldsOf(assisted.InfraEnv{}, "Spec"), reads: fieldsOf(assisted.InfraEnv{}, "Status"),
+		crd: assisted.CRDInfraEnvs, version: "v1beta1", writes: fieldsOf(assisted.InfraEnv{}, "Spec"),
+		reads:   fieldsOf(assisted.InfraEnv{}, "Status"),
 		accepts: map[string]string{"spec.imageType": assisted.ImageTypeFull, "spec.kernelArguments[].operation": assisted.KernelArgumentAppend},
 	},
 	{

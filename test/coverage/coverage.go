@@ -107,8 +107,8 @@ func (t Table) Unaccounted(kind string, schema *apiextensionsv1.JSONSchemaProps)
 	return missing
 }
 
-// Stale says what is wrong with a kind's entries when the schema is that of the pinned modules: an entry that covers nothing, or one that is
-// marked as unpinned and is there.
+// Stale says what is wrong with a kind's entries when the schema is that of the pinned modules: an entry that covers nothing, or one that
+// is marked as unpinned and is there.
 func (t Table) Stale(kind string, schema *apiextensionsv1.JSONSchemaProps) []string {
 	used := map[string]bool{}
 	for _, leaf := range leaves(schema) {

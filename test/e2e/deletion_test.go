@@ -21,7 +21,9 @@ import (
 func inPhase(s scene, phases ...assisted.Phase) sandbox.Check {
 	return func(ctx context.Context) (string, error) {
 		list := &hiveext.AgentClusterInstallList{}
-		err := world.Watch.List(ctx, list, client.InNamespace(s.request.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.request.Name})
+		err := world.Watch.List(
+			ctx, list, client.InNamespace(s.request.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.request.Name},
+		)
 		if err != nil {
 			return "", err
 		}
@@ -37,7 +39,8 @@ func inPhase(s scene, phases ...assisted.Phase) sandbox.Check {
 }
 
 var _ = Describe("deletion (DESIGN D12)", func() {
-	DescribeTable("leaves nothing and hangs nowhere",
+	DescribeTable(
+		"leaves nothing and hangs nowhere",
 		func(ctx SpecContext, namespace string, address int, until func(scene) sandbox.Check, before func(context.Context, scene)) {
 			s := newScene(ctx, namespace, "demo", sandbox.HA, 1, address)
 			snapshot, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
@@ -57,7 +60,10 @@ var _ = Describe("deletion (DESIGN D12)", func() {
 			}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 		},
 		Entry("while hosts are discovered", "delete-waiting", 21, func(s scene) sandbox.Check { return inPhase(s, assisted.PhaseWaiting) }, nil),
-		Entry("in the middle of the installation", "delete-installing", 22, func(s scene) sandbox.Check { return inPhase(s, assisted.PhaseInstalling, assisted.PhaseFinalizing) }, nil),
+		Entry(
+			"in the middle of the installation", "delete-installing", 22,
+			func(s scene) sandbox.Check { return inPhase(s, assisted.PhaseInstalling, assisted.PhaseFinalizing) }, nil,
+		),
 		Entry("when its API is dead", "delete-dead", 23, func(s scene) sandbox.Check { return world.Running(s.key(), s.request.Machines()) },
 			func(_ context.Context, s scene) { Expect(world.Workload.Down(s.install(), 0)).To(Succeed()) }),
 	)

@@ -13,8 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-// expectNoErrors checks that no pass of the bootstrap manager over a config of the scene failed: who reads the log of a healthy installation finds
-// no error in it.
+// expectNoErrors checks that no pass of the bootstrap manager over a config of the scene failed: who reads the log of a healthy
+// installation finds no error in it.
 func (s scene) expectNoErrors() {
 	GinkgoHelper()
 	log, err := os.ReadFile(world.Bootstrap.LogFile())

@@ -125,7 +125,9 @@ var _ = Describe("what somebody else breaks", func() {
 		controlPlane.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"example.com/rack": "a"}
 		Expect(world.Client.Patch(ctx, controlPlane, client.MergeFrom(before))).To(Succeed())
 		infraMachine := &metav1.PartialObjectMetadata{ObjectMeta: named(machine.Name)}
-		infraMachine.SetGroupVersionKind(schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "Metal3Machine"})
+		infraMachine.SetGroupVersionKind(
+			schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "Metal3Machine"},
+		)
 		for _, o := range []client.Object{machine, config, infraMachine} {
 			Eventually(func(g Gomega) {
 				g.Expect(world.Client.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())

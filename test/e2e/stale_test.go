@@ -36,7 +36,8 @@ var _ = Describe("managers that know less than there is (DESIGN D15)", func() {
 		dir, err := os.MkdirTemp("", "stale-")
 		Expect(err).NotTo(HaveOccurred())
 		var victim *chaos.Victim
-		// At full speed the service rewrites its objects more often than the manager hears of them, and no decision about day 1 is ever up to date.
+		// At full speed the service rewrites its objects more often than the manager hears of them, and no decision about day 1 is ever up to
+		// date.
 		stale, err := sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: 1,
 			Adjust: func(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
 				if spec.Name != localcontrolplane.ControlPlaneManager().Name {

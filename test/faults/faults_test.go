@@ -26,7 +26,8 @@ const speed = 3
 const everything = "all"
 
 // TestFaults runs the sandbox with every fault, as `make sandbox FAULT=<name>` does: a cluster recovers, or it says which host is wrong and
-// which check fails, as docs/troubleshooting.md has it. Clusters share a World, in namespaces of their own, unless a fault happens to all of it.
+// which check fails, as docs/troubleshooting.md has it. Clusters share a World, in namespaces of their own, unless a fault happens to all
+// of it.
 func TestFaults(t *testing.T) {
 	var shared []sandbox.Options
 	for i, fault := range sandbox.Faults() {
@@ -91,7 +92,8 @@ func TestFaultsAreDocumented(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, fault := range sandbox.Faults() {
-		g.Expect(string(guide)).To(ContainSubstring("make sandbox FAULT="+fault.Name+"\n"), "docs/troubleshooting.md has an entry for %s", fault.Name)
+		g.Expect(string(guide)).
+			To(ContainSubstring("make sandbox FAULT="+fault.Name+"\n"), "docs/troubleshooting.md has an entry for %s", fault.Name)
 		if fault.Report == nil {
 			continue
 		}
@@ -99,7 +101,8 @@ func TestFaultsAreDocumented(t *testing.T) {
 			if strings.HasPrefix(text, "the BareMetalHost") {
 				continue // Its name is another one in every run.
 			}
-			g.Expect(strings.Join(strings.Fields(string(guide)), " ")).To(ContainSubstring(text), "docs/troubleshooting.md shows what %s looks like", fault.Name)
+			g.Expect(strings.Join(strings.Fields(string(guide)), " ")).
+				To(ContainSubstring(text), "docs/troubleshooting.md shows what %s looks like", fault.Name)
 		}
 	}
 }

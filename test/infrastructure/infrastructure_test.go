@@ -29,8 +29,8 @@ const (
 	deleteTimeout  = 3 * time.Minute
 )
 
-// TestOtherInfrastructure: with the ClusterRole of the guide, a cluster comes up on machines of a provider that hands user data to them, and goes again.
-// Its Machines have the provider's IDs and addresses, and the managers do nothing that their roles do not allow.
+// TestOtherInfrastructure: with the ClusterRole of the guide, a cluster comes up on machines of a provider that hands user data to them,
+// and goes again. Its Machines have the provider's IDs and addresses, and the managers do nothing that their roles do not allow.
 func TestOtherInfrastructure(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	g := NewWithT(t)

@@ -26,8 +26,8 @@ import (
 
 const finalizer = "examplemachine.infrastructure.cluster.x-k8s.io"
 
-// provider is an infrastructure provider with the contract's fields only. The simulated machines of the sandbox are BareMetalHosts, so behind each
-// ExampleMachine is one of those, of which nobody else knows.
+// provider is an infrastructure provider with the contract's fields only. The simulated machines of the sandbox are BareMetalHosts, so
+// behind each ExampleMachine is one of those, of which nobody else knows.
 type provider struct{ client.Client }
 
 func newExample(kind string) *unstructured.Unstructured {
@@ -78,18 +78,25 @@ func (p *provider) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if controllerutil.AddFinalizer(example, finalizer) {
 		return ctrl.Result{}, p.Update(ctx, example)
 	}
-	machine, err := util.GetOwnerMachine(ctx, p.Client, metav1.ObjectMeta{Namespace: example.GetNamespace(), OwnerReferences: example.GetOwnerReferences()})
+	machine, err := util.GetOwnerMachine(
+		ctx, p.Client, metav1.ObjectMeta{Namespace: example.GetNamespace(), OwnerReferences: example.GetOwnerReferences()},
+	)
 	if err != nil || machine == nil || machine.Spec.Bootstrap.DataSecretName == nil || host == nil {
 		return ctrl.Result{}, err
 	}
 	if host.Spec.Image == nil {
-		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: example.GetAPIVersion(), Kind: example.GetKind(), Namespace: req.Namespace, Name: req.Name}
+		host.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: example.GetAPIVersion(), Kind: example.GetKind(), Namespace: req.Namespace, Name: req.Name,
+		}
 		host.Spec.Image = &bmov1alpha1.Image{URL: "http://images.invalid/coreos.qcow2", Checksum: "none", DiskFormat: ptr.To("qcow2")}
 		host.Spec.UserData = &corev1.SecretReference{Namespace: req.Namespace, Name: *machine.Spec.Bootstrap.DataSecretName}
 		host.Spec.Online = true
 		return ctrl.Result{}, p.Update(ctx, host)
 	}
-	if id, _, _ := unstructured.NestedString(example.Object, "spec", "providerID"); host.Status.Provisioning.State != bmov1alpha1.StateProvisioned || id != "" {
+	if id, _, _ := unstructured.NestedString(
+		example.Object, "spec", "providerID",
+	); host.Status.Provisioning.State != bmov1alpha1.StateProvisioned ||
+		id != "" {
 		return ctrl.Result{}, nil
 	}
 	_ = unstructured.SetNestedField(example.Object, "example:///"+host.Name, "spec", "providerID")

@@ -24,8 +24,8 @@ const (
 // auditedGroup marks the managers under test in the audit policy; no role is bound to it.
 const auditedGroup = "localcontrolplane:managers"
 
-// auditPolicy records who wrote which object with what result, what the managers under test read, and no contents: enough to count writes and
-// to compare the managers' roles with what they do.
+// auditPolicy records who wrote which object with what result, what the managers under test read, and no contents: enough to count writes
+// and to compare the managers' roles with what they do.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

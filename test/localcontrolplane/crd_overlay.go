@@ -27,9 +27,14 @@ var newFields = []newField{
 	{crd: "infraenvs.agent-install.openshift.io", parent: "spec", name: "ntpSources", schema: apiextensionsv1.JSONSchemaProps{
 		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
 	}},
-	{crd: "infraenvs.agent-install.openshift.io", parent: "spec", name: "networkDiscoveryDelaySeconds", schema: apiextensionsv1.JSONSchemaProps{
-		Type: "integer", Format: "int64", Minimum: ptr.To(0.0),
-	}},
+	{
+		crd:    "infraenvs.agent-install.openshift.io",
+		parent: "spec",
+		name:   "networkDiscoveryDelaySeconds",
+		schema: apiextensionsv1.JSONSchemaProps{
+			Type: "integer", Format: "int64", Minimum: ptr.To(0.0),
+		},
+	},
 	// Host or AddToExistingClusterHost (ASSISTED 1.2).
 	{crd: "agents.agent-install.openshift.io", parent: "status", name: "kind", schema: apiextensionsv1.JSONSchemaProps{Type: "string"}},
 	// Time servers of the installed hosts, since August 2026 (ASSISTED 1.3).
@@ -37,14 +42,19 @@ var newFields = []newField{
 		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
 	}},
 	// Clusters of two control-plane hosts (ASSISTED 1.2, 1.3).
-	{crd: "agents.agent-install.openshift.io", parent: "spec", name: "fencingCredentialsSecretRef", schema: apiextensionsv1.JSONSchemaProps{Type: "string"}},
+	{
+		crd: "agents.agent-install.openshift.io", parent: "spec", name: "fencingCredentialsSecretRef",
+		schema: apiextensionsv1.JSONSchemaProps{Type: "string"},
+	},
 	{crd: crdAgentClusterInstalls, parent: "spec.provisionRequirements", name: "arbiterAgents", schema: apiextensionsv1.JSONSchemaProps{
 		Type: "integer", Minimum: ptr.To(0.0),
 	}},
 	{crd: crdAgentClusterInstalls, parent: "spec", name: "arbiter", schema: apiextensionsv1.JSONSchemaProps{
 		Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"name":           {Type: "string"},
-			"hyperthreading": {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`""`)}, {Raw: []byte(`"Enabled"`)}, {Raw: []byte(`"Disabled"`)}}},
+			"name": {Type: "string"},
+			"hyperthreading": {
+				Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`""`)}, {Raw: []byte(`"Enabled"`)}, {Raw: []byte(`"Disabled"`)}},
+			},
 		},
 	}},
 }
@@ -58,7 +68,10 @@ var newValues = []struct {
 	values []string
 }{
 	{crdAgentClusterInstalls, []string{"spec", "networking", "networkType"}, []string{"CiscoACI", "Cilium", "Calico", "None"}},
-	{crdAgentClusterInstalls, []string{"spec", "diskEncryption", "enableOn"}, []string{"arbiters", "masters,arbiters", "masters,workers", "arbiters,workers"}},
+	{
+		crdAgentClusterInstalls, []string{"spec", "diskEncryption", "enableOn"},
+		[]string{"arbiters", "masters,arbiters", "masters,workers", "arbiters,workers"},
+	},
 }
 
 // addNewValues adds the values to every version of their CRDs.

@@ -37,8 +37,8 @@ const (
 	CRDsProviders CRDGroup = "providers"
 	// CRDsMetal3 are cluster-api-provider-metal3's v1beta1 types, labelled for Cluster API's v1beta1 contract.
 	CRDsMetal3 CRDGroup = "metal3"
-	// CRDsMetal3V1Beta2 are those that the same project's releases have since they also serve v1beta2: its storage version, which is labelled for
-	// Cluster API's v1beta2 contract. They take the place of CRDsMetal3. Their conversion webhook is that of component Metal3.
+	// CRDsMetal3V1Beta2 are those that the same project's releases have since they also serve v1beta2: its storage version, which is labelled
+	// for Cluster API's v1beta2 contract. They take the place of CRDsMetal3. Their conversion webhook is that of component Metal3.
 	CRDsMetal3V1Beta2 CRDGroup = "metal3-v1beta2"
 	// CRDsBareMetalHost are baremetal-operator's: BareMetalHost and HardwareData.
 	CRDsBareMetalHost CRDGroup = "baremetalhost"
@@ -86,8 +86,8 @@ var generatedCRDs = map[CRDGroup][]apiPackage{
 	},
 }
 
-// wantedCRDs are, of projects that have many more, those of the kinds that somebody here reads or writes: an API server makes its schema anew for
-// every CRD that is installed, which is most of what the start of a control plane takes.
+// wantedCRDs are, of projects that have many more, those of the kinds that somebody here reads or writes: an API server makes its schema
+// anew for every CRD that is installed, which is most of what the start of a control plane takes.
 var wantedCRDs = map[CRDGroup][]string{
 	CRDsBareMetalHost: {"baremetalhosts.metal3.io", "hardwaredata.metal3.io"},
 	CRDsHive:          {"clusterdeployments.hive.openshift.io", "clusterimagesets.hive.openshift.io"},

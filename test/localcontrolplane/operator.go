@@ -14,9 +14,9 @@ const (
 )
 
 // StartOperator installs the CRDs of the Cluster API operator, runs it, and returns when it is ready and its webhooks are in force. It is
-// upstream's code in a main package of our own (hack/tools/operator, which says why), with upstream's manifests. It has cluster-admin rights
-// here, as its own role gives it. It never reads the user's clusterctl configuration. environment are further variables of its process, as
-// NAME=value: without a proxy among them, it finds no release on the network.
+// upstream's code in a main package of our own (hack/tools/operator, which says why), with upstream's manifests. It has cluster-admin
+// rights here, as its own role gives it. It never reads the user's clusterctl configuration. environment are further variables of its
+// process, as NAME=value: without a proxy among them, it finds no release on the network.
 func (cp *ControlPlane) StartOperator(ctx context.Context, environment ...string) (*Manager, error) {
 	program, err := cp.tools.Path(ctx, operatorName)
 	if err != nil {

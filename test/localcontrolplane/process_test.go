@@ -106,7 +106,9 @@ func TestFolderWithFilesIsRefused(t *testing.T) {
 
 func TestOverrideFlags(t *testing.T) {
 	g := NewWithT(t)
-	got := overrideFlags([]string{"--leader-elect", "--v=2", "--health-addr=:9440"}, []string{"--leader-elect=true", "--health-addr=127.0.0.1:1"})
+	got := overrideFlags(
+		[]string{"--leader-elect", "--v=2", "--health-addr=:9440"}, []string{"--leader-elect=true", "--health-addr=127.0.0.1:1"},
+	)
 	g.Expect(got).To(Equal([]string{"--v=2", "--leader-elect=true", "--health-addr=127.0.0.1:1"}))
 }
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// webhookTimeoutSeconds is the most that an API server waits: on a busy machine a webhook may answer late, and who applies something by hand does
-// not try again.
+// webhookTimeoutSeconds is the most that an API server waits: on a busy machine a webhook may answer late, and who applies something by
+// hand does not try again.
 const webhookTimeoutSeconds = 30
 
 // webhookEndpoint is where one component serves its webhooks: a port of loopback, with a certificate of our authority.
@@ -80,8 +80,11 @@ type services func(namespace, name string) bool
 
 func everyService(string, string) bool { return true }
 
-// rewireCRDs points the conversion webhooks of crds that are behind the given services to this endpoint, and returns the CRDs that have one.
-func (w *webhookEndpoint) rewireCRDs(crds []*apiextensionsv1.CustomResourceDefinition, behind services) []*apiextensionsv1.CustomResourceDefinition {
+// rewireCRDs points the conversion webhooks of crds that are behind the given services to this endpoint, and returns the CRDs that have
+// one.
+func (w *webhookEndpoint) rewireCRDs(
+	crds []*apiextensionsv1.CustomResourceDefinition, behind services,
+) []*apiextensionsv1.CustomResourceDefinition {
 	var rewired []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range crds {
 		conversion := crd.Spec.Conversion

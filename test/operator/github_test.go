@@ -20,8 +20,8 @@ import (
 // downloads is where GitHub serves the files of this project's releases.
 const downloads = "/capi-openshift/agent-providers/releases/download/"
 
-// startGitHub serves the files below folder releases/<version> as GitHub serves those of a release, and returns the environment of a process
-// that takes it for GitHub: a proxy that leads to no other host, and the certificate to trust.
+// startGitHub serves the files below folder releases/<version> as GitHub serves those of a release, and returns the environment of a
+// process that takes it for GitHub: a proxy that leads to no other host, and the certificate to trust.
 func startGitHub(t *testing.T, releases string) []string {
 	t.Helper()
 	g := NewWithT(t)

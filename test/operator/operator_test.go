@@ -59,8 +59,9 @@ var providers = []provider{
 	},
 	{
 		kind: "ControlPlaneProvider", label: "control-plane-openshift-assisted", configs: "control-plane",
-		namespace: "openshift-assisted-control-plane-system", components: "control-plane-components.yaml", configMap: "control-plane-configmap.yaml",
-		concurrency: "openshiftassistedcontrolplane", manager: localcontrolplane.ControlPlaneManager(),
+		namespace: "openshift-assisted-control-plane-system", components: "control-plane-components.yaml",
+		configMap: "control-plane-configmap.yaml", concurrency: "openshiftassistedcontrolplane",
+		manager: localcontrolplane.ControlPlaneManager(),
 	},
 }
 
@@ -78,8 +79,8 @@ func (p provider) url(version string) string {
 	return fmt.Sprintf("url: https://github.com/capi-openshift/agent-providers/releases/%s/%s", version, p.components)
 }
 
-// manifest is the operator's resource as a user writes it, with all settings of the manager that become arguments; source is a selector or a
-// url. The addresses are those of a pod: localcontrolplane.RunInstalled replaces them by free ports of loopback.
+// manifest is the operator's resource as a user writes it, with all settings of the manager that become arguments; source is a selector or
+// a url. The addresses are those of a pod: localcontrolplane.RunInstalled replaces them by free ports of loopback.
 func (p provider) manifest(version, source string) string {
 	return fmt.Sprintf(`apiVersion: operator.cluster.x-k8s.io/v1alpha2
 kind: %s
@@ -110,8 +111,8 @@ spec:
 }
 
 // story is the life of a management cluster with the operator. The operator does all the installing; what it installs cannot run without
-// nodes, so localcontrolplane.RunInstalled runs the managers with the arguments, roles and webhooks that the operator has put into the cluster,
-// and makes the Deployments Available, which the operator waits for.
+// nodes, so localcontrolplane.RunInstalled runs the managers with the arguments, roles and webhooks that the operator has put into the
+// cluster, and makes the Deployments Available, which the operator waits for.
 type story struct {
 	cp     *localcontrolplane.ControlPlane
 	client client.Client
@@ -135,7 +136,10 @@ func TestContractOperator(t *testing.T) {
 		name string
 		tell func(*testing.T)
 	}{
-		{"OP-1 a provider that does not say where its release is cannot be installed, because the operator does not know its name", s.needsFetchConfig},
+		{
+			"OP-1 a provider that does not say where its release is cannot be installed, because the operator does not know its name",
+			s.needsFetchConfig,
+		},
 		{"OP-6 providers wait for Cluster API core", s.waitForCore},
 		{"OP-1 OP-2 OP-5 E2E-30 both providers are installed from the ConfigMaps of a release", s.install},
 		{"OP-4 the managers take all arguments that the operator has written into their Deployments", s.run},

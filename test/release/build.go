@@ -14,8 +14,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
-// Build writes the files of a release into folder out, as `make release` does in the folder that the tools build from. args are further flags
-// of hack/release.
+// Build writes the files of a release into folder out, as `make release` does in the folder that the tools build from. args are further
+// flags of hack/release.
 func Build(ctx context.Context, tools *localcontrolplane.Tools, version, out string, args ...string) (err error) {
 	kustomize, err := tools.Path(ctx, "kustomize")
 	if err != nil {

@@ -123,10 +123,13 @@ func forEachProvider(t *testing.T, check func(t *testing.T, p provider)) {
 
 // TestContractComponents checks the components files as clusterctl reads them.
 func TestContractComponents(t *testing.T) {
-	t.Run("CTL-10 CTL-11 CTL-15 every object has the provider's label, prefix and one namespace, and no other object's name", func(t *testing.T) {
-		seen := map[string]bool{}
-		forEachProvider(t, func(t *testing.T, p provider) { checkObjects(t, p, seen) })
-	})
+	t.Run(
+		"CTL-10 CTL-11 CTL-15 every object has the provider's label, prefix and one namespace, and no other object's name",
+		func(t *testing.T) {
+			seen := map[string]bool{}
+			forEachProvider(t, func(t *testing.T, p provider) { checkObjects(t, p, seen) })
+		},
+	)
 	t.Run("CTL-13 nothing refers to the default namespace once the user has chosen another one", func(t *testing.T) {
 		forEachProvider(t, func(t *testing.T, p provider) {
 			g := NewWithT(t)
@@ -144,7 +147,10 @@ func TestContractComponents(t *testing.T) {
 		})
 	})
 	t.Run("CTL-17 the image is the release's, another one by tag or digest, or where clusterctl's configuration says", checkImages)
-	t.Run("BOOT-5 CP-3 every CRD names its served versions for this contract and for no older one", func(t *testing.T) { forEachProvider(t, checkContractLabel) })
+	t.Run(
+		"BOOT-5 CP-3 every CRD names its served versions for this contract and for no older one",
+		func(t *testing.T) { forEachProvider(t, checkContractLabel) },
+	)
 	t.Run("CTL-50 the webhooks' certificate comes from cert-manager, for the Service's names, into the pod", func(t *testing.T) {
 		forEachProvider(t, checkCertificate)
 	})

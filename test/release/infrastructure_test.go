@@ -18,8 +18,8 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
-// TestInfrastructureRole: the ClusterRole that users extend is bound to the manager, collects what has the label that conditions name, and the
-// ClusterRole in the guide has that label.
+// TestInfrastructureRole: the ClusterRole that users extend is bound to the manager, collects what has the label that conditions name, and
+// the ClusterRole in the guide has that label.
 func TestInfrastructureRole(t *testing.T) {
 	g := NewWithT(t)
 	p := providers[1]
@@ -33,7 +33,8 @@ func TestInfrastructureRole(t *testing.T) {
 	binding := &rbacv1.ClusterRoleBinding{}
 	find(t, objects, "ClusterRoleBinding", p.prefix+"-infrastructure-rolebinding", binding)
 	g.Expect(binding.RoleRef).To(Equal(rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}))
-	g.Expect(binding.Subjects).To(ConsistOf(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: p.namespace(), Name: p.prefix + "-manager"}))
+	g.Expect(binding.Subjects).
+		To(ConsistOf(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: p.namespace(), Name: p.prefix + "-manager"}))
 
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "other-infrastructure.md"))
 	g.Expect(err).NotTo(HaveOccurred())

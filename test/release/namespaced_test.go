@@ -15,8 +15,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
-// TestNamespacedWebhooks: the webhooks of a provider for one namespace are asked about that namespace only. When its manager does not answer, the
-// objects of other teams can still be written.
+// TestNamespacedWebhooks: the webhooks of a provider for one namespace are asked about that namespace only. When its manager does not
+// answer, the objects of other teams can still be written.
 func TestNamespacedWebhooks(t *testing.T) {
 	tools, err := localcontrolplane.NewTools(t.Output())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -32,14 +32,16 @@ func TestNamespacedWebhooks(t *testing.T) {
 			validating := only[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration")
 			g.Expect(validating.Webhooks).NotTo(BeEmpty())
 			for _, webhook := range validating.Webhooks {
-				g.Expect(webhook.NamespaceSelector).To(HaveField("MatchLabels", HaveKeyWithValue("kubernetes.io/metadata.name", "clusters")), webhook.Name)
+				g.Expect(webhook.NamespaceSelector).
+					To(HaveField("MatchLabels", HaveKeyWithValue("kubernetes.io/metadata.name", "clusters")), webhook.Name)
 			}
 			if len(ofKind(objects, "MutatingWebhookConfiguration")) == 0 {
 				return
 			}
 			mutating := only[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration")
 			for _, webhook := range mutating.Webhooks {
-				g.Expect(webhook.NamespaceSelector).To(HaveField("MatchLabels", HaveKeyWithValue("kubernetes.io/metadata.name", "clusters")), webhook.Name)
+				g.Expect(webhook.NamespaceSelector).
+					To(HaveField("MatchLabels", HaveKeyWithValue("kubernetes.io/metadata.name", "clusters")), webhook.Name)
 			}
 		})
 	}

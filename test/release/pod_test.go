@@ -140,7 +140,8 @@ var hardening = []struct {
 		func(s shipped) { s.pod().TopologySpreadConstraints = nil }},
 	{"drains take one replica at a time, and are never blocked",
 		func(s shipped) bool {
-			return s.disruption.Spec.MinAvailable == nil && ptr.Deref(s.disruption.Spec.MaxUnavailable, intstr.IntOrString{}) == intstr.FromInt32(1) &&
+			return s.disruption.Spec.MinAvailable == nil &&
+				ptr.Deref(s.disruption.Spec.MaxUnavailable, intstr.IntOrString{}) == intstr.FromInt32(1) &&
 				s.selects(s.disruption.Spec.Selector)
 		},
 		func(s shipped) { s.disruption.Spec.Selector = &metav1.LabelSelector{} }},

@@ -35,8 +35,9 @@ type certificates struct {
 	foreign      map[string]string
 }
 
-// VerifyServingCertificates checks what becomes of the requests of kubelets for serving certificates (DESIGN D7). That with which every Node
-// started is approved, and so is a renewal; a request for a name or an address of somebody else is left alone, with an event that names it.
+// VerifyServingCertificates checks what becomes of the requests of kubelets for serving certificates (DESIGN D7). That with which every
+// Node started is approved, and so is a renewal; a request for a name or an address of somebody else is left alone, with an event that
+// names it.
 func (w *World) VerifyServingCertificates(ctx context.Context, cluster types.NamespacedName, timeout time.Duration) error {
 	requests, err := w.requestCertificates(ctx, cluster)
 	if err != nil {
@@ -110,9 +111,12 @@ func (c certificates) checkApprovals(list []certificatesv1.CertificateSigningReq
 	var problems []error
 	for i := range list {
 		request := &list[i]
-		approved[request.Name] = slices.ContainsFunc(request.Status.Conditions, func(condition certificatesv1.CertificateSigningRequestCondition) bool {
-			return condition.Type == certificatesv1.CertificateApproved
-		})
+		approved[request.Name] = slices.ContainsFunc(
+			request.Status.Conditions,
+			func(condition certificatesv1.CertificateSigningRequestCondition) bool {
+				return condition.Type == certificatesv1.CertificateApproved
+			},
+		)
 		if other, foreign := c.foreign[request.Name]; foreign && len(request.Status.Conditions) > 0 {
 			problems = append(problems, fmt.Errorf("CertificateSigningRequest %s for %s is to be left alone, and is %s",
 				request.Name, other, request.Status.Conditions[0].Type))
@@ -126,7 +130,10 @@ func (c certificates) checkApprovals(list []certificatesv1.CertificateSigningReq
 			problems = append(problems, fmt.Errorf("the serving certificate with which Node %s started is not approved", node))
 		}
 		if !approved[c.renewals[i]] {
-			problems = append(problems, fmt.Errorf("CertificateSigningRequest %s, with which Node %s renews its serving certificate, is not approved", c.renewals[i], node))
+			problems = append(
+				problems,
+				fmt.Errorf("CertificateSigningRequest %s, with which Node %s renews its serving certificate, is not approved", c.renewals[i], node),
+			)
 		}
 	}
 	return errors.Join(problems...)
@@ -140,7 +147,9 @@ func (c certificates) checkEvents(events []eventsv1.Event) error {
 			return event.Reason == controlplanev1.EventServingCertificateNotApproved && event.Regarding.Name == c.controlPlane.Name &&
 				strings.Contains(event.Note, name) && strings.Contains(event.Note, other)
 		}) {
-			problems = append(problems, fmt.Errorf("no event of %s tells that CertificateSigningRequest %s for %s is left alone", c.controlPlane, name, other))
+			problems = append(
+				problems, fmt.Errorf("no event of %s tells that CertificateSigningRequest %s for %s is left alone", c.controlPlane, name, other),
+			)
 		}
 	}
 	return errors.Join(problems...)

@@ -33,11 +33,16 @@ func TestCheckApprovals(t *testing.T) {
 		list []certificatesv1.CertificateSigningRequest
 		want string
 	}{
-		{"as it should be", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal", approved), request("foreign")}, ""},
-		{"the first is pending", []certificatesv1.CertificateSigningRequest{request("first"), request("renewal", approved), request("foreign")}, "with which Node n started"},
-		{"the renewal is pending", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal"), request("foreign")}, "renewal, with which Node n renews"},
-		{"the foreign one is approved", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal", approved), request("foreign", approved)}, "foreign for 192.0.2.99 is to be left alone"},
-		{"the foreign one is denied", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal", approved), request("foreign", certificatesv1.CertificateDenied)}, "is Denied"},
+		{"as it should be", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal", approved),
+			request("foreign")}, ""},
+		{"the first is pending", []certificatesv1.CertificateSigningRequest{request("first"), request("renewal", approved), request("foreign")},
+			"with which Node n started"},
+		{"the renewal is pending", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal"),
+			request("foreign")}, "renewal, with which Node n renews"},
+		{"the foreign one is approved", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal", approved),
+			request("foreign", approved)}, "foreign for 192.0.2.99 is to be left alone"},
+		{"the foreign one is denied", []certificatesv1.CertificateSigningRequest{request("first", approved), request("renewal", approved),
+			request("foreign", certificatesv1.CertificateDenied)}, "is Denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -53,7 +58,9 @@ func TestCheckApprovals(t *testing.T) {
 
 func TestCheckEvents(t *testing.T) {
 	g := NewWithT(t)
-	requests := certificates{controlPlane: types.NamespacedName{Namespace: "ns", Name: "cp"}, foreign: map[string]string{"csr-1": "192.0.2.99"}}
+	requests := certificates{
+		controlPlane: types.NamespacedName{Namespace: "ns", Name: "cp"}, foreign: map[string]string{"csr-1": "192.0.2.99"},
+	}
 	event := eventsv1.Event{
 		Reason: controlplanev1.EventServingCertificateNotApproved, Regarding: corev1.ObjectReference{Name: "cp"},
 		Note: "CertificateSigningRequest csr-1 is left alone: 192.0.2.99",

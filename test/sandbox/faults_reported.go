@@ -42,11 +42,14 @@ func identityFaults() []Fault {
 			Verify: verifyNobodyIsLetIn,
 		},
 		{
-			Name: "duplicate-identity", WholeWorld: true, Summary: "two machines report the MAC address of one BareMetalHost, whose serial number is not known",
+			Name:       "duplicate-identity",
+			WholeWorld: true,
+			Summary:    "two machines report the MAC address of one BareMetalHost, whose serial number is not known",
 			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = ""
 			},
-			Inject: injectDuplicateIdentity, Report: aboutVictim("all match BareMetalHost", "find the host that uses the identity of BareMetalHost"),
+			Inject: injectDuplicateIdentity,
+			Report: aboutVictim("all match BareMetalHost", "find the host that uses the identity of BareMetalHost"),
 			Verify: verifyNobodyIsLetIn,
 		},
 		{

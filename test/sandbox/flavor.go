@@ -83,7 +83,9 @@ func (r ClusterRequest) templateFile() (string, error) {
 	case known:
 		path = filepath.Join(templateFolder, templatePrefix+"-"+path+templateSuffix)
 	case !strings.HasSuffix(path, templateSuffix):
-		return "", fmt.Errorf("there is no template %q: choose one of %s, or the path of a %s file", path, strings.Join(Flavors(), ", "), templateSuffix)
+		return "", fmt.Errorf(
+			"there is no template %q: choose one of %s, or the path of a %s file", path, strings.Join(Flavors(), ", "), templateSuffix,
+		)
 	}
 	return repositoryFile(path)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// Leftovers returns what a control plane of this name of a Cluster of the same name would leave behind if both vanished without their finalizers,
-// in the order in which it is to be created. The objects get the labels besides those of their owner.
+// Leftovers returns what a control plane of this name of a Cluster of the same name would leave behind if both vanished without their
+// finalizers, in the order in which it is to be created. The objects get the labels besides those of their owner.
 func Leftovers(namespace, name string, labels map[string]string) []client.Object {
 	owned := map[string]string{
 		controlplanev1.OwnerNamespaceLabel: namespace, controlplanev1.OwnerNameLabel: name, controlplanev1.OwnerUIDLabel: "vanished",
@@ -40,10 +40,13 @@ func Leftovers(namespace, name string, labels map[string]string) []client.Object
 			HoldInstallation:     true,
 		}},
 		&hivev1.ClusterDeployment{ObjectMeta: meta, Spec: hivev1.ClusterDeploymentSpec{
-			ClusterName: name, BaseDomain: "example.com",
-			Platform:          hivev1.Platform{AgentBareMetal: &hiveagent.BareMetalPlatform{}},
-			PullSecretRef:     &corev1.LocalObjectReference{Name: PullSecretName},
-			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{Group: hiveext.GroupVersion.Group, Version: hiveext.GroupVersion.Version, Kind: "AgentClusterInstall", Name: name},
+			ClusterName:   name,
+			BaseDomain:    "example.com",
+			Platform:      hivev1.Platform{AgentBareMetal: &hiveagent.BareMetalPlatform{}},
+			PullSecretRef: &corev1.LocalObjectReference{Name: PullSecretName},
+			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{
+				Group: hiveext.GroupVersion.Group, Version: hiveext.GroupVersion.Version, Kind: "AgentClusterInstall", Name: name,
+			},
 		}},
 	}
 }

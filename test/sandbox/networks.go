@@ -80,8 +80,8 @@ func withHostNetworks(manifests []byte) ([]byte, error) {
 	}
 }
 
-// verifyNetwork checks that the host of a config that asks for it got the network that its BareMetalHost names: there is an NMStateConfig for its
-// card, which the InfraEnv selects and owns, and the Agent reports the address.
+// verifyNetwork checks that the host of a config that asks for it got the network that its BareMetalHost names: there is an NMStateConfig
+// for its card, which the InfraEnv selects and owns, and the Agent reports the address.
 func (w *World) verifyNetwork(ctx context.Context, c chain) error {
 	if c.config.Spec.StaticNetworking.Source != bootstrapv1.StaticNetworkingBareMetalHosts {
 		return nil
@@ -103,7 +103,9 @@ func (w *World) verifyNetwork(ctx context.Context, c chain) error {
 	}
 	var problems []error
 	config := &list.Items[at]
-	if !slices.ContainsFunc(config.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == "InfraEnv" && owner.Name == infraEnv }) {
+	if !slices.ContainsFunc(
+		config.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == "InfraEnv" && owner.Name == infraEnv },
+	) {
 		problems = append(problems, fmt.Errorf("NMStateConfig %s does not go with InfraEnv %s", config.Name, infraEnv))
 	}
 	card := assisted.NMStateInterface{Name: "eno1", MACAddress: metal3.BootMAC(c.host)}

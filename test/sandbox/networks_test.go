@@ -10,7 +10,12 @@ import (
 
 func TestWithHostNetworks(t *testing.T) {
 	g := NewWithT(t)
-	out, err := withHostNetworks([]byte("kind: OpenshiftAssistedConfigTemplate\nmetadata: {name: w}\nspec: {template: {spec: {nodeRegistration: {name: MachineName}}}}\n---\nkind: Cluster\nspec: {}\n"))
+	out, err := withHostNetworks(
+		[]byte(
+			"kind: OpenshiftAssistedConfigTemplate\nmetadata: {name: w}\nspec: {template: {spec: {nodeRegistration: {name: " +
+				"MachineName}}}}\n---\nkind: Cluster\nspec: {}\n",
+		),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(out)).To(Equal(`---
 kind: OpenshiftAssistedConfigTemplate

@@ -61,8 +61,10 @@ func (r *run) report(ctx context.Context) error {
 		section(out, "Elapsed time", r.timeline.WriteSpans),
 		section(out, "API writes of the managers", func(out io.Writer) error { return r.world.writeAudit(out, r.request.Machines()) }),
 		section(out, "While it runs", func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "kubectl --kubeconfig %s -n %s get clusters,machines,oacp,oac,bmh,agents\nkubectl --kubeconfig %s get nodes\n",
-				management, r.cluster.Namespace, r.outFile("kubeconfig-"+runCluster))
+			_, err := fmt.Fprintf(
+				out, "kubectl --kubeconfig %s -n %s get clusters,machines,oacp,oac,bmh,agents\nkubectl --kubeconfig %s get nodes\n", management,
+				r.cluster.Namespace, r.outFile("kubeconfig-"+runCluster),
+			)
 			return err
 		}),
 		r.writeFile("timeline.txt", r.timeline.WriteText), r.writeFile("timeline.svg", r.timeline.WriteSVG),

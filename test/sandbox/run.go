@@ -60,8 +60,8 @@ type Options struct {
 	// Address is the loopback address of the cluster's API. Default: 127.10.1.5, and ::1 for template ipv6. Runs at the same
 	// time need different ones.
 	Address string
-	// World is one that runs already and that several runs share, each in another Namespace. It has to outlive the run. Default: a World of the
-	// run's own.
+	// World is one that runs already and that several runs share, each in another Namespace. It has to outlive the run. Default: a World of
+	// the run's own.
 	World *World
 	// Namespace of the cluster. Default: demo.
 	Namespace string
@@ -115,7 +115,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 func newRun(opts Options) (*run, error) {
 	if opts.Boot != "" {
 		if !slices.Contains(BootModes(), opts.Boot) || (opts.Template != "" && opts.Template != opts.Boot) {
-			return nil, fmt.Errorf("hosts cannot boot as %q with template %q: choose one of %v and no template", opts.Boot, opts.Template, BootModes())
+			return nil, fmt.Errorf(
+				"hosts cannot boot as %q with template %q: choose one of %v and no template", opts.Boot, opts.Template, BootModes(),
+			)
 		}
 		opts.Template = opts.Boot
 	}
@@ -284,8 +286,8 @@ func (r *run) verify(ctx context.Context) error {
 	return r.verifyWorkersDayTwo(ctx, agents)
 }
 
-// verifyHosts checks which host is which Machine and which Node, and what becomes of the Nodes' certificates. It returns the Agents' names by
-// Machine.
+// verifyHosts checks which host is which Machine and which Node, and what becomes of the Nodes' certificates. It returns the Agents' names
+// by Machine.
 func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	agents, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {

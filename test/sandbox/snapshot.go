@@ -31,8 +31,8 @@ var pullSecretLabels = []string{"agent-install.openshift.io/watch", "cluster.ope
 // blockMoveAnnotation stays on a BareMetalHost that CAPM3 has released (METAL3 M3-50).
 const blockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
-// concurrentLists is how many resources are listed at once. The API server waits up to a tenth of a second for etcd before it lists anything, so that one
-// after the other takes long.
+// concurrentLists is how many resources are listed at once. The API server waits up to a tenth of a second for etcd before it lists
+// anything, so that one after the other takes long.
 const concurrentLists = 16
 
 // objectKey identifies an object. The UID tells a recreated object from the one before.
@@ -64,8 +64,8 @@ func TakeSnapshot(ctx context.Context, config *rest.Config) (*Snapshot, error) {
 	})
 }
 
-// TakeSnapshotOf lists what a namespace holds, and the cluster-scoped objects that are named after it (DESIGN D13), of those the metadata only:
-// the definitions of all kinds are among them.
+// TakeSnapshotOf lists what a namespace holds, and the cluster-scoped objects that are named after it (DESIGN D13), of those the metadata
+// only: the definitions of all kinds are among them.
 func TakeSnapshotOf(ctx context.Context, config *rest.Config, namespace string) (*Snapshot, error) {
 	config = unlimited(config)
 	objects, err := dynamic.NewForConfig(config)

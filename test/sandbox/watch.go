@@ -181,9 +181,9 @@ func awaitChange(ctx context.Context, expiry <-chan time.Time, changed <-chan st
 // shortestRest is between two looks of Await at least.
 const shortestRest = 200 * time.Millisecond
 
-// Await returns when check finds nothing missing. It looks again when a watched object has changed, after a rest as long as the last look took,
-// because some list everything there is and run clusterctl, and the world changes all the time; and once more when the time is over: then the
-// error says what was missing. what names the goal in that error.
+// Await returns when check finds nothing missing. It looks again when a watched object has changed, after a rest as long as the last look
+// took, because some list everything there is and run clusterctl, and the world changes all the time; and once more when the time is over:
+// then the error says what was missing. what names the goal in that error.
 func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, check Check) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

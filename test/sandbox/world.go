@@ -34,8 +34,8 @@ const (
 // clusterCacheArgs shorten a wait that is right for a data centre and would be most of a sandbox's run.
 var clusterCacheArgs = []string{"--clustercache-retry-interval=2s"}
 
-// metal3CRDs are those of each generation of Cluster API Provider Metal3, named by the newest version of its API: v1beta1 alone, or v1beta2, which
-// is then the storage version, beside v1beta1.
+// metal3CRDs are those of each generation of Cluster API Provider Metal3, named by the newest version of its API: v1beta1 alone, or
+// v1beta2, which is then the storage version, beside v1beta1.
 var metal3CRDs = map[string]localcontrolplane.CRDGroup{
 	"v1beta1": localcontrolplane.CRDsMetal3, "v1beta2": localcontrolplane.CRDsMetal3V1Beta2,
 }
@@ -45,7 +45,9 @@ func Metal3Versions() []string { return slices.Sorted(maps.Keys(metal3CRDs)) }
 
 // lateCRDs are of projects that are installed after the providers as often as before them.
 func (o WorldOptions) lateCRDs() []localcontrolplane.CRDGroup {
-	return []localcontrolplane.CRDGroup{o.metal3CRDs(), localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted}
+	return []localcontrolplane.CRDGroup{
+		o.metal3CRDs(), localcontrolplane.CRDsBareMetalHost, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted,
+	}
 }
 
 func (o WorldOptions) metal3CRDs() localcontrolplane.CRDGroup {

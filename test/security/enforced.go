@@ -13,13 +13,22 @@ type Enforcement struct {
 // Enforced are those permissions, by the name of the manager.
 var Enforced = map[string][]Enforcement{
 	"bootstrap": {
-		{Permission{"update", "openshiftassistedconfigs/finalizers", "bootstrap.cluster.x-k8s.io"}, "create the bootstrap data Secret, which its config controls"},
+		{
+			Permission{"update", "openshiftassistedconfigs/finalizers", "bootstrap.cluster.x-k8s.io"},
+			"create the bootstrap data Secret, which its config controls",
+		},
 		{Permission{"delete", "secrets", ""}, "give a bootstrap data Secret without an owner back to its config"},
 	},
 	"controlplane": {
-		{Permission{"update", "openshiftassistedcontrolplanes/finalizers", "controlplane.cluster.x-k8s.io"}, "create a Machine, which its control plane controls"},
+		{
+			Permission{"update", "openshiftassistedcontrolplanes/finalizers", "controlplane.cluster.x-k8s.io"},
+			"create a Machine, which its control plane controls",
+		},
 		{Permission{"delete", "secrets", ""}, "give a kubeconfig Secret without an owner back to its control plane"},
-		{Permission{"delete", "metal3machinetemplates", "infrastructure.cluster.x-k8s.io"}, "make the Cluster an owner of a template, so that it moves with it"},
+		{
+			Permission{"delete", "metal3machinetemplates", "infrastructure.cluster.x-k8s.io"},
+			"make the Cluster an owner of a template, so that it moves with it",
+		},
 	},
 }
 
@@ -28,17 +37,32 @@ var Occasional = map[string][]Enforcement{
 	"bootstrap": {
 		{events, "count an event that was recorded before"},
 		{Permission{"get", "configmaps", ""}, "read the certificates of spec.additionalTrustBundleRef, which no template sets"},
-		{Permission{"create", "nmstateconfigs", "agent-install.openshift.io"}, "make a host's static network configuration, for configs with spec.staticNetworking"},
+		{
+			Permission{"create", "nmstateconfigs", "agent-install.openshift.io"},
+			"make a host's static network configuration, for configs with spec.staticNetworking",
+		},
 		{Permission{"patch", "nmstateconfigs", "agent-install.openshift.io"}, "change it, and give it to its InfraEnv"},
 		{Permission{"delete", "nmstateconfigs", "agent-install.openshift.io"}, "delete it when its host is gone, and give it to its InfraEnv"},
 	},
 	"controlplane": {
 		{events, "count an event that was recorded before"},
-		{Permission{"get", "configmaps", ""}, "read the certificates of additionalTrustBundleRef before a registry is asked, which no template sets"},
-		{Permission{"list", "imagedigestmirrorsets", "config.openshift.io"}, "find mirrors of release images, where the management cluster is OpenShift"},
+		{
+			Permission{"get", "configmaps", ""},
+			"read the certificates of additionalTrustBundleRef before a registry is asked, which no template sets",
+		},
+		{
+			Permission{"list", "imagedigestmirrorsets", "config.openshift.io"},
+			"find mirrors of release images, where the management cluster is OpenShift",
+		},
 		{Permission{"list", "imagetagmirrorsets", "config.openshift.io"}, "find mirrors of release images that are named by tags, there"},
-		{Permission{"patch", "agents", "agent-install.openshift.io"}, "unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)"},
-		{Permission{"patch", "clusterdeployments", "hive.openshift.io"}, "mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)"},
+		{
+			Permission{"patch", "agents", "agent-install.openshift.io"},
+			"unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)",
+		},
+		{
+			Permission{"patch", "clusterdeployments", "hive.openshift.io"},
+			"mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)",
+		},
 	},
 }
 

@@ -74,8 +74,8 @@ func (r Record) Missing() []string {
 	return lines
 }
 
-// Excess lists, sorted, what a manager may do and never did, but for what the API server asks for without a request (Enforced) and what is done
-// now and then (Occasional); and rules that are wider than verbs on resources, or there twice.
+// Excess lists, sorted, what a manager may do and never did, but for what the API server asks for without a request (Enforced) and what is
+// done now and then (Occasional); and rules that are wider than verbs on resources, or there twice.
 func (r Record) Excess() []string {
 	var lines []string
 	for manager, u := range r {
@@ -92,8 +92,8 @@ func (r Record) Excess() []string {
 	return lines
 }
 
-// excused reports whether a manager needs a permission that it did not use. Who watches has to be able to list: a cache falls back to it when
-// the API server does not stream what is there already.
+// excused reports whether a manager needs a permission that it did not use. Who watches has to be able to list: a cache falls back to it
+// when the API server does not stream what is there already.
 func (u *usage) excused(manager string, permission Permission) bool {
 	watch := permission
 	watch.Verb = "watch"
@@ -133,8 +133,8 @@ func permissionsOf(rule rbacv1.PolicyRule) []Permission {
 	return permissions
 }
 
-// see adds what a request of the manager needed, or that it was refused. A refusal is one of RBAC's or of the admission of owner references;
-// both mean that a role lacks something.
+// see adds what a request of the manager needed, or that it was refused. A refusal is one of RBAC's or of the admission of owner
+// references; both mean that a role lacks something.
 func (u *usage) see(event *auditv1.Event) {
 	if event.ObjectRef == nil {
 		return // Discovery, which every authenticated user may do.
@@ -145,7 +145,9 @@ func (u *usage) see(event *auditv1.Event) {
 	}
 	permission := Permission{Verb: event.Verb, Resource: resource, Group: event.ObjectRef.APIGroup}
 	if event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden {
-		u.refused.Insert(fmt.Sprintf("%s: %s", permission, cmp.Or(event.ResponseStatus.Message, event.Annotations["authorization.k8s.io/reason"])))
+		u.refused.Insert(
+			fmt.Sprintf("%s: %s", permission, cmp.Or(event.ResponseStatus.Message, event.Annotations["authorization.k8s.io/reason"])),
+		)
 		return
 	}
 	u.used.Insert(permission)

@@ -61,21 +61,29 @@ func TestRecord(t *testing.T) {
 		missing, excess []string
 	}{
 		{name: "roles that fit", cluster: rule("patch", "pods/status"), namespaced: rule("update", "leases"), events: used},
-		{name: "a verb too many", cluster: rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch", "get"}},
-			namespaced: rule("update", "leases"), events: used, excess: []string{"test: may get pods/status and never does"}},
+		{
+			name:       "a verb too many",
+			cluster:    rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch", "get"}},
+			namespaced: rule("update", "leases"), events: used, excess: []string{"test: may get pods/status and never does"},
+		},
 		{name: "a verb that another subresource uses", cluster: rule("patch", "pods"), namespaced: rule("update", "leases"), events: used,
 			excess: []string{"test: may patch pods and never does"}},
-		{name: "a list for a cache that watches", cluster: rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{"list", "watch"}},
-			events: append(used, requested(user, "watch", "pods", "", http.StatusOK)), namespaced: rule("update", "leases"),
-			excess: []string{"test: may list nodes and never does", "test: may watch nodes and never does"}},
+		{
+			name:    "a list for a cache that watches",
+			cluster: rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{"list", "watch"}},
+			events:  append(used, requested(user, "watch", "pods", "", http.StatusOK)), namespaced: rule("update", "leases"),
+			excess: []string{"test: may list nodes and never does", "test: may watch nodes and never does"},
+		},
 		{name: "a verb too few", cluster: rule("patch", "pods/status"), namespaced: rule("update", "leases"),
 			events: append(used, requested(user, "get", "secrets", "", http.StatusForbidden)), missing: []string{"test: may not get secrets: why"}},
 		{name: "a wildcard", cluster: rule("patch", "*"), namespaced: rule("update", "leases"), events: used,
 			excess: []string{"test: may patch * and never does", "test: may patch *, a wildcard"}},
 		{name: "a rule that is there twice", cluster: rule("update", "leases"), namespaced: rule("update", "leases"), events: used,
 			excess: []string{"test: may update leases by two rules"}},
-		{name: "a path", cluster: rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}, namespaced: rule("update", "leases"),
-			events: used, excess: []string{"test: may [get] the paths [/metrics]"}},
+		{
+			name: "a path", cluster: rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}},
+			namespaced: rule("update", "leases"), events: used, excess: []string{"test: may [get] the paths [/metrics]"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,7 +31,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
-// TestContractRoles holds the roles of the release, and core's, against a real API server that protects owner references as OpenShift's does.
+// TestContractRoles holds the roles of the release, and core's, against a real API server that protects owner references as OpenShift's
+// does.
 func TestContractRoles(t *testing.T) {
 	g := NewWithT(t)
 	cp, err := localcontrolplane.Start(t.Context(), localcontrolplane.Options{Progress: t.Output()})
@@ -47,7 +48,8 @@ func TestContractRoles(t *testing.T) {
 		api.grant(t, "core", readRole(t, filepath.Join(dir, "core", "config", "rbac", "role.yaml")))
 		for resource, group := range map[string]string{
 			"openshiftassistedconfigs": bootstrapv1.GroupVersion.Group, "openshiftassistedconfigtemplates": bootstrapv1.GroupVersion.Group,
-			"openshiftassistedcontrolplanes": controlplanev1.GroupVersion.Group, "openshiftassistedcontrolplanetemplates": controlplanev1.GroupVersion.Group,
+			"openshiftassistedcontrolplanes":         controlplanev1.GroupVersion.Group,
+			"openshiftassistedcontrolplanetemplates": controlplanev1.GroupVersion.Group,
 		} {
 			for _, verb := range []string{"create", "delete", "get", "list", "patch", "update", "watch"} {
 				permission := Permission{Verb: verb, Resource: resource, Group: group}
@@ -79,8 +81,12 @@ func TestContractRoles(t *testing.T) {
 		api.bind(t, user, role)
 		created := Permission{Verb: "create", Resource: "examplemachines", Group: "infrastructure.cluster.x-k8s.io"}
 		g.Expect(api.allows(t, user, created)).To(BeFalse())
-		extension := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "extension", Labels: map[string]string{controlplanev1.InfrastructureRoleLabel: "true"}},
-			Rules: []rbacv1.PolicyRule{{Verbs: []string{created.Verb}, Resources: []string{created.Resource}, APIGroups: []string{created.Group}}}}
+		extension := &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: "extension", Labels: map[string]string{controlplanev1.InfrastructureRoleLabel: "true"}},
+			Rules: []rbacv1.PolicyRule{
+				{Verbs: []string{created.Verb}, Resources: []string{created.Resource}, APIGroups: []string{created.Group}},
+			},
+		}
 		g.Expect(api.admin.Create(t.Context(), extension)).To(Succeed())
 		g.Eventually(func() bool { return api.allows(t, user, created) }).WithTimeout(time.Minute).Should(BeTrue())
 	})
@@ -113,7 +119,8 @@ func isNamespaced(t *testing.T, c client.Client, p Permission) bool {
 	return namespaced
 }
 
-// setOwner makes a request as a manager that needs a permission: the owner of an object that it may delete, or one whose deletion it blocks.
+// setOwner makes a request as a manager that needs a permission: the owner of an object that it may delete, or one whose deletion it
+// blocks.
 func setOwner(t *testing.T, admin, manager client.Client, e Enforcement) error {
 	t.Helper()
 	g := NewWithT(t)
@@ -133,7 +140,9 @@ func setOwner(t *testing.T, admin, manager client.Client, e Enforcement) error {
 	}
 	g.Expect(admin.Create(t.Context(), owned)).To(Succeed())
 	before := owned.DeepCopyObject().(client.Object)
-	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "owner", UID: "uid"}})
+	owned.SetOwnerReferences(
+		[]metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "owner", UID: "uid"}},
+	)
 	return manager.Patch(t.Context(), owned, client.MergeFrom(before), client.DryRunAll)
 }
 

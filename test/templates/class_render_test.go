@@ -33,18 +33,23 @@ const (
 
 // uses are where a Cluster uses the templates, in Cluster API's words.
 var uses = map[string]struct{ kind, name, holder, fieldPath string }{
-	infraCluster:        {"Metal3ClusterTemplate", "openshift-assisted", "Cluster", "spec.infrastructureRef"},
-	controlPlane:        {"OpenshiftAssistedControlPlaneTemplate", "openshift-assisted", "Cluster", "spec.controlPlaneRef"},
-	controlPlaneMachine: {"Metal3MachineTemplate", "openshift-assisted-control-plane", "OpenshiftAssistedControlPlane", "spec.machineTemplate.spec.infrastructureRef"},
-	worker:              {"OpenshiftAssistedConfigTemplate", "openshift-assisted-worker", "MachineDeployment", "spec.template.spec.bootstrap.configRef"},
-	workerMachine:       {"Metal3MachineTemplate", "openshift-assisted-worker", "MachineDeployment", "spec.template.spec.infrastructureRef"},
+	infraCluster: {"Metal3ClusterTemplate", "openshift-assisted", "Cluster", "spec.infrastructureRef"},
+	controlPlane: {"OpenshiftAssistedControlPlaneTemplate", "openshift-assisted", "Cluster", "spec.controlPlaneRef"},
+	controlPlaneMachine: {
+		"Metal3MachineTemplate", "openshift-assisted-control-plane", "OpenshiftAssistedControlPlane",
+		"spec.machineTemplate.spec.infrastructureRef",
+	},
+	worker: {
+		"OpenshiftAssistedConfigTemplate", "openshift-assisted-worker", "MachineDeployment", "spec.template.spec.bootstrap.configRef",
+	},
+	workerMachine: {"Metal3MachineTemplate", "openshift-assisted-worker", "MachineDeployment", "spec.template.spec.infrastructureRef"},
 }
 
 // rendered are the specs of the templates, by the names above.
 type rendered map[string]map[string]any
 
-// render gives the variables, of YAML values, to the class, as a Cluster's topology does: Cluster API's own code checks them, adds defaults and makes
-// the patches.
+// render gives the variables, of YAML values, to the class, as a Cluster's topology does: Cluster API's own code checks them, adds defaults
+// and makes the patches.
 func render(t *testing.T, values map[string]string) rendered {
 	t.Helper()
 	g := NewWithT(t)

@@ -42,9 +42,13 @@ var fields = map[string]struct {
 	"vips": {"{api: [192.0.2.10], ingress: [192.0.2.11]}", map[at]string{
 		{controlPlane, "install.apiVIPs"}: "[192.0.2.10]", {controlPlane, "install.ingressVIPs"}: "[192.0.2.11]",
 	}},
-	"networking": {"{machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16]}", map[at]string{
-		{controlPlane, "install.networking"}: "{machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16], networkType: OVNKubernetes}",
-	}},
+	"networking": {
+		"{machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], serviceNetwork: [172.30.0.0/16]}",
+		map[at]string{
+			{controlPlane, "install.networking"}: "{machineNetwork: [192.0.2.0/24], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}], " +
+				"serviceNetwork: [172.30.0.0/16], networkType: OVNKubernetes}",
+		},
+	},
 	"pullSecret":               {"pulls", map[at]string{{controlPlane, "install.pullSecretRef"}: "{name: pulls}"}},
 	"workerWaitTimeoutSeconds": {"0", map[at]string{{controlPlane, "install.workerWaitTimeoutSeconds"}: ""}},
 	"holdInstallation":         {"true", map[at]string{{controlPlane, "install.holdInstallation"}: ""}},
@@ -59,14 +63,25 @@ var fields = map[string]struct {
 	"featureSet":      {"TechPreviewNoUpgrade", map[at]string{{controlPlane, "install.featureSet"}: ""}},
 	"fips":            {"true", map[at]string{{controlPlane, "install.fips"}: ""}},
 	"configOverrides": {"{publish: Internal, compute: [{name: worker}]}", map[at]string{{controlPlane, "install.configOverrides"}: ""}},
-	"clusterProxy":    {"{httpProxy: \"http://proxy.example.com:3128\", noProxy: [.example.com]}", map[at]string{{controlPlane, "install.proxy"}: ""}},
-	"sshAuthorizedKey": {"ssh-ed25519 AAAA", map[at]string{
-		{controlPlane, "install.sshAuthorizedKey"}: "", {controlPlane, "openshiftAssistedConfigSpec.sshAuthorizedKey"}: "", {worker, "sshAuthorizedKey"}: "",
-	}},
-	"mirrorRegistry": {"mirrors", map[at]string{
-		{controlPlane, "install.mirrorRegistryRef"}: "{name: mirrors}", {controlPlane, "openshiftAssistedConfigSpec.mirrorRegistryRef"}: "{name: mirrors}",
-		{worker, "mirrorRegistryRef"}: "{name: mirrors}",
-	}},
+	"clusterProxy": {
+		"{httpProxy: \"http://proxy.example.com:3128\", noProxy: [.example.com]}",
+		map[at]string{{controlPlane, "install.proxy"}: ""},
+	},
+	"sshAuthorizedKey": {
+		"ssh-ed25519 AAAA",
+		map[at]string{
+			{controlPlane, "install.sshAuthorizedKey"}: "", {controlPlane, "openshiftAssistedConfigSpec.sshAuthorizedKey"}: "",
+			{worker, "sshAuthorizedKey"}: "",
+		},
+	},
+	"mirrorRegistry": {
+		"mirrors",
+		map[at]string{
+			{controlPlane, "install.mirrorRegistryRef"}:                     "{name: mirrors}",
+			{controlPlane, "openshiftAssistedConfigSpec.mirrorRegistryRef"}: "{name: mirrors}",
+			{worker, "mirrorRegistryRef"}:                                   "{name: mirrors}",
+		},
+	},
 	"ntpSources": {"[ntp.example.com]", map[at]string{
 		{controlPlane, "install.ntpSources"}: "", {controlPlane, "openshiftAssistedConfigSpec.ntpSources"}: "", {worker, "ntpSources"}: "",
 	}},
@@ -77,8 +92,11 @@ var fields = map[string]struct {
 	"nmStateConfigSelector": {"{matchLabels: {a: b}}", ofHosts("nmStateConfigSelector", "")},
 	"staticNetworking":      {"BareMetalHosts", ofHosts("staticNetworking", "{source: BareMetalHosts}")},
 	"discovery":             {"{kernelArguments: [console=ttyS0], ignition: '{}'}", ofHosts("discovery", "")},
-	"installation": {"{kernelArguments: [a], deletedKernelArguments: [quiet], rootDeviceHints: {deviceName: /dev/sda, minSizeGigabytes: 100, rotational: false}}",
-		ofHosts("installation", "")},
+	"installation": {
+		"{kernelArguments: [a], deletedKernelArguments: [quiet], rootDeviceHints: {deviceName: /dev/sda, minSizeGigabytes: 100, rotational: " +
+			"false}}",
+		ofHosts("installation", ""),
+	},
 	"nodeName": {"BareMetalHost", ofHosts("nodeRegistration.name", "")},
 	"boot":     {"{imageType: Full, osImageVersion: \"4.20\"}", ofHosts("boot", "{mode: LiveISO, imageType: Full, osImageVersion: \"4.20\"}")},
 	"diskImage": {"{url: \"http://example.com/coreos.qcow2\", checksum: abc, checksumType: sha256, format: qcow2}", union(
@@ -107,8 +125,8 @@ func TestClassIsAccepted(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
-// TestClassVariables: every variable gets to the fields that it is for, and to no others, and what comes out has only fields that there are. The guide
-// tells of it.
+// TestClassVariables: every variable gets to the fields that it is for, and to no others, and what comes out has only fields that there
+// are. The guide tells of it.
 func TestClassVariables(t *testing.T) {
 	g := NewWithT(t)
 	root, err := localcontrolplane.RepositoryRoot()

@@ -35,7 +35,9 @@ func TestContractInstallation(t *testing.T) {
 	world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: os.Stderr, Speed: speed})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { NewWithT(t).Expect(world.Stop()).To(Succeed()) })
-	t.Run("CTL-33 hosts without DHCP are installed", func(t *testing.T) { install(t, world, "static-ip", "127.30.5.40", checkStaticAddresses) })
+	t.Run(
+		"CTL-33 hosts without DHCP are installed", func(t *testing.T) { install(t, world, "static-ip", "127.30.5.40", checkStaticAddresses) },
+	)
 	t.Run("CTL-33 hosts without IPv4 are installed", func(t *testing.T) {
 		requireIPv6(t)
 		install(t, world, "ipv6", "::1", checkIPv6)
@@ -83,7 +85,9 @@ func (c installed) infraEnvs(t *testing.T) []assisted.InfraEnv {
 	t.Helper()
 	list := &assisted.InfraEnvList{}
 	g := NewWithT(t)
-	g.Expect(c.List(t.Context(), list, client.InNamespace(c.request.Namespace), client.MatchingLabels{bootstrapv1.InfraEnvClusterLabel: c.request.Name})).To(Succeed())
+	g.Expect(c.List(t.Context(), list, client.InNamespace(c.request.Namespace),
+		client.MatchingLabels{bootstrapv1.InfraEnvClusterLabel: c.request.Name})).
+		To(Succeed())
 	g.Expect(list.Items).NotTo(BeEmpty())
 	return list.Items
 }
@@ -133,7 +137,8 @@ func checkUserData(t *testing.T, c installed) {
 	g.Expect(configs.Items).To(HaveLen(c.request.Machines()))
 	for i := range configs.Items {
 		secret := &corev1.Secret{}
-		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: c.request.Namespace, Name: configs.Items[i].Status.DataSecretName}, secret)).To(Succeed())
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: c.request.Namespace, Name: configs.Items[i].Status.DataSecretName}, secret)).
+			To(Succeed())
 		g.Expect(string(secret.Data["format"])).To(Equal("ignition"))
 		g.Expect(string(secret.Data["value"])).To(ContainSubstring("agent.service"))
 	}

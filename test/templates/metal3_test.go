@@ -27,9 +27,9 @@ import (
 
 var variable = regexp.MustCompile(`\$\{([^}:]+)(?::=([^}]*))?\}`)
 
-// TestMetal3APIVersions applies what the shipped templates have of Metal3's kinds where v1beta1 is the only version of their API, and where v1beta2
-// is stored and converted. Whoever applies a template again, as GitOps does, changes nothing, and a copy in
-// v1beta1, as Cluster API makes one of the templates of a ClusterClass, is accepted.
+// TestMetal3APIVersions applies what the shipped templates have of Metal3's kinds where v1beta1 is the only version of their API, and where
+// v1beta2 is stored and converted. Whoever applies a template again, as GitOps does, changes nothing, and a copy in v1beta1, as Cluster API
+// makes one of the templates of a ClusterClass, is accepted.
 func TestMetal3APIVersions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

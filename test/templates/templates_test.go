@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package templates checks what the shipped templates say to their users and what becomes of the ClusterClass's variables, and installs clusters from
-// those that no other test installs. test/release checks their form, test/clusterctl renders and applies all of them, test/contract/topology installs from the ClusterClass.
+// Package templates checks what the shipped templates say to their users and what becomes of the ClusterClass's variables, and installs
+// clusters from those that no other test installs. test/release checks their form, test/clusterctl renders and applies all of them,
+// test/contract/topology installs from the ClusterClass.
 package templates
 
 import (
@@ -86,7 +87,10 @@ func TestContractGuidance(t *testing.T) {
 			header, body := read(t, file(flavor))
 			texts := described(header)
 			for _, match := range variableWithDefault.FindAllStringSubmatch(body, -1) {
-				NewWithT(t).Expect(texts[match[1]]).To(MatchRegexp(`[( ]`+regexp.QuoteMeta(match[2])+`[,;)]`), "the default of %s in %s", match[1], file(flavor))
+				NewWithT(
+					t,
+				).Expect(texts[match[1]]).
+					To(MatchRegexp(`[( ]`+regexp.QuoteMeta(match[2])+`[,;)]`), "the default of %s in %s", match[1], file(flavor))
 			}
 		}
 	})

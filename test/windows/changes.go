@@ -11,8 +11,8 @@ import (
 // module is the path of this module: the fields of its types are looked into, those of others are changed as a whole.
 const module = "github.com/capi-openshift/agent-providers/"
 
-// Changes are one change of every field of a spec that has no fields of its own, by the field's path. Lists are fields, whatever is in them. The new
-// values are other ones, and not always such as the CustomResourceDefinition allows.
+// Changes are one change of every field of a spec that has no fields of its own, by the field's path. Lists are fields, whatever is in
+// them. The new values are other ones, and not always such as the CustomResourceDefinition allows.
 func Changes[T any]() map[string]func(*T) {
 	changes := map[string]func(*T){}
 	collect(reflect.TypeFor[T](), "spec", nil, func(path string, index []int) {

@@ -51,8 +51,8 @@ func Split(description string) (rest string, window Window) {
 	return rest, ""
 }
 
-// At returns the windows that are said on the way to a field, whose path is in the form of crdschema: that of an object around it comes before its
-// own. There are none when there is no such field.
+// At returns the windows that are said on the way to a field, whose path is in the form of crdschema: that of an object around it comes
+// before its own. There are none when there is no such field.
 func At(schema *apiextensionsv1.JSONSchemaProps, path string) []Window {
 	var found []Window
 	for part := range strings.SplitSeq(path, ".") {

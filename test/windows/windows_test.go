@@ -29,11 +29,15 @@ func TestAt(t *testing.T) {
 	object := func(description string, properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Description: description, Properties: properties}
 	}
-	item := object("An item. Never changeable.", map[string]apiextensionsv1.JSONSchemaProps{"key": object("key is one. Changeable at any time.", nil)})
+	item := object(
+		"An item. Never changeable.", map[string]apiextensionsv1.JSONSchemaProps{"key": object("key is one. Changeable at any time.", nil)},
+	)
 	schema := object("", map[string]apiextensionsv1.JSONSchemaProps{"spec": object("", map[string]apiextensionsv1.JSONSchemaProps{
-		"list":  {Description: "list is one. Never changeable.", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}},
-		"map":   {Description: "map is one.", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &item}},
-		"proxy": object("proxy is one. Never changeable.", map[string]apiextensionsv1.JSONSchemaProps{"url": object("url is one. Never changeable.", nil)}),
+		"list": {Description: "list is one. Never changeable.", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}},
+		"map":  {Description: "map is one.", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &item}},
+		"proxy": object(
+			"proxy is one. Never changeable.", map[string]apiextensionsv1.JSONSchemaProps{"url": object("url is one. Never changeable.", nil)},
+		),
 	})})
 	g.Expect(windows.At(&schema, "spec.list[].key")).To(Equal([]windows.Window{windows.Never, windows.AtAnyTime}))
 	g.Expect(windows.At(&schema, "spec.map{}.key")).To(Equal([]windows.Window{windows.AtAnyTime}))

@@ -18,9 +18,8 @@ type DiscoverySpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([^ \\t\\n\\r\"]|\"[^\"\\n\\r]*\")+$')",message="must be one kernel argument, for example console=ttyS0 or name=\"a b\": spaces in double quotes only"
 	KernelArguments []string `json:"kernelArguments,omitempty"`
 
-	// ignition is an ignition config of version 3.1.0 or 3.2.0, as JSON, that is merged into that of the discovery image. Together they may have
-	// up to 256 KiB when compressed. The installed system does not get it: see installation.ignition.
-	// Never changeable.
+	// ignition is an ignition config of version 3.1.0 or 3.2.0, as JSON, that is merged into that of the discovery image. Together they may
+	// have up to 256 KiB when compressed. The installed system does not get it: see installation.ignition. Never changeable.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=262144

@@ -29,9 +29,8 @@ type InstallationSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9@!#$%*()_+,./:;<=\"{}\\\\[\\\\]][A-Za-z0-9@!#$%*()_+,./:;<=\"{}\\\\[\\\\]-]*$')",message="must be one kernel argument without spaces, for example quiet, of letters, digits and @!#$%*()_+,./:;<=\"{}[]-"
 	DeletedKernelArguments []string `json:"deletedKernelArguments,omitempty"`
 
-	// ignition is an ignition config of version 3.1.0 or 3.2.0, as JSON, that is merged into that of the installed system before its first boot.
-	// It is not for what MachineConfigs of the cluster manage: they win later.
-	// Changeable until the host is recognised.
+	// ignition is an ignition config of version 3.1.0 or 3.2.0, as JSON, that is merged into that of the installed system before its first
+	// boot. It is not for what MachineConfigs of the cluster manage: they win later. Changeable until the host is recognised.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=262144

@@ -10,16 +10,18 @@ const (
 	// InfraEnvAnnotation, on a config, records the InfraEnv chosen at first use. It wins over recomputation (DESIGN D5).
 	InfraEnvAnnotation = "bootstrap.cluster.x-k8s.io/infra-env"
 
-	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6). It is written before the Agent
-	// is claimed, or deleted as one of an earlier life of the host: a recorded Agent that is gone has left a host that waits for a reboot.
+	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6). It is written before
+	// the Agent is claimed, or deleted as one of an earlier life of the host: a recorded Agent that is gone has left a host that waits for a
+	// reboot.
 	AgentAnnotation = "bootstrap.cluster.x-k8s.io/agent"
 
 	// ClaimAnnotation, on an Agent, records the Machine that the Agent was claimed for, as <machine name>/<machine UID> (DESIGN D6).
 	ClaimAnnotation = "bootstrap.cluster.x-k8s.io/claimed-by"
 
-	// VouchedAgentAnnotation, on a BareMetalHost, is the name of the Agent that is this host: somebody who knows the hardware vouches for it. That Agent
-	// is recognised whatever addresses and serial number it reports, no other Agent is recognised as this host, and the Agent as no other host. It
-	// is claimed under the same conditions as others: the host is provisioned, the Agent registered since, and no other living Machine has it.
+	// VouchedAgentAnnotation, on a BareMetalHost, is the name of the Agent that is this host: somebody who knows the hardware vouches for it.
+	// That Agent is recognised whatever addresses and serial number it reports, no other Agent is recognised as this host, and the Agent as no
+	// other host. It is claimed under the same conditions as others: the host is provisioned, the Agent registered since, and no other living
+	// Machine has it.
 	VouchedAgentAnnotation = "bootstrap.cluster.x-k8s.io/vouched-agent"
 
 	// BindNudgeAnnotation, on an Agent, holds <UID of the AgentClusterInstall>/<its phase>, while it takes hosts. Changing it makes
@@ -27,21 +29,21 @@ const (
 	BindNudgeAnnotation = "bootstrap.cluster.x-k8s.io/bind-nudge"
 
 	// InstallationDiskAnnotation, on a bound Agent, holds the ID of the disk that the root device hints chose; it is absent without hints. The
-	// Agent is approved together with that disk, once the bound host has reported its disks (docs/adr/0003-installation-disk.md). On a config it
-	// holds the same, or InstallationDiskDefault; from then on the config's hints cannot be changed.
+	// Agent is approved together with that disk, once the bound host has reported its disks (docs/adr/0003-installation-disk.md). On a config
+	// it holds the same, or InstallationDiskDefault; from then on the config's hints cannot be changed.
 	InstallationDiskAnnotation = "bootstrap.cluster.x-k8s.io/installation-disk"
 
 	// InstallationDiskDefault is the value of InstallationDiskAnnotation on a config without root device hints.
 	InstallationDiskDefault = "chosen-by-assisted-service"
 
-	// ArbiterLabel, on a Machine, says that its host is the arbiter of a control plane of two hosts (spec.install.twoNode: Arbiter). Cluster API puts
-	// it on the Node, as it does with every label of its prefix.
+	// ArbiterLabel, on a Machine, says that its host is the arbiter of a control plane of two hosts (spec.install.twoNode: Arbiter). Cluster
+	// API puts it on the Node, as it does with every label of its prefix.
 	ArbiterLabel = "node-role.kubernetes.io/arbiter"
 
-	// FencingCredentialsAnnotation, on a BareMetalHost, names the Secret of its namespace by which the host is powered off, in a control plane of two
-	// hosts with fencing: keys address, username, password and optionally certificateVerification. It is the annotation that assisted-service reads
-	// itself from BareMetalHosts that it boots (ASSISTED 1.6).
-	FencingCredentialsAnnotation = "bmac.agent-install.openshift.io/fencing-credentials-secret-name" //nolint:gosec // The name of an annotation.
+	// FencingCredentialsAnnotation, on a BareMetalHost, names the Secret of its namespace by which the host is powered off, in a control plane
+	// of two hosts with fencing: keys address, username, password and optionally certificateVerification. It is the annotation that
+	// assisted-service reads itself from BareMetalHosts that it boots (ASSISTED 1.6).
+	FencingCredentialsAnnotation = "bmac.agent-install.openshift.io/fencing-credentials-secret-name" //nolint:gosec // It is a name.
 
 	// TrustBundleKey is the key of the certificates in the ConfigMap that spec.additionalTrustBundleRef names, as OpenShift has it.
 	TrustBundleKey = "ca-bundle.crt"
@@ -56,16 +58,16 @@ const (
 	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
 
 	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is what its InfraEnv selects it by: a hash of the Cluster's UID and the
-	// InfraEnv's name, since assisted-service looks for NMStateConfigs in all namespaces. InfraEnvs of the first version select their own name.
-	// NMStateConfigs without the label are never changed nor deleted.
+	// InfraEnv's name, since assisted-service looks for NMStateConfigs in all namespaces. InfraEnvs of the first version select their own
+	// name. NMStateConfigs without the label are never changed nor deleted.
 	NMStateInfraEnvLabel = "bootstrap.cluster.x-k8s.io/nmstate-infra-env"
 
 	// NMStateHostAnnotation, on such an NMStateConfig, is the name of the BareMetalHost that it is for.
 	NMStateHostAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-host"
 
-	// NMStateImageAnnotation, on such an NMStateConfig, is a hash of the InfraEnv's image at the time of the last change: images that are handed out
-	// are later ones. Where the image keeps its URL whatever is in it (AUTH_TYPE=none), it is that time, and images are handed out a minute later.
-	// It is absent when the InfraEnv had no image then.
+	// NMStateImageAnnotation, on such an NMStateConfig, is a hash of the InfraEnv's image at the time of the last change: images that are
+	// handed out are later ones. Where the image keeps its URL whatever is in it (AUTH_TYPE=none), it is that time, and images are handed out
+	// a minute later. It is absent when the InfraEnv had no image then.
 	NMStateImageAnnotation = "bootstrap.cluster.x-k8s.io/nmstate-newer-than-image"
 
 	// InfraEnvClusterLabel, on an InfraEnv made by this provider, holds the name of the Cluster whose hosts use it. InfraEnvs without
@@ -92,14 +94,15 @@ const (
 	// WaitingForDeletionHookReason: the Machine does not carry the pre-terminate hook yet (DESIGN D19).
 	WaitingForDeletionHookReason = "WaitingForDeletionHook"
 
-	// InfraMachineNotSupportedReason: the infrastructure machine is no Metal3Machine, and the config asks for what only Metal3 has: a live ISO, the
-	// identity of a BareMetalHost, or its name or network data.
+	// InfraMachineNotSupportedReason: the infrastructure machine is no Metal3Machine, and the config asks for what only Metal3 has: a live
+	// ISO, the identity of a BareMetalHost, or its name or network data.
 	InfraMachineNotSupportedReason = "InfrastructureMachineNotSupported"
 
 	// MachinePoolNotSupportedReason: a MachinePool owns the config. Use a MachineDeployment: every host is let in for a Machine of its own.
 	MachinePoolNotSupportedReason = "MachinePoolNotSupported"
 
-	// BootModeMismatchReason: spec.boot.mode is UserData and the image of the infrastructure machine is a live ISO, which no user data reaches.
+	// BootModeMismatchReason: spec.boot.mode is UserData and the image of the infrastructure machine is a live ISO, which no user data
+	// reaches.
 	BootModeMismatchReason = "BootModeMismatch"
 
 	// WaitingForDiscoveryIgnitionReason: with spec.boot.mode UserData, everything is ready but the discovery ignition, which is being fetched.
@@ -108,7 +111,8 @@ const (
 	// DiscoveryIgnitionUnreachableReason: the server of the discovery ignition did not answer, or with an error; it is asked again.
 	DiscoveryIgnitionUnreachableReason = "DiscoveryIgnitionUnreachable"
 
-	// DiscoveryIgnitionInvalidReason: assisted-service served something that is no discovery ignition, or that does not fit into a Secret. The provider downloads it again.
+	// DiscoveryIgnitionInvalidReason: assisted-service served something that is no discovery ignition, or that does not fit into a Secret. The
+	// provider downloads it again.
 	DiscoveryIgnitionInvalidReason = "DiscoveryIgnitionInvalid"
 
 	// ImageURLTooLongReason: no served version of the infrastructure machine takes an image URL of this length (DESIGN D4).
@@ -152,8 +156,8 @@ const (
 	// InfraEnvPendingReason: assisted-service has not made the image yet.
 	InfraEnvPendingReason = "InfraEnvPending"
 
-	// NetworkDataMissingReason: spec.staticNetworking asks for the network data of BareMetalHosts, and the Secret of one that may be chosen does
-	// not exist; the message names both. It is looked for again every minute.
+	// NetworkDataMissingReason: spec.staticNetworking asks for the network data of BareMetalHosts, and the Secret of one that may be chosen
+	// does not exist; the message names both. It is looked for again every minute.
 	NetworkDataMissingReason = "NetworkDataMissing"
 
 	// NetworkDataInvalidReason: the network data of a BareMetalHost that may be chosen cannot be used; the message names host and Secret, and
@@ -198,8 +202,8 @@ const (
 	HostRecognizedReason = "Recognized"
 
 	// NodeJoinedReason: the Machine has a Node and no Agent, because it was moved from another management cluster or its Agent was deleted
-	// since. Nothing is recognised for it any more. A reason of AgentInstalled too, also while the Agent of such a Machine is not bound to the cluster:
-	// a host that has joined is never bound nor approved again, which would write its disk.
+	// since. Nothing is recognised for it any more. A reason of AgentInstalled too, also while the Agent of such a Machine is not bound to the
+	// cluster: a host that has joined is never bound nor approved again, which would write its disk.
 	NodeJoinedReason = "NodeJoined"
 
 	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
@@ -211,14 +215,15 @@ const (
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.
 	AgentNotRecognizedReason = "AgentNotRecognized"
 
-	// SeveralAgentsReason: more than one Agent matches the BareMetalHost. None is approved; what a claimed one was given is taken back, unless its
-	// installation has begun.
+	// SeveralAgentsReason: more than one Agent matches the BareMetalHost. None is approved; what a claimed one was given is taken back, unless
+	// its installation has begun.
 	SeveralAgentsReason = "SeveralAgentsMatch"
 
 	// SeveralHostsReason: the Agent's inventory matches more than one BareMetalHost; it is not approved.
 	SeveralHostsReason = "SeveralHostsMatch"
 
-	// DuplicateSerialNumberReason: two hosts register as one Agent, or have one serial number and have not registered as two Agents (ASSISTED fact 9).
+	// DuplicateSerialNumberReason: two hosts register as one Agent, or have one serial number and have not registered as two Agents (ASSISTED
+	// fact 9).
 	DuplicateSerialNumberReason = "DuplicateSerialNumber"
 
 	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
@@ -337,8 +342,8 @@ const (
 	// EventInstallationDiskSet: the Agent was given the disk that its root device hints chose, and was approved.
 	EventInstallationDiskSet = "InstallationDiskSet"
 
-	// EventApprovalWithdrawn: an Agent that was approved, or bound to the cluster, is unbound and not approved any more, because it is not certain that
-	// it is the Machine's host.
+	// EventApprovalWithdrawn: an Agent that was approved, or bound to the cluster, is unbound and not approved any more, because it is not
+	// certain that it is the Machine's host.
 	EventApprovalWithdrawn = "ApprovalWithdrawn"
 
 	// EventHostDisputed: another Agent, or another BareMetalHost, has the identity of a host whose Agent was claimed; the note names both.

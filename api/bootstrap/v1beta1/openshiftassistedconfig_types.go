@@ -84,11 +84,11 @@ func (s OpenshiftAssistedConfigSpec) Architecture() CPUArchitecture {
 	return s.CPUArchitecture
 }
 
-// OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers.
-// The discovery-relevant part (all but nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5).
-// The last sentence of a field's description, or of the field around it, says until when an OpenshiftAssistedConfig may change it. Later changes are
-// rejected, because nothing would apply them. Templates, and a control plane's openshiftAssistedConfigSpec, may change at any time: the change is for
-// configs that are made later.
+// OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers. The discovery-relevant part (all but
+// nodeRegistration and installation) decides which InfraEnv the host uses (DESIGN D5). The last sentence of a field's description, or of
+// the field around it, says until when an OpenshiftAssistedConfig may change it. Later changes are rejected, because nothing would apply
+// them. Templates, and a control plane's openshiftAssistedConfigSpec, may change at any time: the change is for configs that are made
+// later.
 // +kubebuilder:validation:XValidation:rule="!has(self.boot) || !has(self.boot.mode) || self.boot.mode != 'UserData' || !has(self.discovery) || !has(self.discovery.kernelArguments)",fieldPath=".discovery.kernelArguments",message="must not be set with boot.mode UserData: a disk image brings its own kernel arguments"
 // +kubebuilder:validation:XValidation:rule="!has(self.ntpSources) || !has(self.additionalNTPSources)",fieldPath=".ntpSources",message="must not be set together with additionalNTPSources: name all servers here"
 // +kubebuilder:validation:XValidation:rule="!has(self.additionalTrustBundleRef) || !has(self.additionalTrustBundle)",fieldPath=".additionalTrustBundleRef",message="must not be set together with additionalTrustBundle: put all certificates into the ConfigMap"
@@ -133,9 +133,8 @@ type OpenshiftAssistedConfigSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9:])?$')",message="must be a host name or an IP address"
 	AdditionalNTPSources []string `json:"additionalNTPSources,omitempty"`
 
-	// ntpSources are the only NTP servers (host names or IP addresses) of the host: those of its network are not used. Needs an assisted-service
-	// of August 2026 or later.
-	// Never changeable.
+	// ntpSources are the only NTP servers (host names or IP addresses) of the host: those of its network are not used. Needs an
+	// assisted-service of August 2026 or later. Never changeable.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -153,16 +152,14 @@ type OpenshiftAssistedConfigSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN CERTIFICATE-----') && self.contains('-----END CERTIFICATE-----')",message="must hold PEM blocks of type CERTIFICATE"
 	AdditionalTrustBundle string `json:"additionalTrustBundle,omitempty"`
 
-	// additionalTrustBundleRef names a ConfigMap in this namespace whose key ca-bundle.crt holds what additionalTrustBundle would, up to 256 KiB.
-	// It is read once, when the InfraEnv is made.
-	// Never changeable.
+	// additionalTrustBundleRef names a ConfigMap in this namespace whose key ca-bundle.crt holds what additionalTrustBundle would, up to 256
+	// KiB. It is read once, when the InfraEnv is made. Never changeable.
 	// +optional
 	AdditionalTrustBundleRef LocalConfigMapReference `json:"additionalTrustBundleRef,omitempty,omitzero"`
 
-	// mirrorRegistryRef names a ConfigMap in this namespace whose key registries.conf says where the host pulls images from during discovery and
-	// installation, in the format of containers-registries.conf(5), and whose optional key ca-bundle.crt holds the mirrors' certificates.
-	// assisted-service reads it. The installed cluster has mirrors of its own.
-	// Never changeable.
+	// mirrorRegistryRef names a ConfigMap in this namespace whose key registries.conf says where the host pulls images from during discovery
+	// and installation, in the format of containers-registries.conf(5), and whose optional key ca-bundle.crt holds the mirrors' certificates.
+	// assisted-service reads it. The installed cluster has mirrors of its own. Never changeable.
 	// +optional
 	MirrorRegistryRef LocalConfigMapReference `json:"mirrorRegistryRef,omitempty,omitzero"`
 
@@ -179,9 +176,9 @@ type OpenshiftAssistedConfigSpec struct {
 	// +optional
 	CPUArchitecture CPUArchitecture `json:"cpuArchitecture,omitempty"`
 
-	// nmStateConfigSelector selects the NMStateConfigs that give static network configuration to hosts by MAC address. assisted-service looks for
-	// them in all namespaces: choose labels that nobody else uses, or the images get the networks of other namespaces too.
-	// Never changeable.
+	// nmStateConfigSelector selects the NMStateConfigs that give static network configuration to hosts by MAC address. assisted-service looks
+	// for them in all namespaces: choose labels that nobody else uses, or the images get the networks of other namespaces too. Never
+	// changeable.
 	// +optional
 	NMStateConfigSelector *metav1.LabelSelector `json:"nmStateConfigSelector,omitempty"`
 
@@ -297,8 +294,8 @@ type NodeRegistrationSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Labels []NodeLabel `json:"labels,omitempty"`
 
-	// machineConfigPool is the MachineConfigPool of the installed cluster that the Node joins with. Defaults to worker. A host of a custom pool is
-	// not part of the first installation, which knows no custom pools: it joins when the cluster is installed. Workers only.
+	// machineConfigPool is the MachineConfigPool of the installed cluster that the Node joins with. Defaults to worker. A host of a custom
+	// pool is not part of the first installation, which knows no custom pools: it joins when the cluster is installed. Workers only.
 	// Changeable until the host is recognised.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -34,9 +34,9 @@ type NetworkType string
 // NetworkTypeOVNKubernetes is the default cluster network of OpenShift.
 const NetworkTypeOVNKubernetes NetworkType = "OVNKubernetes"
 
-// InstallSpec is what the Assisted Installer installs. Every field is optional here, because a template may leave all of them to the patches
-// of a ClusterClass; a control plane needs baseDomain and pullSecretRef. What is changeable before the installation is changeable again when an
-// installation has failed, for the next attempt.
+// InstallSpec is what the Assisted Installer installs. Every field is optional here, because a template may leave all of them to the
+// patches of a ClusterClass; a control plane needs baseDomain and pullSecretRef. What is changeable before the installation is changeable
+// again when an installation has failed, for the next attempt.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="has(self.apiVIPs) == has(self.ingressVIPs)",message="apiVIPs and ingressVIPs must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.apiVIPs) || !has(self.ingressVIPs) || size(self.apiVIPs) == size(self.ingressVIPs)",message="apiVIPs and ingressVIPs must have one address per IP family each"
@@ -79,14 +79,14 @@ type InstallSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address"
 	IngressVIPs []string `json:"ingressVIPs,omitempty"`
 
-	// platform is the platform of the cluster: BareMetal, None or External. Load balancing and DNS of the API and the ingress are the user's on None
-	// and External. Defaults to None for a single-node control plane and to BareMetal otherwise. Never changeable.
+	// platform is the platform of the cluster: BareMetal, None or External. Load balancing and DNS of the API and the ingress are the user's
+	// on None and External. Defaults to None for a single-node control plane and to BareMetal otherwise. Never changeable.
 	// +optional
 	Platform Platform `json:"platform,omitempty"`
 
-	// twoNode is how a control plane of two hosts keeps its quorum: Arbiter, with a third host that runs etcd and little else, the Machine with the
-	// label node-role.kubernetes.io/arbiter; or Fencing, where the hosts power each other off, by credentials that their BareMetalHosts name. Never
-	// changeable.
+	// twoNode is how a control plane of two hosts keeps its quorum: Arbiter, with a third host that runs etcd and little else, the Machine
+	// with the label node-role.kubernetes.io/arbiter; or Fencing, where the hosts power each other off, by credentials that their
+	// BareMetalHosts name. Never changeable.
 	// +optional
 	TwoNode TwoNodeTopology `json:"twoNode,omitempty"`
 
@@ -98,8 +98,8 @@ type InstallSpec struct {
 	// +optional
 	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
 
-	// schedulableControlPlane lets workloads run on control-plane Nodes. A cluster with fewer than two workers lets them in any case. Defaults to
-	// false. Changeable before the installation.
+	// schedulableControlPlane lets workloads run on control-plane Nodes. A cluster with fewer than two workers lets them in any case. Defaults
+	// to false. Changeable before the installation.
 	// +optional
 	SchedulableControlPlane *bool `json:"schedulableControlPlane,omitempty"`
 
@@ -115,8 +115,8 @@ type InstallSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh.com|sk-ecdsa-sha2-nistp256@openssh.com) [A-Za-z0-9+/=]+( [^\\\\n]*)?\\\\n?$')",message="must be one public key in authorized_keys form, for example \"ssh-ed25519 AAAA... user@host\""
 	SSHAuthorizedKey string `json:"sshAuthorizedKey,omitempty"`
 
-	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret of the cluster. A control plane needs it.
-	// Never changeable.
+	// pullSecretRef names a Secret in this namespace whose key .dockerconfigjson holds the pull secret of the cluster. A control plane needs
+	// it. Never changeable.
 	// +optional
 	PullSecretRef bootstrapv1.LocalSecretReference `json:"pullSecretRef,omitempty,omitzero"`
 
@@ -124,8 +124,9 @@ type InstallSpec struct {
 	// +optional
 	Proxy bootstrapv1.ProxySpec `json:"proxy,omitempty,omitzero"`
 
-	// ntpSources are NTP servers (host names or IP addresses) that the installed hosts use instead of those of their networks. It needs a release
-	// of assisted-service from August 2026 or later, and excludes additionalNTPSources of the hosts' configs. Changeable before the installation.
+	// ntpSources are NTP servers (host names or IP addresses) that the installed hosts use instead of those of their networks. It needs a
+	// release of assisted-service from August 2026 or later, and excludes additionalNTPSources of the hosts' configs. Changeable before the
+	// installation.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -139,8 +140,8 @@ type InstallSpec struct {
 	// +optional
 	DiskEncryption DiskEncryptionSpec `json:"diskEncryption,omitempty,omitzero"`
 
-	// manifestsConfigMapRefs name ConfigMaps in this namespace whose values are manifests that the installer adds to its own; no key may be in two of
-	// them. Changeable before the installation.
+	// manifestsConfigMapRefs name ConfigMaps in this namespace whose values are manifests that the installer adds to its own; no key may be in
+	// two of them. Changeable before the installation.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -148,9 +149,9 @@ type InstallSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	ManifestsConfigMapRefs []LocalConfigMapReference `json:"manifestsConfigMapRefs,omitempty"`
 
-	// mirrorRegistryRef names a ConfigMap in this namespace with the mirrors of the installed cluster's registries: key registries.conf in the form
-	// of containers-registries.conf(5), and optionally key ca-bundle.crt. The manager asks them what the release image is, too. Changeable before the
-	// installation.
+	// mirrorRegistryRef names a ConfigMap in this namespace with the mirrors of the installed cluster's registries: key registries.conf in the
+	// form of containers-registries.conf(5), and optionally key ca-bundle.crt. The manager asks them what the release image is, too.
+	// Changeable before the installation.
 	// +optional
 	MirrorRegistryRef LocalConfigMapReference `json:"mirrorRegistryRef,omitempty,omitzero"`
 
@@ -158,13 +159,14 @@ type InstallSpec struct {
 	// +optional
 	Hyperthreading HyperthreadingSpec `json:"hyperthreading,omitempty,omitzero"`
 
-	// holdInstallation keeps the installation from beginning while it is true, whatever hosts are ready; they are discovered and checked meanwhile.
-	// Defaults to false. Changeable before the installation.
+	// holdInstallation keeps the installation from beginning while it is true, whatever hosts are ready; they are discovered and checked
+	// meanwhile. Defaults to false. Changeable before the installation.
 	// +optional
 	HoldInstallation *bool `json:"holdInstallation,omitempty"`
 
 	// capabilities are the optional components of the cluster. Defaults to all that the release has on platform BareMetal but MachineAPI,
-	// DeploymentConfig, openshift-samples and CloudControllerManager, and to what the release says elsewhere. Changeable before the installation.
+	// DeploymentConfig, openshift-samples and CloudControllerManager, and to what the release says elsewhere. Changeable before the
+	// installation.
 	// +optional
 	Capabilities CapabilitiesSpec `json:"capabilities,omitempty,omitzero"`
 
@@ -218,8 +220,8 @@ const (
 	TwoNodeFencing TwoNodeTopology = "Fencing"
 )
 
-// NetworkingSpec are the networks of the cluster. With two IP families every kind of network has one network per family, in one order: that of
-// apiVIPs. No two networks may overlap.
+// NetworkingSpec are the networks of the cluster. With two IP families every kind of network has one network per family, in one order: that
+// of apiVIPs. No two networks may overlap.
 // +kubebuilder:validation:MinProperties=1
 type NetworkingSpec struct {
 	// machineNetwork are the CIDRs of the hosts' networks, one per IP family. A cluster with two families needs it. Changeable before the
@@ -233,16 +235,16 @@ type NetworkingSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 192.0.2.0/24"
 	MachineNetwork []string `json:"machineNetwork,omitempty"`
 
-	// clusterNetwork are the networks of Pods, one per IP family. Defaults to spec.clusterNetwork.pods of the Cluster, and to 10.128.0.0/14 where
-	// that is not set either. Changeable before the installation.
+	// clusterNetwork are the networks of Pods, one per IP family. Defaults to spec.clusterNetwork.pods of the Cluster, and to 10.128.0.0/14
+	// where that is not set either. Changeable before the installation.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork,omitempty"`
 
-	// serviceNetwork are the CIDRs of Services, one per IP family. Defaults to spec.clusterNetwork.services of the Cluster, and to 172.30.0.0/16
-	// where that is not set either. Changeable before the installation.
+	// serviceNetwork are the CIDRs of Services, one per IP family. Defaults to spec.clusterNetwork.services of the Cluster, and to
+	// 172.30.0.0/16 where that is not set either. Changeable before the installation.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -252,8 +254,8 @@ type NetworkingSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 172.30.0.0/16"
 	ServiceNetwork []string `json:"serviceNetwork,omitempty"`
 
-	// networkType is the provider of the cluster network: OVNKubernetes, Cilium, Calico, CiscoACI or None. All but OVNKubernetes are installed by
-	// manifests of the user. Defaults to OVNKubernetes. Changeable before the installation.
+	// networkType is the provider of the cluster network: OVNKubernetes, Cilium, Calico, CiscoACI or None. All but OVNKubernetes are installed
+	// by manifests of the user. Defaults to OVNKubernetes. Changeable before the installation.
 	// +optional
 	NetworkType NetworkType `json:"networkType,omitempty"`
 }
@@ -267,8 +269,8 @@ type ClusterNetworkEntry struct {
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 10.128.0.0/14"
 	CIDR string `json:"cidr,omitempty"`
 
-	// hostPrefix is the prefix length of the part of the network that every Node gets: longer than that of cidr, at most 25 for IPv4, and 64 for
-	// IPv6. Defaults to 23 for IPv4 and to 64 for IPv6. Changeable before the installation.
+	// hostPrefix is the prefix length of the part of the network that every Node gets: longer than that of cidr, at most 25 for IPv4, and 64
+	// for IPv6. Defaults to 23 for IPv4 and to 64 for IPv6. Changeable before the installation.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
@@ -284,8 +286,8 @@ type ExternalPlatformSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	PlatformName string `json:"platformName,omitempty"`
 
-	// cloudControllerManager is External when the user installs a cloud controller manager by manifests, until which Nodes take no workloads. It
-	// must leave the provider ID of Nodes to Cluster API. Defaults to None. Never changeable.
+	// cloudControllerManager is External when the user installs a cloud controller manager by manifests, until which Nodes take no workloads.
+	// It must leave the provider ID of Nodes to Cluster API. Defaults to None. Never changeable.
 	// +optional
 	CloudControllerManager CloudControllerManager `json:"cloudControllerManager,omitempty"`
 }
@@ -304,8 +306,9 @@ const (
 
 // LoadBalancerSpec says who balances the load of the API and the ingress.
 type LoadBalancerSpec struct {
-	// type is ClusterManaged, where the hosts announce the virtual IP addresses, or UserManaged, where apiVIPs and ingressVIPs are addresses of a load
-	// balancer of the user: they may be outside the machine network, and API and ingress may have the same. Changeable before the installation.
+	// type is ClusterManaged, where the hosts announce the virtual IP addresses, or UserManaged, where apiVIPs and ingressVIPs are addresses
+	// of a load balancer of the user: they may be outside the machine network, and API and ingress may have the same. Changeable before the
+	// installation.
 	// +required
 	Type LoadBalancerType `json:"type,omitempty"`
 }
@@ -427,12 +430,12 @@ const (
 	HyperthreadingDisabled Hyperthreading = "Disabled"
 )
 
-// CapabilitiesSpec are the optional components of a cluster. On platform BareMetal, MachineAPI is left out of every baseline, because it would
-// give Nodes a provider ID that Cluster API does not know; baremetal and Ingress are always in.
+// CapabilitiesSpec are the optional components of a cluster. On platform BareMetal, MachineAPI is left out of every baseline, because it
+// would give Nodes a provider ID that Cluster API does not know; baremetal and Ingress are always in.
 // +kubebuilder:validation:MinProperties=1
 type CapabilitiesSpec struct {
-	// baseline is the set of capabilities to begin with: None, that of a release such as v4.18, or vCurrent, that of the installed release. Defaults
-	// to vCurrent. Changeable before the installation.
+	// baseline is the set of capabilities to begin with: None, that of a release such as v4.18, or vCurrent, that of the installed release.
+	// Defaults to vCurrent. Changeable before the installation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
@@ -461,8 +464,8 @@ type CPUPartitioning string
 // IgnoredValidationsSpec are checks of assisted-service that may fail.
 // +kubebuilder:validation:MinProperties=1
 type IgnoredValidationsSpec struct {
-	// cluster are checks of the cluster by their IDs, for example ntp-server-configured; all is for every one. Those without which nothing can be
-	// installed are refused. Changeable before the installation.
+	// cluster are checks of the cluster by their IDs, for example ntp-server-configured; all is for every one. Those without which nothing can
+	// be installed are refused. Changeable before the installation.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -473,8 +476,8 @@ type IgnoredValidationsSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="!(self in ['api-vips-defined', 'ingress-vips-defined', 'all-hosts-are-ready-to-install', 'sufficient-masters-count', 'pull-secret-set', 'cluster-preparation-succeeded'])",message="cannot be ignored: nothing can be installed without it"
 	Cluster []string `json:"cluster,omitempty"`
 
-	// host are checks of the hosts by their IDs, for example has-min-memory; all is for every one. Those without which nothing can be installed are
-	// refused. Changeable before the installation.
+	// host are checks of the hosts by their IDs, for example has-min-memory; all is for every one. Those without which nothing can be
+	// installed are refused. Changeable before the installation.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

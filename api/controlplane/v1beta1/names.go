@@ -16,13 +16,13 @@ const (
 	InstallAttemptAnnotation = "controlplane.cluster.x-k8s.io/install-attempt"
 
 	// InstallationStartedAnnotation records on a control plane, as JSON, for which attempt the hold of the installation was cleared, for which
-	// control plane, and which worker Machines take part. A ClusterDeployment or AgentClusterInstall that vanishes from then on, and before the
-	// cluster is installed, is not made anew: its hosts are in any state, and the next attempt begins (DESIGN D18).
+	// control plane, and which worker Machines take part. A ClusterDeployment or AgentClusterInstall that vanishes from then on, and before
+	// the cluster is installed, is not made anew: its hosts are in any state, and the next attempt begins (DESIGN D18).
 	InstallationStartedAnnotation = "controlplane.cluster.x-k8s.io/installation-started"
 
-	// LostInstallationsAnnotation records on a control plane, as JSON, how many attempts have begun by themselves because a ClusterDeployment or
-	// AgentClusterInstall vanished, and when the last one did. Their number is limited, and each waits longer than the one before. It is removed
-	// when the user asks for an attempt.
+	// LostInstallationsAnnotation records on a control plane, as JSON, how many attempts have begun by themselves because a ClusterDeployment
+	// or AgentClusterInstall vanished, and when the last one did. Their number is limited, and each waits longer than the one before. It is
+	// removed when the user asks for an attempt.
 	LostInstallationsAnnotation = "controlplane.cluster.x-k8s.io/lost-installations"
 
 	// InstalledClusterAnnotation records on a control plane, as JSON, which cluster was installed for it: the attempt, the ID of the OpenShift
@@ -30,20 +30,20 @@ const (
 	// installed for a control plane that has it: its cluster is imported (DESIGN D22).
 	InstalledClusterAnnotation = "controlplane.cluster.x-k8s.io/installed-cluster"
 
-	// NextMachineAnnotation, on a control plane whose cluster is installed, is the number in the name of the next Machine. No number is used twice:
-	// etcd knows its members by the names of their Nodes, and may still count the one of a Machine that is gone.
+	// NextMachineAnnotation, on a control plane whose cluster is installed, is the number in the name of the next Machine. No number is used
+	// twice: etcd knows its members by the names of their Nodes, and may still count the one of a Machine that is gone.
 	NextMachineAnnotation = "controlplane.cluster.x-k8s.io/next-machine"
 
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"
 
-	// InfrastructureRoleLabel, on a ClusterRole with value "true", adds its rules to what the control plane manager may do: the machines and machine
-	// templates of an infrastructure provider other than Metal3 (docs/guides/other-infrastructure.md).
+	// InfrastructureRoleLabel, on a ClusterRole with value "true", adds its rules to what the control plane manager may do: the machines and
+	// machine templates of an infrastructure provider other than Metal3 (docs/guides/other-infrastructure.md).
 	InfrastructureRoleLabel = "controlplane.cluster.x-k8s.io/aggregate-to-openshift-assisted"
 
-	// OwnerNamespaceLabel, on objects of hive and assisted-service, holds the namespace of the control plane that they were made for. They have no
-	// owner reference: garbage collection would delete them in an order that harms the installed cluster (docs/adr/0002).
+	// OwnerNamespaceLabel, on objects of hive and assisted-service, holds the namespace of the control plane that they were made for. They
+	// have no owner reference: garbage collection would delete them in an order that harms the installed cluster (docs/adr/0002).
 	OwnerNamespaceLabel = "controlplane.cluster.x-k8s.io/owner-namespace"
 
 	// OwnerNameLabel, on the same objects, holds the name of the control plane that they were made for, hashed past 63 characters.
@@ -60,7 +60,8 @@ const (
 	// AvailableReason: the API answers and a quorum of control-plane Nodes is ready.
 	AvailableReason = "Available"
 
-	// NotAvailableReason: the cluster is not installed, the quorum of Nodes is lost, or etcd or the API is not available; the message says which.
+	// NotAvailableReason: the cluster is not installed, the quorum of Nodes is lost, or etcd or the API is not available; the message says
+	// which.
 	NotAvailableReason = "NotAvailable"
 
 	// ConnectionDownReason: the API has not answered for longer than the grace period.
@@ -113,16 +114,16 @@ const (
 	// SpecNotSyncedReason: assisted-service cannot use what the control plane asks for; the message says why.
 	SpecNotSyncedReason = "SpecNotSynced"
 
-	// InstallRefusedReason: the API server or a webhook of assisted-service refuses the AgentClusterInstall, a change of it or of an Agent by which the
-	// installation would begin, or it cannot be made; the message says why.
+	// InstallRefusedReason: the API server or a webhook of assisted-service refuses the AgentClusterInstall, a change of it or of an Agent by
+	// which the installation would begin, or it cannot be made; the message says why.
 	InstallRefusedReason = "InstallRefused"
 
-	// RequirementsNotMetReason: nothing is held and assisted-service does not begin; the message repeats what it waits for, and names Agents of other
-	// namespaces that are bound to the cluster.
+	// RequirementsNotMetReason: nothing is held and assisted-service does not begin; the message repeats what it waits for, and names Agents
+	// of other namespaces that are bound to the cluster.
 	RequirementsNotMetReason = "RequirementsNotMet"
 
-	// PreparationFailedReason: assisted-service could not prepare the installation and tries again until it can; the message names the host, or says what
-	// could not be made. spec.install may be changed meanwhile.
+	// PreparationFailedReason: assisted-service could not prepare the installation and tries again until it can; the message names the host,
+	// or says what could not be made. spec.install may be changed meanwhile.
 	PreparationFailedReason = "PreparationFailed"
 
 	// InstallationOnHoldReason: all that is needed is there, and spec.install.holdInstallation keeps the installation from beginning.
@@ -140,8 +141,8 @@ const (
 	// InstallationFailedReason: the installation failed; the message names the first host and its reason, and how to retry.
 	InstallationFailedReason = "InstallationFailed"
 
-	// RetryingReason: an installation that failed, or whose ClusterDeployment or AgentClusterInstall vanished, is being cleaned up before the next
-	// attempt.
+	// RetryingReason: an installation that failed, or whose ClusterDeployment or AgentClusterInstall vanished, is being cleaned up before the
+	// next attempt.
 	RetryingReason = "Retrying"
 
 	// ImportingReason: the cluster was installed before the control plane was moved or restored; it becomes Installed when its API answers
@@ -151,11 +152,12 @@ const (
 	// ClusterMismatchReason: <cluster>-kubeconfig leads to another cluster than the one that was installed; the message has both IDs.
 	ClusterMismatchReason = "ClusterMismatch"
 
-	// NameConflictReason: an object of the name that the control plane needs exists and belongs to something else, or another Cluster needs it too.
+	// NameConflictReason: an object of the name that the control plane needs exists and belongs to something else, or another Cluster needs it
+	// too.
 	NameConflictReason = "NameConflict"
 
-	// ReadFailedReason: not all that is needed can be read; the message says what, and why. Of a cluster that is installed, Available has the message,
-	// and Deleting of a control plane that is being deleted.
+	// ReadFailedReason: not all that is needed can be read; the message says what, and why. Of a cluster that is installed, Available has the
+	// message, and Deleting of a control plane that is being deleted.
 	ReadFailedReason = "ReadFailed"
 )
 
@@ -201,16 +203,17 @@ const (
 	// KubeconfigNotAvailableReason: assisted-service has not published the cluster's credentials yet, or they cannot be used.
 	KubeconfigNotAvailableReason = "NotAvailable"
 
-	// KubeconfigUserProvidedReason: the Secret belongs to somebody else and is left alone (CONTRACT CP-55). The condition is False when nobody can connect
-	// with it; the message says why.
+	// KubeconfigUserProvidedReason: the Secret belongs to somebody else and is left alone (CONTRACT CP-55). The condition is False when nobody
+	// can connect with it; the message says why.
 	KubeconfigUserProvidedReason = "UserProvided"
 
 	// KubeconfigNameConflictReason: another Cluster or control plane of the namespace uses the same Secret; the message names both.
 	KubeconfigNameConflictReason = "NameConflict"
 )
 
-// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, when the Node of a worker does not run the
-// version of its Machine, or when the release is not for the architecture of a host; the message has the value to set, and where (DESIGN D9).
+// VersionsMatchCondition is False when spec.version is not what the release or the first Node runs, when the Node of a worker does not run
+// the version of its Machine, or when the release is not for the architecture of a host; the message has the value to set, and where
+// (DESIGN D9).
 const (
 	VersionsMatchCondition = "VersionsMatch"
 
@@ -227,8 +230,8 @@ const (
 	VersionUnknownReason = "Unknown"
 )
 
-// ReleaseResolvedCondition is True once the digest and the Kubernetes version of the release image are in status.release. Nothing waits for it
-// (DESIGN D10).
+// ReleaseResolvedCondition is True once the digest and the Kubernetes version of the release image are in status.release. Nothing waits for
+// it (DESIGN D10).
 const (
 	ReleaseResolvedCondition = "ReleaseResolved"
 
@@ -360,8 +363,8 @@ const (
 	NotScalingDownReason = "NotScalingDown"
 )
 
-// RemediatingCondition tells of Machines that a MachineHealthCheck found unhealthy (CONTRACT CP-82). It is never True: this provider does not
-// replace Machines yet.
+// RemediatingCondition tells of Machines that a MachineHealthCheck found unhealthy (CONTRACT CP-82). It is never True: this provider does
+// not replace Machines yet.
 const (
 	RemediatingCondition = "Remediating"
 
@@ -382,8 +385,8 @@ const (
 	// WaitingForMachineDeletionReason: control-plane Machines exist.
 	WaitingForMachineDeletionReason = "WaitingForMachineDeletion"
 
-	// WaitingForOrphanedMachinesReason: control-plane Machines that were orphaned on purpose exist, and their hosts are bound to the ClusterDeployment,
-	// which stays until these Machines are deleted.
+	// WaitingForOrphanedMachinesReason: control-plane Machines that were orphaned on purpose exist, and their hosts are bound to the
+	// ClusterDeployment, which stays until these Machines are deleted.
 	WaitingForOrphanedMachinesReason = "WaitingForOrphanedMachines"
 
 	// WaitingForInstallDeletionReason: the ClusterDeployment, the AgentClusterInstall or the ClusterImageSet exists.
@@ -437,8 +440,8 @@ const (
 	// EventRetryStarted: the next attempt of the installation was asked for.
 	EventRetryStarted = "InstallationRetryStarted"
 
-	// EventInstallObjectsLost: the ClusterDeployment or the AgentClusterInstall vanished after the installation had begun, and the next attempt was
-	// asked for.
+	// EventInstallObjectsLost: the ClusterDeployment or the AgentClusterInstall vanished after the installation had begun, and the next
+	// attempt was asked for.
 	EventInstallObjectsLost = "InstallObjectsLost"
 
 	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
@@ -450,12 +453,12 @@ const (
 	// EventLeftoversDeleted: a ClusterDeployment was deleted, because its control plane does not exist any more.
 	EventLeftoversDeleted = "LeftoversDeleted"
 
-	// EventServingCertificateNotApproved: a kubelet in the installed cluster, or something else, asks for a serving certificate that is not its own;
-	// the request is left alone.
+	// EventServingCertificateNotApproved: a kubelet in the installed cluster, or something else, asks for a serving certificate that is not
+	// its own; the request is left alone.
 	EventServingCertificateNotApproved = "ServingCertificateNotApproved"
 
-	// EventProviderIDMismatch, of a Machine of infrastructure other than Metal3: its Node has another provider ID, so Cluster API does not find the
-	// Node. A provider ID that a Node has cannot be changed.
+	// EventProviderIDMismatch, of a Machine of infrastructure other than Metal3: its Node has another provider ID, so Cluster API does not
+	// find the Node. A provider ID that a Node has cannot be changed.
 	EventProviderIDMismatch = "NodeProviderIDMismatch"
 
 	// EventInitialized: the cluster is installed and its API answers.

@@ -30,8 +30,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.install.external) == has(oldSelf.install.external) && (!has(self.install.external) || self.install.external == oldSelf.install.external)",message="external is immutable: the cluster is registered with it",fieldPath=".install.external"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef) == has(oldSelf.install.pullSecretRef) && (!has(self.install.pullSecretRef) || self.install.pullSecretRef == oldSelf.install.pullSecretRef)",message="pullSecretRef is immutable: the cluster is registered with it; change the content of the Secret instead",fieldPath=".install.pullSecretRef"
 type OpenshiftAssistedControlPlaneSpec struct {
-	// replicas is the number of control-plane Machines, 1 to 5: 2 need install.twoNode, and 4 and 5 need release 4.18 or newer. It cannot change
-	// from or to 1 or 2. Changeable at any time.
+	// replicas is the number of control-plane Machines, 1 to 5: 2 need install.twoNode, and 4 and 5 need release 4.18 or newer. It cannot
+	// change from or to 1 or 2. Changeable at any time.
 	// +required
 	// +kubebuilder:validation:Enum=1;2;3;4;5
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -63,9 +63,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// +required
 	MachineTemplate MachineTemplate `json:"machineTemplate,omitempty,omitzero"`
 
-	// openshiftAssistedConfigSpec is the spec of every control-plane Machine's OpenshiftAssistedConfig. New Machines get it. Where release is not
-	// set, cpuArchitecture chooses the public image and is fixed as distributionVersion is.
-	// Changeable at any time.
+	// openshiftAssistedConfigSpec is the spec of every control-plane Machine's OpenshiftAssistedConfig. New Machines get it. Where release is
+	// not set, cpuArchitecture chooses the public image and is fixed as distributionVersion is. Changeable at any time.
 	// +optional
 	OpenshiftAssistedConfigSpec bootstrapv1.OpenshiftAssistedConfigSpec `json:"openshiftAssistedConfigSpec,omitempty,omitzero"`
 

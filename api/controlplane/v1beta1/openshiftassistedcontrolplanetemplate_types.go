@@ -29,8 +29,9 @@ type OpenshiftAssistedControlPlaneTemplateResource struct {
 }
 
 // OpenshiftAssistedControlPlaneTemplateResourceSpec is an OpenshiftAssistedControlPlaneSpec without the fields that the Cluster's topology
-// owns: replicas, version, the infrastructure reference and the readiness gates (CONTRACT CP-18). What a control plane needs may be missing, because the patches of
-// a ClusterClass can add it, and it may change, because no control plane changes with it but through its Cluster's topology.
+// owns: replicas, version, the infrastructure reference and the readiness gates (CONTRACT CP-18). What a control plane needs may be
+// missing, because the patches of a ClusterClass can add it, and it may change, because no control plane changes with it but through its
+// Cluster's topology.
 type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4.
 	// +optional
@@ -69,7 +70,8 @@ type TemplateMachineTemplate struct {
 	Spec TemplateMachineTemplateSpec `json:"spec,omitempty,omitzero"`
 }
 
-// TemplateMachineTemplateSpec is a MachineTemplateSpec without what the Cluster's topology owns: infrastructure reference and readiness gates.
+// TemplateMachineTemplateSpec is a MachineTemplateSpec without what the Cluster's topology owns: infrastructure reference and readiness
+// gates.
 // +kubebuilder:validation:MinProperties=1
 type TemplateMachineTemplateSpec struct {
 	// deletion are the time-outs of a Machine's deletion.

@@ -48,7 +48,8 @@ type Reconciler struct {
 	Gate *manager.Gate
 	// Recorder records events.
 	Recorder events.EventRecorder
-	// WatchFilter restricts the Agents that are looked after to those of InfraEnvs that a config with the filter's label uses (CONTRACT BOOT-42).
+	// WatchFilter restricts the Agents that are looked after to those of InfraEnvs that a config with the filter's label uses (CONTRACT
+	// BOOT-42).
 	WatchFilter string
 }
 
@@ -67,7 +68,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	cache := mgr.GetCache()
 	return errors.Join(
 		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), &handler.EnqueueRequestForObject{})),
-		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(r.inNamespace))),
+		r.Gate.Watch(
+			c, metal3.CRDBareMetalHosts,
+			source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(r.inNamespace)),
+		),
 	)
 }
 
@@ -115,8 +119,8 @@ func (r *Reconciler) infraEnvOf(ctx context.Context, agent *assisted.Agent) (*as
 	return infraEnv, nil
 }
 
-// watched reports whether Agents of an InfraEnv are this manager's: with a filter, if a config that uses the InfraEnv has the filter's label.
-// Agents have no such label of their own, and the owners of an InfraEnv are the configs that use it.
+// watched reports whether Agents of an InfraEnv are this manager's: with a filter, if a config that uses the InfraEnv has the filter's
+// label. Agents have no such label of their own, and the owners of an InfraEnv are the configs that use it.
 func (r *Reconciler) watched(ctx context.Context, infraEnv *assisted.InfraEnv) (bool, error) {
 	if r.WatchFilter == "" {
 		return true, nil
@@ -188,7 +192,9 @@ func (r *Reconciler) note(ctx context.Context, agent *assisted.Agent, text strin
 		return client.IgnoreNotFound(fmt.Errorf("note on Agent %s that it is not recognised: %w", agent.Name, err))
 	}
 	if text != "" {
-		r.Recorder.Eventf(agent, nil, corev1.EventTypeWarning, bootstrapv1.EventAgentNotRecognized, bootstrapv1.EventAgentNotRecognized, "%s", text)
+		r.Recorder.Eventf(
+			agent, nil, corev1.EventTypeWarning, bootstrapv1.EventAgentNotRecognized, bootstrapv1.EventAgentNotRecognized, "%s", text,
+		)
 	}
 	return nil
 }

@@ -111,7 +111,10 @@ func (r *Reconciler) handOverMedia(ctx context.Context, s *scope) error {
 	err = r.Client.Patch(ctx, machine, client.MergeFrom(before))
 	if apierrors.IsInvalid(err) {
 		// The API server's message quotes the URL, which lets its reader boot into the cluster (docs/security.md).
-		return fmt.Errorf("the API server refused the live ISO of InfraEnv %s on %s %s: look for other required fields of spec.image", s.infraEnvName, machine.GetKind(), machine.GetName())
+		return fmt.Errorf(
+			"the API server refused the live ISO of InfraEnv %s on %s %s: look for other required fields of spec.image", s.infraEnvName,
+			machine.GetKind(), machine.GetName(),
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("write the live ISO to %s %s: %w", machine.GetKind(), machine.GetName(), err)
@@ -121,7 +124,10 @@ func (r *Reconciler) handOverMedia(ctx context.Context, s *scope) error {
 		// Somebody who meant boot mode UserData sees it here.
 		note = fmt.Sprintf(", in place of the disk image that its template names: spec.boot.mode is %s", bootstrapv1.BootModeLiveISO)
 	}
-	r.event(s.config, bootstrapv1.EventBootMediaPublished, "Wrote the live ISO of InfraEnv %s to %s %s%s", s.infraEnvName, machine.GetKind(), machine.GetName(), note)
+	r.event(
+		s.config, bootstrapv1.EventBootMediaPublished, "Wrote the live ISO of InfraEnv %s to %s %s%s", s.infraEnvName, machine.GetKind(),
+		machine.GetName(), note,
+	)
 	return nil
 }
 

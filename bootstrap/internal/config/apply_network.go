@@ -16,7 +16,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// applyNetworks brings the NMStateConfigs of the InfraEnv up to date. It runs before the InfraEnv is made, so that its first image has them all.
+// applyNetworks brings the NMStateConfigs of the InfraEnv up to date. It runs before the InfraEnv is made, so that its first image has them
+// all.
 func (r *Reconciler) applyNetworks(ctx context.Context, s *scope) error {
 	for i := range s.decision.networks.remove {
 		config := &s.decision.networks.remove[i]
@@ -24,7 +25,9 @@ func (r *Reconciler) applyNetworks(ctx context.Context, s *scope) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete NMStateConfig %s: %w", config.Name, err)
 		}
-		r.event(s.config, bootstrapv1.EventNMStateConfigDeleted, "Deleted NMStateConfig %s: its BareMetalHost has no network data any more", config.Name)
+		r.event(
+			s.config, bootstrapv1.EventNMStateConfigDeleted, "Deleted NMStateConfig %s: its BareMetalHost has no network data any more", config.Name,
+		)
 	}
 	for i := range s.decision.networks.write {
 		if err := r.writeNetwork(ctx, s, &s.decision.networks.write[i]); err != nil {
@@ -42,8 +45,8 @@ func (r *Reconciler) applyNetworks(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// writeNetwork makes an NMStateConfig, or changes the one that exists, and notes which image it is not in yet. Errors of the API server are not
-// passed on as they are where they may quote the document, which comes from a Secret.
+// writeNetwork makes an NMStateConfig, or changes the one that exists, and notes which image it is not in yet. Errors of the API server are
+// not passed on as they are where they may quote the document, which comes from a Secret.
 func (r *Reconciler) writeNetwork(ctx context.Context, s *scope, config *assisted.NMStateConfig) error {
 	host := config.Annotations[bootstrapv1.NMStateHostAnnotation]
 	ctrl.LoggerFrom(ctx).Info("Writing NMStateConfig", "NMStateConfig", config.Name, "BareMetalHost", host)

@@ -117,12 +117,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	)
 }
 
-// pullSecrets lets through what changes the pull secret of a cluster: hive and assisted-service write the status of ClusterDeployments often.
+// pullSecrets lets through what changes the pull secret of a cluster: hive and assisted-service write the status of ClusterDeployments
+// often.
 var pullSecrets = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*hivev1.ClusterDeployment)
 	after, same := e.ObjectNew.(*hivev1.ClusterDeployment)
 	return !ok || !same || before.Labels[clusterv1.ClusterNameLabel] != after.Labels[clusterv1.ClusterNameLabel] ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !equality.Semantic.DeepEqual(before.Spec.PullSecretRef, after.Spec.PullSecretRef)
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!equality.Semantic.DeepEqual(before.Spec.PullSecretRef, after.Spec.PullSecretRef)
 }}
 
 // deletions lets only deletions through: the config needs to know when an Agent is gone, and nothing of its frequent status changes.

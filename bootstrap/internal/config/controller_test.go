@@ -29,8 +29,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// TestUnreadableInfrastructure: an infrastructure machine that cannot be read uses up the pass. The config shows its conditions all the same, and it
-// goes when it is deleted.
+// TestUnreadableInfrastructure: an infrastructure machine that cannot be read uses up the pass. The config shows its conditions all the
+// same, and it goes when it is deleted.
 func TestUnreadableInfrastructure(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -50,7 +50,9 @@ func TestUnreadableInfrastructure(t *testing.T) {
 				cancel() // The time of the pass is over.
 				return ctx.Err()
 			})
-			r := &Reconciler{Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()}}
+			r := &Reconciler{
+				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+			}
 			key := client.ObjectKey{Namespace: "ns", Name: "m-0"}
 			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			config := &bootstrapv1.OpenshiftAssistedConfig{}
@@ -67,8 +69,8 @@ func TestUnreadableInfrastructure(t *testing.T) {
 	}
 }
 
-// newClient returns a client with a config, its Machine with infrastructure of a kind, and its Cluster. Requests fail when their context has ended,
-// and reads of infrastructure as the test says.
+// newClient returns a client with a config, its Machine with infrastructure of a kind, and its Cluster. Requests fail when their context
+// has ended, and reads of infrastructure as the test says.
 func newClient(t *testing.T, kind string, deleted bool, read func() error) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -81,9 +83,19 @@ func newClient(t *testing.T, kind string, deleted bool, read func() error) clien
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid"}}
 	machine.Spec.ClusterName = "demo"
 	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: kind, Name: "m-0"}
-	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", Finalizers: []string{bootstrapv1.ConfigFinalizer},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"}}}}
-	config.Status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}}
+	config := &bootstrapv1.OpenshiftAssistedConfig{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:       "m-0",
+			Namespace:  "ns",
+			Finalizers: []string{bootstrapv1.ConfigFinalizer},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"},
+			},
+		},
+	}
+	config.Status.Conditions = []metav1.Condition{
+		{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason},
+	}
 	if deleted {
 		config.DeletionTimestamp = ptr.To(metav1.Now())
 		machine.DeletionTimestamp, machine.Finalizers = config.DeletionTimestamp, []string{clusterv1.MachineFinalizer}
@@ -105,7 +117,8 @@ func newClient(t *testing.T, kind string, deleted bool, read func() error) clien
 				}
 				return c.Patch(ctx, o, patch, opts...)
 			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch,
+				opts ...client.SubResourcePatchOption) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}

@@ -49,8 +49,8 @@ type decision struct {
 	// publish is true when the Secret's name has to be published.
 	publish bool
 
-	// retryAfter is when to look again for what is not watched, 0 for never: ConfigMaps and Secrets of the user's. A watch would cache those of
-	// all namespaces.
+	// retryAfter is when to look again for what is not watched, 0 for never: ConfigMaps and Secrets of the user's. A watch would cache those
+	// of all namespaces.
 	retryAfter time.Duration
 
 	image      fact.Fact
@@ -64,7 +64,8 @@ const dataSecretRetry = time.Minute
 const trustBundleRetry = 30 * time.Second
 
 // decide says what the pass does. The order of its steps is what keeps a Machine from escaping: an InfraEnv that counts the config among
-// its users, its live ISO on the infrastructure machine, the deletion hook on the Machine, and only then the Secret's name (DESIGN D4, D19).
+// its users, its live ISO on the infrastructure machine, the deletion hook on the Machine, and only then the Secret's name (DESIGN D4,
+// D19).
 func decide(s *scope) decision {
 	published := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
 	if !needsMedia(s) && (s.infraEnv == nil || !isUser(s.infraEnv, s.config)) {
@@ -95,8 +96,8 @@ func needsMedia(s *scope) bool {
 	return s.infraMachine != nil && !metal3.Taken(s.infraMachine, s.hosts)
 }
 
-// refuseInfrastructure says what of the config cannot work with infrastructure of others than Metal3; its zero value is that all can. Such a provider
-// hands user data to its machines and knows no BareMetalHosts.
+// refuseInfrastructure says what of the config cannot work with infrastructure of others than Metal3; its zero value is that all can. Such
+// a provider hands user data to its machines and knows no BareMetalHosts.
 func refuseInfrastructure(s *scope) fact.Fact {
 	ref, spec := s.machine.Spec.InfrastructureRef, s.config.Spec
 	if metal3.IsMachineRef(ref) {
@@ -129,16 +130,24 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	case !s.machine.DeletionTimestamp.IsZero() && s.infraEnv == nil:
 		return fact.Waiting(bootstrapv1.MachineDeletingReason, "Machine %s is being deleted: no medium is made for it", s.machine.Name)
 	case !s.cluster.DeletionTimestamp.IsZero() && s.infraEnv == nil:
-		return fact.Waiting(bootstrapv1.ClusterDeletingReason, "Cluster %s is being deleted: no medium is made for Machine %s", s.cluster.Name, s.machine.Name)
+		return fact.Waiting(
+			bootstrapv1.ClusterDeletingReason, "Cluster %s is being deleted: no medium is made for Machine %s", s.cluster.Name, s.machine.Name,
+		)
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return fact.Waiting(bootstrapv1.WaitingForClusterInfrastructureReason, "Cluster %s has no infrastructure yet", s.cluster.Name)
 	case len(s.missingCRDs) > 0:
-		return fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
+		return fact.Waiting(
+			bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "),
+		)
 	case s.trustBundleProblem.Reason != "":
 		d.retryAfter = trustBundleRetry
 		return s.trustBundleProblem
-	case s.infraEnvName == "", s.infraEnv == nil && s.pullSecret == "": // The latter: what was recorded is gone, and so is what named its pull secret.
-		return fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else")
+	case s.infraEnvName == "",
+		s.infraEnv == nil && s.pullSecret == "": // The latter: what was recorded is gone, and so is what named its pull secret.
+		return fact.Waiting(
+			bootstrapv1.WaitingForPullSecretReason,
+			"set spec.pullSecretRef, or wait for the control plane's ClusterDeployment, whose pull secret is used else",
+		)
 	}
 	if s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {
 		d.record = s.infraEnvName
@@ -156,7 +165,9 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 // decideExistingInfraEnv joins the InfraEnv if it is usable, and says whether it has an image with everything in it.
 func decideExistingInfraEnv(s *scope, d *decision) fact.Fact {
 	if s.infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel] != s.cluster.Name {
-		return fact.Waiting(bootstrapv1.InfraEnvConflictReason, "InfraEnv %s was not made for Cluster %s: delete or rename it", s.infraEnvName, s.cluster.Name)
+		return fact.Waiting(
+			bootstrapv1.InfraEnvConflictReason, "InfraEnv %s was not made for Cluster %s: delete or rename it", s.infraEnvName, s.cluster.Name,
+		)
 	}
 	if !s.infraEnv.DeletionTimestamp.IsZero() {
 		return fact.Waiting(bootstrapv1.InfraEnvDeletingReason, "InfraEnv %s is being deleted and will be made anew", s.infraEnvName)
@@ -165,8 +176,11 @@ func decideExistingInfraEnv(s *scope, d *decision) fact.Fact {
 		d.infraEnv = infraEnvJoin
 	}
 	if dropped := droppedFields(s.config, s.infraEnv); len(dropped) > 0 {
-		return fact.Waiting(bootstrapv1.InfraEnvNotSupportedReason, "the installed assisted-service has no InfraEnv.spec.%s: update it, or do without in the template, and delete Machine %s",
-			strings.Join(dropped, " and spec."), s.machine.Name)
+		return fact.Waiting(
+			bootstrapv1.InfraEnvNotSupportedReason,
+			"the installed assisted-service has no InfraEnv.spec.%s: update it, or do without in the template, and delete Machine %s",
+			strings.Join(dropped, " and spec."), s.machine.Name,
+		)
 	}
 	networks, wait := decideNetworks(s, d)
 	if image := imageFact(s.infraEnv, artifactURL(s)); !wait || image.Reason == bootstrapv1.InfraEnvFailedReason {
@@ -202,18 +216,19 @@ func imageFact(infraEnv *assisted.InfraEnv, url string) fact.Fact {
 	}
 }
 
-// mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". The disk image of boot mode UserData is the user's. Until a host is chosen a new URL is taken over;
-// afterwards the image is never touched again (METAL3 M3-23).
+// mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". The disk image of boot mode UserData is the
+// user's. Until a host is chosen a new URL is taken over; afterwards the image is never touched again (METAL3 M3-23).
 func mediaToHandOver(s *scope) string {
-	if boots(s) != bootstrapv1.BootModeLiveISO || s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) || metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
+	if boots(s) != bootstrapv1.BootModeLiveISO || s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) ||
+		metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
 		return ""
 	}
 	return s.infraEnv.Status.ISODownloadURL
 }
 
-// belongsToOther reports whether the Secret of the config's name was made by somebody else. Without an owner it is the config's own after a move
-// or a restore (CONTRACT BOOT-22), if the config has published it or the Machine names it, and it is of Cluster API's type and not labelled for
-// another Cluster. Any other one is a user's: hosts would boot with what is in it, and it would go with the config.
+// belongsToOther reports whether the Secret of the config's name was made by somebody else. Without an owner it is the config's own after a
+// move or a restore (CONTRACT BOOT-22), if the config has published it or the Machine names it, and it is of Cluster API's type and not
+// labelled for another Cluster. Any other one is a user's: hosts would boot with what is in it, and it would go with the config.
 func belongsToOther(s *scope) bool {
 	if s.secret == nil || metav1.IsControlledBy(s.secret, s.config) {
 		return false
@@ -230,8 +245,11 @@ func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
 		return fact.Fact{}, true
 	}
 	if s.infraMachine != nil && metal3.IsLiveISO(s.infraMachine) {
-		return fact.Waiting(bootstrapv1.BootModeMismatchReason, "spec.boot.mode is %s and the image of %s %s is a live ISO: name a CoreOS disk image in its Metal3MachineTemplate, or use boot mode %s",
-			bootstrapv1.BootModeUserData, s.infraMachine.GetKind(), s.infraMachine.GetName(), bootstrapv1.BootModeLiveISO), false
+		return fact.Waiting(
+			bootstrapv1.BootModeMismatchReason,
+			"spec.boot.mode is %s and the image of %s %s is a live ISO: name a CoreOS disk image in its Metal3MachineTemplate, or use boot mode %s",
+			bootstrapv1.BootModeUserData, s.infraMachine.GetKind(), s.infraMachine.GetName(), bootstrapv1.BootModeLiveISO,
+		), false
 	}
 	if s.userData != nil {
 		return fact.Fact{}, true
@@ -240,7 +258,9 @@ func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
 	switch {
 	case s.userDataErr == nil:
 		d.fetch = true
-		return fact.Waiting(bootstrapv1.WaitingForDiscoveryIgnitionReason, "the discovery ignition of InfraEnv %s is being fetched", s.infraEnvName), false
+		return fact.Waiting(
+			bootstrapv1.WaitingForDiscoveryIgnitionReason, "the discovery ignition of InfraEnv %s is being fetched", s.infraEnvName,
+		), false
 	case errors.As(s.userDataErr, &problem):
 		reason := bootstrapv1.DiscoveryIgnitionUnreachableReason
 		if problem.Invalid {
@@ -248,7 +268,10 @@ func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
 		}
 		return fact.Waiting(reason, "discovery ignition of InfraEnv %s: %s", s.infraEnvName, problem.Message), false
 	default:
-		return fact.Waiting(bootstrapv1.DiscoveryIgnitionUnreachableReason, "the discovery ignition of InfraEnv %s cannot be fetched; the manager's log says why", s.infraEnvName), false
+		return fact.Waiting(
+			bootstrapv1.DiscoveryIgnitionUnreachableReason, "the discovery ignition of InfraEnv %s cannot be fetched; the manager's log says why",
+			s.infraEnvName,
+		), false
 	}
 }
 
@@ -272,7 +295,10 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 	case d.image.Status != metav1.ConditionTrue:
 		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %s", d.image.Message)
 	case s.infraMachine == nil && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef):
-		return fact.Waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
+		return fact.Waiting(
+			bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind,
+			s.machine.Spec.InfrastructureRef.Name,
+		)
 	case s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "":
 		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
 	case !ready || d.mediaURL != "":
@@ -286,8 +312,8 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 	return fact.Done(bootstrapv1.DataSecretAvailableReason)
 }
 
-// decideRepair reports whether a published Secret is made anew or taken back. The discovery ignition of one that somebody deleted is fetched
-// again, which needs the InfraEnv's image.
+// decideRepair reports whether a published Secret is made anew or taken back. The discovery ignition of one that somebody deleted is
+// fetched again, which needs the InfraEnv's image.
 func decideRepair(s *scope, d *decision, ready bool) bool {
 	if s.secret != nil {
 		return !intact(s, s.secret)
@@ -315,7 +341,11 @@ type deletion struct {
 // decideDeletion needs neither the Machine nor the Cluster, so that a vanished owner leaves no stuck object (DESIGN D12, CONTRACT BOOT-36).
 func decideDeletion(s *scope) deletion {
 	if s.machine != nil && s.machine.DeletionTimestamp.IsZero() {
-		return deletion{deleting: fact.Ongoing(bootstrapv1.WaitingForMachineReason, "Machine %s lives and its host needs the InfraEnv: delete the Machine", s.machine.Name)}
+		return deletion{
+			deleting: fact.Ongoing(
+				bootstrapv1.WaitingForMachineReason, "Machine %s lives and its host needs the InfraEnv: delete the Machine", s.machine.Name,
+			),
+		}
 	}
 	if len(s.claimed) > 0 {
 		// The host controller deletes them, or the agent controller if the Machine is gone.
@@ -324,5 +354,8 @@ func decideDeletion(s *scope) deletion {
 	if s.infraEnv == nil || !isUser(s.infraEnv, s.config) {
 		return deletion{finish: true, deleting: fact.Done(bootstrapv1.DeletionCompletedReason)}
 	}
-	return deletion{leave: s.infraEnv.DeletionTimestamp.IsZero(), deleting: fact.Ongoing(bootstrapv1.WaitingForInfraEnvDeletionReason, "InfraEnv %s is being given up", s.infraEnv.Name)}
+	return deletion{
+		leave:    s.infraEnv.DeletionTimestamp.IsZero(),
+		deleting: fact.Ongoing(bootstrapv1.WaitingForInfraEnvDeletionReason, "InfraEnv %s is being given up", s.infraEnv.Name),
+	}
 }

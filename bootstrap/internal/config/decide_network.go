@@ -20,8 +20,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// networkRetry is how often a Secret is looked for that does not exist or cannot be used, and how long a Secret that was read is not read again.
-// Nobody watches Secrets: who may watch one may read every Secret of the management cluster.
+// networkRetry is how often a Secret is looked for that does not exist or cannot be used, and how long a Secret that was read is not read
+// again. Nobody watches Secrets: who may watch one may read every Secret of the management cluster.
 const networkRetry = time.Minute
 
 // maxHostProblems bounds how many hosts a message names.
@@ -50,16 +50,17 @@ type networkPlan struct {
 
 func (p networkPlan) empty() bool { return len(p.remove)+len(p.write) == 0 }
 
-// wantsNetworks reports whether the config asks for NMStateConfigs and a host may still be chosen for its Machine. Afterwards nothing is written:
-// the medium that the host boots is never touched (DESIGN D4).
+// wantsNetworks reports whether the config asks for NMStateConfigs and a host may still be chosen for its Machine. Afterwards nothing is
+// written: the medium that the host boots is never touched (DESIGN D4).
 func wantsNetworks(s *scope) bool {
 	return s.config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts && s.config.DeletionTimestamp.IsZero() &&
 		s.machine != nil && s.machine.DeletionTimestamp.IsZero() &&
 		(s.infraMachine == nil || !metal3.Taken(s.infraMachine, s.hosts))
 }
 
-// decideNetworks makes NMStateConfigs of the network data of every host that the Machine may get, before there is a medium: assisted-service puts
-// them into the image, and nobody knows which host will be chosen (DESIGN D4). wait is true while no medium may be handed out.
+// decideNetworks makes NMStateConfigs of the network data of every host that the Machine may get, before there is a medium:
+// assisted-service puts them into the image, and nobody knows which host will be chosen (DESIGN D4). wait is true while no medium may be
+// handed out.
 func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 	if !wantsNetworks(s) {
 		return fact.Fact{}, false
@@ -69,7 +70,10 @@ func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 		return fact.Waiting(bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist: its hosts' network data cannot be known",
 			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name), true
 	case s.networksProblem != nil:
-		return fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "the hosts for %s %s cannot be known: %v", s.infraMachine.GetKind(), s.infraMachine.GetName(), s.networksProblem), true
+		return fact.Waiting(
+			bootstrapv1.NetworkDataInvalidReason, "the hosts for %s %s cannot be known: %v", s.infraMachine.GetKind(), s.infraMachine.GetName(),
+			s.networksProblem,
+		), true
 	}
 	wanted, problem := wantedNetworks(s)
 	if problem.Reason != "" {
@@ -78,17 +82,22 @@ func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 	}
 	d.networks = planNetworks(s, wanted)
 	if !d.networks.empty() {
-		return fact.Waiting(bootstrapv1.NetworkDataPendingReason, "NMStateConfigs of InfraEnv %s are being written", s.infraEnvName), s.infraEnv != nil
+		return fact.Waiting(
+			bootstrapv1.NetworkDataPendingReason, "NMStateConfigs of InfraEnv %s are being written", s.infraEnvName,
+		), s.infraEnv != nil
 	}
 	if name, after := newerThanImage(s); name != "" {
 		d.retryAfter = after
-		return fact.Waiting(bootstrapv1.NetworkDataPendingReason, "assisted-service has not put NMStateConfig %s into the image of InfraEnv %s yet", name, s.infraEnvName), true
+		return fact.Waiting(
+			bootstrapv1.NetworkDataPendingReason, "assisted-service has not put NMStateConfig %s into the image of InfraEnv %s yet", name,
+			s.infraEnvName,
+		), true
 	}
 	return fact.Fact{}, false
 }
 
-// wantedNetworks returns the NMStateConfigs of the hosts, or what is wrong with a host that may be chosen. What is wrong with others is nothing to
-// wait for.
+// wantedNetworks returns the NMStateConfigs of the hosts, or what is wrong with a host that may be chosen. What is wrong with others is
+// nothing to wait for.
 func wantedNetworks(s *scope) (wanted []assisted.NMStateConfig, _ fact.Fact) {
 	var missing, invalid []string
 	for _, n := range s.networks {
@@ -149,8 +158,8 @@ func (n *hostNetwork) config(s *scope) (*assisted.NMStateConfig, error) {
 	return config, nil
 }
 
-// sharedDevices says which hosts have a device in common: assisted-service could not tell them apart. Other templates of the same content have
-// hosts in the same InfraEnv.
+// sharedDevices says which hosts have a device in common: assisted-service could not tell them apart. Other templates of the same content
+// have hosts in the same InfraEnv.
 func sharedDevices(s *scope, wanted []assisted.NMStateConfig) []string {
 	configs := slices.Clone(wanted)
 	for _, existing := range s.nmstates {
@@ -165,7 +174,12 @@ func sharedDevices(s *scope, wanted []assisted.NMStateConfig) []string {
 		host := config.Annotations[bootstrapv1.NMStateHostAnnotation]
 		for _, device := range config.Spec.Interfaces {
 			if other, taken := owners[device.MACAddress]; taken && other != host {
-				problems = append(problems, fmt.Sprintf("the network data of BareMetalHosts %s and %s is for one MAC address, %s: correct one of them", other, host, device.MACAddress))
+				problems = append(
+					problems,
+					fmt.Sprintf(
+						"the network data of BareMetalHosts %s and %s is for one MAC address, %s: correct one of them", other, host, device.MACAddress,
+					),
+				)
 			}
 			owners[device.MACAddress] = host
 		}
@@ -173,7 +187,8 @@ func sharedDevices(s *scope, wanted []assisted.NMStateConfig) []string {
 	return problems
 }
 
-// planNetworks compares what is wanted with what exists. The network of a host that is taken is not changed while it may be booting from it.
+// planNetworks compares what is wanted with what exists. The network of a host that is taken is not changed while it may be booting from
+// it.
 func planNetworks(s *scope, wanted []assisted.NMStateConfig) networkPlan {
 	plan := networkPlan{}
 	for _, config := range wanted {

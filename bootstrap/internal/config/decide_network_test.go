@@ -39,7 +39,8 @@ func networkData(mac string) map[string][]byte {
 // unauthenticatedURL is the URL of an image with AUTH_TYPE=none.
 const unauthenticatedURL = "http://image-service/byid/4f2/4.20/x86_64/minimal.iso"
 
-// networked is prepared with two free hosts that bring network data, the second without an NMStateConfig, and a third one without network data.
+// networked is prepared with two free hosts that bring network data, the second without an NMStateConfig, and a third one without network
+// data.
 func networked() *scope {
 	s := prepared()
 	s.config.Namespace, s.config.Spec.StaticNetworking.Source = "ns", bootstrapv1.StaticNetworkingBareMetalHosts
@@ -76,7 +77,9 @@ func complete(s *scope) {
 }
 
 func taken(host *bmov1alpha1.BareMetalHost, machine string) {
-	host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: metal3.InfrastructureGroup + "/v1beta2", Kind: metal3.MachineKind, Namespace: "ns", Name: machine}
+	host.Spec.ConsumerRef = &corev1.ObjectReference{
+		APIVersion: metal3.InfrastructureGroup + "/v1beta2", Kind: metal3.MachineKind, Namespace: "ns", Name: machine,
+	}
 }
 
 func names(configs []assisted.NMStateConfig) []string {
@@ -98,26 +101,43 @@ func TestDecideNetworks(t *testing.T) {
 		adopt  []string
 		check  func(*WithT, decision)
 	}{
-		{name: "a host without NMStateConfig: nothing is handed out", change: func(*scope) {}, image: bootstrapv1.NetworkDataPendingReason, write: []string{"demo-x-host-1"},
-			check: func(g *WithT, d decision) { g.Expect(d.publish || d.mediaURL != "").To(BeFalse()) }},
-		{name: "not asked for", change: func(s *scope) { s.config.Spec.StaticNetworking.Source = "" }, image: bootstrapv1.DiscoveryImageReadyReason},
+		{
+			name: "a host without NMStateConfig: nothing is handed out", change: func(*scope) {}, image: bootstrapv1.NetworkDataPendingReason,
+			write: []string{"demo-x-host-1"}, check: func(g *WithT, d decision) { g.Expect(d.publish || d.mediaURL != "").To(BeFalse()) },
+		},
+		{
+			name: "not asked for", change: func(s *scope) { s.config.Spec.StaticNetworking.Source = "" },
+			image: bootstrapv1.DiscoveryImageReadyReason,
+		},
 		{name: "all are there", change: complete, image: bootstrapv1.DiscoveryImageReadyReason,
 			check: func(g *WithT, d decision) { g.Expect(d.publish).To(BeTrue()) }},
-		{name: "before the InfraEnv: both in one pass", change: func(s *scope) { s.infraEnv, s.nmstates = nil, nil }, image: bootstrapv1.InfraEnvPendingReason,
-			write: []string{"demo-x-host-0", "demo-x-host-1"},
-			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvCreate)) }},
-		{name: "no InfraEnv without them", change: func(s *scope) { s.infraEnv, s.networks[1].data = nil, nil }, image: bootstrapv1.NetworkDataMissingReason,
+		{
+			name: "before the InfraEnv: both in one pass", change: func(s *scope) { s.infraEnv, s.nmstates = nil, nil },
+			image: bootstrapv1.InfraEnvPendingReason, write: []string{"demo-x-host-0", "demo-x-host-1"},
+			check: func(g *WithT, d decision) { g.Expect(d.infraEnv).To(Equal(infraEnvCreate)) },
+		},
+		{
+			name:   "no InfraEnv without them",
+			change: func(s *scope) { s.infraEnv, s.networks[1].data = nil, nil },
+			image:  bootstrapv1.NetworkDataMissingReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.infraEnv).To(Equal(infraEnvKeep))
 				g.Expect(d.retryAfter).To(Equal(networkRetry))
-			}},
-		{name: "a Secret is missing", change: func(s *scope) { s.networks[1].data = nil }, image: bootstrapv1.NetworkDataMissingReason, text: "BareMetalHost host-1: Secret host-1 does not exist"},
+			},
+		},
+		{
+			name: "a Secret is missing", change: func(s *scope) { s.networks[1].data = nil }, image: bootstrapv1.NetworkDataMissingReason,
+			text: "BareMetalHost host-1: Secret host-1 does not exist",
+		},
 		{name: "a Secret of a host that another has is missing", change: func(s *scope) {
 			s.networks[1].data = nil
 			taken(&s.hosts[1], "m-9")
 		}, image: bootstrapv1.DiscoveryImageReadyReason},
-		{name: "OpenStack's form", change: func(s *scope) { s.networks[1].data = map[string][]byte{"networkData": []byte(`{"links": []}`)} },
-			image: bootstrapv1.NetworkDataInvalidReason, text: "BareMetalHost host-1: Secret host-1: key networkData: it is in the form of OpenStack's"},
+		{
+			name: "OpenStack's form", change: func(s *scope) { s.networks[1].data = map[string][]byte{"networkData": []byte(`{"links": []}`)} },
+			image: bootstrapv1.NetworkDataInvalidReason,
+			text:  "BareMetalHost host-1: Secret host-1: key networkData: it is in the form of OpenStack's",
+		},
 		{name: "an unknown device", change: func(s *scope) {
 			s.networks[1].data = map[string][]byte{"nmstate": []byte("interfaces: [{name: eno9}]")}
 		},
@@ -129,9 +149,18 @@ func TestDecideNetworks(t *testing.T) {
 			s.networks = s.networks[1:]
 			s.networks[0].data = networkData(mac0)
 		}, image: bootstrapv1.NetworkDataInvalidReason, text: "is for one MAC address"},
-		{name: "a selector that cannot be read", change: func(s *scope) { s.networksProblem = errImageURLTooLong }, image: bootstrapv1.NetworkDataInvalidReason, text: "Metal3Machine m-0"},
-		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine, s.networks, s.nmstates = nil, nil, nil }, image: bootstrapv1.WaitingForInfraMachineReason},
-		{name: "another infrastructure", change: func(s *scope) { s.machine.Spec.InfrastructureRef.Kind, s.infraMachine = "DevMachine", nil }, image: bootstrapv1.InfraMachineNotSupportedReason},
+		{
+			name: "a selector that cannot be read", change: func(s *scope) { s.networksProblem = errImageURLTooLong },
+			image: bootstrapv1.NetworkDataInvalidReason, text: "Metal3Machine m-0",
+		},
+		{
+			name: "no infrastructure machine", change: func(s *scope) { s.infraMachine, s.networks, s.nmstates = nil, nil, nil },
+			image: bootstrapv1.WaitingForInfraMachineReason,
+		},
+		{
+			name: "another infrastructure", change: func(s *scope) { s.machine.Spec.InfrastructureRef.Kind, s.infraMachine = "DevMachine", nil },
+			image: bootstrapv1.InfraMachineNotSupportedReason,
+		},
 		{name: "a free host's data changed", change: func(s *scope) {
 			complete(s)
 			s.networks[0].data = networkData("00:00:5e:00:53:aa")
@@ -180,11 +209,20 @@ func TestDecideNetworks(t *testing.T) {
 			s.now = s.now.Add(imageCooldown)
 		}, image: bootstrapv1.DiscoveryImageReadyReason},
 		{name: "assisted-service refuses them", change: func(s *scope) {
-			s.infraEnv.Status.Conditions[0] = assisted.Condition{Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError, Message: "bad network"}
+			s.infraEnv.Status.Conditions[0] = assisted.Condition{
+				Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError,
+				Message: "bad network",
+			}
 		}, image: bootstrapv1.InfraEnvFailedReason, text: "bad network", write: []string{"demo-x-host-1"}},
-		{name: "DESIGN D4: a host is chosen, and nothing is touched any more", change: func(s *scope) { taken(&s.hosts[0], "m-0") }, image: bootstrapv1.DiscoveryImageReadyReason},
-		{name: "the medium is out and a host is added", change: func(s *scope) { s.config.Status.Initialization.DataSecretCreated = ptr.To(true) },
-			image: bootstrapv1.NetworkDataPendingReason, write: []string{"demo-x-host-1"}},
+		{
+			name: "DESIGN D4: a host is chosen, and nothing is touched any more", change: func(s *scope) { taken(&s.hosts[0], "m-0") },
+			image: bootstrapv1.DiscoveryImageReadyReason,
+		},
+		{
+			name:   "the medium is out and a host is added",
+			change: func(s *scope) { s.config.Status.Initialization.DataSecretCreated = ptr.To(true) }, image: bootstrapv1.NetworkDataPendingReason,
+			write: []string{"demo-x-host-1"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,7 +253,9 @@ func TestNetworksAreMade(t *testing.T) {
 	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
 	secretsOfHosts := []client.Object{}
 	for i, mac := range []string{mac0, mac1} {
-		secretsOfHosts = append(secretsOfHosts, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: s.hosts[i].Name}, Data: networkData(mac)})
+		secretsOfHosts = append(
+			secretsOfHosts, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: s.hosts[i].Name}, Data: networkData(mac)},
+		)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secretsOfHosts...).Build()
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -236,7 +276,9 @@ func TestNetworksAreMade(t *testing.T) {
 	g.Expect(d.networks).To(Equal(networkPlan{}))
 	got := &assisted.NMStateConfig{}
 	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "demo-x-host-0"}, got)).To(Succeed())
-	g.Expect(got.Labels).To(Equal(newInfraEnv(s.cluster, "demo-x", s.config, inputs{pullSecret: "p"}).Spec.NMStateConfigLabelSelector.MatchLabels), "the InfraEnv selects it")
+	g.Expect(got.Labels).
+		To(Equal(newInfraEnv(s.cluster, "demo-x", s.config, inputs{pullSecret: "p"}).Spec.NMStateConfigLabelSelector.MatchLabels),
+			"the InfraEnv selects it")
 	g.Expect(got.OwnerReferences).To(Equal([]metav1.OwnerReference{infraEnvReference(infraEnv)}))
 	g.Expect(got.Spec.Interfaces).To(Equal([]assisted.NMStateInterface{{Name: "eno1", MACAddress: mac0}}))
 	g.Expect(string(got.Spec.Config.Raw)).To(MatchJSON(`{"interfaces":[{"name":"eno1","type":"ethernet","mac-address":"` + mac0 + `"}]}`))
@@ -265,8 +307,8 @@ func TestNetworksAreMade(t *testing.T) {
 	g.Expect(pass().networks).To(Equal(networkPlan{}))
 }
 
-// TestNetworksStayInTheirNamespace: assisted-service looks for NMStateConfigs in all namespaces, and two Clusters of one name and content have
-// InfraEnvs of one name.
+// TestNetworksStayInTheirNamespace: assisted-service looks for NMStateConfigs in all namespaces, and two Clusters of one name and content
+// have InfraEnvs of one name.
 func TestNetworksStayInTheirNamespace(t *testing.T) {
 	madeBy := func(uid types.UID) (labels.Selector, labels.Set) {
 		s := networked()

@@ -32,17 +32,26 @@ func prepared() *scope {
 	config := named("m-0", bootstrapv1.OpenshiftAssistedConfigSpec{})
 	config.UID = "config-uid"
 	config.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
-	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
+	machine := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}},
+	}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0",
+	}
 	cluster := clusterOf("demo")
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	infraEnv := newInfraEnv(cluster, "demo-x", config, inputs{pullSecret: "pull-secret"})
 	infraEnv.Status.ISODownloadURL = isoURL
 	infraEnv.Status.Conditions = []assisted.Condition{{Type: assisted.ConditionImageCreated, Status: corev1.ConditionTrue}}
-	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}
+	m3m := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind},
+	}
 	m3m.SetName("m-0")
 	_ = metal3.SetLiveISO(m3m, isoURL)
-	return &scope{config: config, machine: machine, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"}, infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m}
+	return &scope{
+		config: config, machine: machine, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"},
+		infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m,
+	}
 }
 
 func TestContractDecide(t *testing.T) {
@@ -91,18 +100,25 @@ func TestContractDecide(t *testing.T) {
 				g.Expect(d.record).To(Equal("demo-x"))
 				g.Expect(d.infraEnv).To(Equal(infraEnvCreate))
 			}},
-		{name: "another config's InfraEnv is joined before anything is handed out", change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" },
-			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+		{
+			name:   "another config's InfraEnv is joined before anything is handed out",
+			change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" },
+			image:  bootstrapv1.DiscoveryImageReadyReason,
+			data:   bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.infraEnv).To(Equal(infraEnvJoin))
 				g.Expect(d.mediaURL).To(BeEmpty())
-			}},
+			},
+		},
 		{name: "an InfraEnv of somebody else", change: func(s *scope) { s.infraEnv.Labels = nil },
 			image: bootstrapv1.InfraEnvConflictReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "the InfraEnv is being deleted", change: func(s *scope) { s.infraEnv.DeletionTimestamp = ptr.To(metav1.Now()) },
 			image: bootstrapv1.InfraEnvDeletingReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "a stale URL with a failed image", change: func(s *scope) {
-			s.infraEnv.Status.Conditions[0] = assisted.Condition{Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError, Message: "no such OS image"}
+			s.infraEnv.Status.Conditions[0] = assisted.Condition{
+				Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError,
+				Message: "no such OS image",
+			}
 		}, image: bootstrapv1.InfraEnvFailedReason, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForInfraMachineReason},
@@ -116,12 +132,16 @@ func TestContractDecide(t *testing.T) {
 			}},
 		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDeletionHookReason},
-		{name: "CORE-20 the ISO goes to the machine before the Secret's name goes out", change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
-			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDiscoveryImageReason,
+		{
+			name:   "CORE-20 the ISO goes to the machine before the Secret's name goes out",
+			change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
+			image:  bootstrapv1.DiscoveryImageReadyReason,
+			data:   bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.mediaURL).To(Equal(isoURL))
 				g.Expect(d.secret || d.publish).To(BeFalse())
-			}},
+			},
+		},
 		{name: "the URL rotates before a host is chosen", change: func(s *scope) {
 			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
 			s.infraEnv.Status.ISODownloadURL = "http://new"
@@ -138,27 +158,37 @@ func TestContractDecide(t *testing.T) {
 			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}}}}
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
-		{name: "a user's Secret of the name, without an owner", change: func(s *scope) { s.secret = &corev1.Secret{Type: corev1.SecretTypeOpaque} },
-			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
-			check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) }},
+		{
+			name:   "a user's Secret of the name, without an owner",
+			change: func(s *scope) { s.secret = &corev1.Secret{Type: corev1.SecretTypeOpaque} }, image: bootstrapv1.DiscoveryImageReadyReason,
+			data: bootstrapv1.DataSecretConflictReason, check: func(g *WithT, d decision) { g.Expect(d.secret || d.publish).To(BeFalse()) },
+		},
 		{name: "BOOT-22 the config's own Secret, restored without an owner", change: func(s *scope) {
 			s.secret, s.machine.Spec.Bootstrap.DataSecretName = &corev1.Secret{Type: clusterv1.ClusterSecretType}, ptr.To("m-0")
 		},
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) }},
-		{name: "a Secret of Cluster API's type that the config has not published", change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
-			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,
+		{
+			name:   "a Secret of Cluster API's type that the config has not published",
+			change: func(s *scope) { s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType} },
+			image:  bootstrapv1.DiscoveryImageReadyReason,
+			data:   bootstrapv1.DataSecretConflictReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.secret || d.publish).To(BeFalse())
 				g.Expect(d.retryAfter).To(Equal(dataSecretRetry), "nobody tells that the user deleted it")
-			}},
+			},
+		},
 		{name: "a Secret of the name of another Cluster", change: func(s *scope) {
 			s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
-			s.secret = &corev1.Secret{Type: clusterv1.ClusterSecretType, ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "other"}}}
+			s.secret = &corev1.Secret{
+				Type: clusterv1.ClusterSecretType, ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "other"}},
+			}
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason},
 		{name: "BOOT-21 the Secret has lost its label", change: func(s *scope) {
 			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
-			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: s.config.UID, Controller: ptr.To(true)}}}}
+			s.secret = &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: s.config.UID, Controller: ptr.To(true)}}},
+			}
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.secret && !d.publish).To(BeTrue()) }},
 		{name: "BOOT-34 moved with its data", change: func(s *scope) {
@@ -222,7 +252,10 @@ func TestContractDecideDeletion(t *testing.T) {
 		}, reason: bootstrapv1.WaitingForAgentDeletionReason},
 		{name: "the Machine is being deleted", change: func(s *scope) { s.machine.DeletionTimestamp = ptr.To(metav1.Now()) },
 			reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
-		{name: "BOOT-35 owners vanished", change: func(s *scope) { s.machine, s.cluster = nil, nil }, reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true},
+		{
+			name: "BOOT-35 owners vanished", change: func(s *scope) { s.machine, s.cluster = nil, nil },
+			reason: bootstrapv1.WaitingForInfraEnvDeletionReason, leave: true,
+		},
 		{name: "the InfraEnv is being deleted", change: func(s *scope) {
 			gone(s)
 			s.infraEnv.DeletionTimestamp = ptr.To(metav1.Now())

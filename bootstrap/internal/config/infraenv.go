@@ -84,7 +84,9 @@ func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assist
 	result.OSImageVersion = spec.Boot.OSImageVersion
 	result.IgnitionConfigOverride = spec.Discovery.Ignition
 	for _, argument := range spec.Discovery.KernelArguments {
-		result.KernelArguments = append(result.KernelArguments, assisted.KernelArgument{Operation: assisted.KernelArgumentAppend, Value: argument})
+		result.KernelArguments = append(
+			result.KernelArguments, assisted.KernelArgument{Operation: assisted.KernelArgumentAppend, Value: argument},
+		)
 	}
 	if p := spec.Proxy; p.HTTPProxy != "" || p.HTTPSProxy != "" || len(p.NoProxy) > 0 {
 		result.Proxy = &assisted.Proxy{HTTPProxy: p.HTTPProxy, HTTPSProxy: p.HTTPSProxy, NoProxy: strings.Join(p.NoProxy, ",")}
@@ -136,7 +138,8 @@ func isUser(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssistedCo
 	return len(otherUsers(infraEnv, config)) < len(infraEnv.OwnerReferences)
 }
 
-// droppedFields are the fields that a config asks for and its InfraEnv has lost, because the CRD of an older assisted-service does not have them.
+// droppedFields are the fields that a config asks for and its InfraEnv has lost, because the CRD of an older assisted-service does not have
+// them.
 func droppedFields(config *bootstrapv1.OpenshiftAssistedConfig, infraEnv *assisted.InfraEnv) []string {
 	want, have := infraEnvSpec(config, inputs{}), infraEnv.Spec
 	var dropped []string

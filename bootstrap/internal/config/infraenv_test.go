@@ -101,7 +101,8 @@ func TestInfraEnvSpec(t *testing.T) {
 	spec := infraEnvSpec(config, inputs{pullSecret: "s", trustBundle: "certificates"})
 	g.Expect(spec.ImageType).To(Equal("minimal-iso"))
 	g.Expect(spec.OSImageVersion).To(Equal("4.20"))
-	g.Expect(spec.KernelArguments).To(Equal([]assisted.KernelArgument{{Operation: "append", Value: "console=ttyS0"}, {Operation: "append", Value: "quiet"}}))
+	g.Expect(spec.KernelArguments).
+		To(Equal([]assisted.KernelArgument{{Operation: "append", Value: "console=ttyS0"}, {Operation: "append", Value: "quiet"}}))
 	g.Expect(spec.IgnitionConfigOverride).To(Equal("{}"))
 	g.Expect(spec.NTPSources).To(Equal([]string{"192.0.2.1"}))
 	g.Expect(spec.MirrorRegistryRef).To(Equal(&assisted.ConfigMapReference{Name: "mirrors", Namespace: "demo"}))
@@ -111,5 +112,6 @@ func TestInfraEnvSpec(t *testing.T) {
 	config.Spec.Boot.ImageType = bootstrapv1.ImageTypeFull
 	g.Expect(infraEnvSpec(config, inputs{}).ImageType).To(Equal("full-iso"))
 	g.Expect(droppedFields(config, &assisted.InfraEnv{Spec: spec})).To(BeEmpty())
-	g.Expect(droppedFields(config, &assisted.InfraEnv{})).To(Equal([]string{"ntpSources", "mirrorRegistryRef", "networkDiscoveryDelaySeconds"}))
+	g.Expect(droppedFields(config, &assisted.InfraEnv{})).
+		To(Equal([]string{"ntpSources", "mirrorRegistryRef", "networkDiscoveryDelaySeconds"}))
 }

@@ -54,8 +54,8 @@ type scope struct {
 	infraMachine *unstructured.Unstructured
 	// hosts are the BareMetalHosts of the namespace.
 	hosts []bmov1alpha1.BareMetalHost
-	// networks are the hosts with network data that the Machine may get, by name, and nmstates the NMStateConfigs of the InfraEnv, by name. Both are
-	// read only while wantsNetworks. networksProblem is why the hosts cannot be known.
+	// networks are the hosts with network data that the Machine may get, by name, and nmstates the NMStateConfigs of the InfraEnv, by name.
+	// Both are read only while wantsNetworks. networksProblem is why the hosts cannot be known.
 	networks        []hostNetwork
 	nmstates        []assisted.NMStateConfig
 	networksProblem error
@@ -134,8 +134,8 @@ func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeHosts reads the Metal3Machine and the BareMetalHosts. Infrastructure of others is not read: nothing is written to it, and the manager has
-// no role for it. A config that is being deleted needs none of them, so nothing about them can keep it from going.
+// observeHosts reads the Metal3Machine and the BareMetalHosts. Infrastructure of others is not read: nothing is written to it, and the
+// manager has no role for it. A config that is being deleted needs none of them, so nothing about them can keep it from going.
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	if s.machine == nil || !s.config.DeletionTimestamp.IsZero() || !metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
 		return nil
@@ -168,7 +168,9 @@ func (r *Reconciler) observePullSecret(ctx context.Context, s *scope) error {
 		return nil
 	}
 	deployments := &hivev1.ClusterDeploymentList{}
-	err := r.Client.List(ctx, deployments, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	err := r.Client.List(
+		ctx, deployments, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name},
+	)
 	if err != nil {
 		return fmt.Errorf("list ClusterDeployments of Cluster %s: %w", s.cluster.Name, err)
 	}
@@ -217,14 +219,19 @@ func (r *Reconciler) observeTrustBundle(ctx context.Context, s *scope) error {
 	bundle := &corev1.ConfigMap{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: name}, bundle)
 	if apierrors.IsNotFound(err) {
-		s.trustBundleProblem = fact.Waiting(bootstrapv1.WaitingForTrustBundleReason, "ConfigMap %s, which spec.additionalTrustBundleRef names, does not exist", name)
+		s.trustBundleProblem = fact.Waiting(
+			bootstrapv1.WaitingForTrustBundleReason, "ConfigMap %s, which spec.additionalTrustBundleRef names, does not exist", name,
+		)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read ConfigMap %s of spec.additionalTrustBundleRef: %w", name, err)
 	}
 	if problem := validation.TrustBundleProblem(bundle.Data[bootstrapv1.TrustBundleKey]); problem != "" {
-		s.trustBundleProblem = fact.Waiting(bootstrapv1.TrustBundleInvalidReason, "key %s of ConfigMap %s, which spec.additionalTrustBundleRef names: %s", bootstrapv1.TrustBundleKey, name, problem)
+		s.trustBundleProblem = fact.Waiting(
+			bootstrapv1.TrustBundleInvalidReason, "key %s of ConfigMap %s, which spec.additionalTrustBundleRef names: %s",
+			bootstrapv1.TrustBundleKey, name, problem,
+		)
 		return nil
 	}
 	s.trustBundle = bundle.Data[bootstrapv1.TrustBundleKey]

@@ -18,8 +18,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// observeNetworks reads the NMStateConfigs of the InfraEnv and the network data of the hosts that the Machine may get. It needs the InfraEnv, the
-// infrastructure machine and the hosts.
+// observeNetworks reads the NMStateConfigs of the InfraEnv and the network data of the hosts that the Machine may get. It needs the
+// InfraEnv, the infrastructure machine and the hosts.
 func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 	if !wantsNetworks(s) || s.infraEnvName == "" || s.infraMachine == nil {
 		return nil
@@ -43,8 +43,8 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 	return r.readNetworkData(ctx, s)
 }
 
-// readNetworkData reads the Secrets of the hosts. Those of hosts without an NMStateConfig come first: while one of them is missing, nothing is
-// handed out, and the others need not be read.
+// readNetworkData reads the Secrets of the hosts. Those of hosts without an NMStateConfig come first: while one of them is missing, nothing
+// is handed out, and the others need not be read.
 func (r *Reconciler) readNetworkData(ctx context.Context, s *scope) error {
 	for _, known := range []bool{false, true} {
 		missing := false
@@ -72,8 +72,8 @@ func hasNMState(s *scope, host *bmov1alpha1.BareMetalHost) bool {
 	return slices.ContainsFunc(s.nmstates, func(c assisted.NMStateConfig) bool { return c.Name == name })
 }
 
-// wantsNetworkData reports whether the Secret of a host is read. It is not for a config whose medium is out and that waits for a host, as long as
-// the host has an NMStateConfig: a change of the Secret concerns configs that are made afterwards.
+// wantsNetworkData reports whether the Secret of a host is read. It is not for a config whose medium is out and that waits for a host, as
+// long as the host has an NMStateConfig: a change of the Secret concerns configs that are made afterwards.
 func wantsNetworkData(s *scope, host *bmov1alpha1.BareMetalHost) bool {
 	return !hasNMState(s, host) || !ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) && metal3.Free(host)
 }

@@ -16,12 +16,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// dataSecretMemory is how long a bootstrap data Secret that is as it should be is not read again while its config does not change: less than
-// the resync, which finds what somebody else has changed.
+// dataSecretMemory is how long a bootstrap data Secret that is as it should be is not read again while its config does not change: less
+// than the resync, which finds what somebody else has changed.
 const dataSecretMemory = 5 * time.Minute
 
-// secrets reads Secrets from the API server: a cache of them would need the right to list all Secrets of the management cluster. Events are many
-// and tell nothing of a Secret, so what was read is remembered for a while instead of being asked for in every pass.
+// secrets reads Secrets from the API server: a cache of them would need the right to list all Secrets of the management cluster. Events are
+// many and tell nothing of a Secret, so what was read is remembered for a while instead of being asked for in every pass.
 type secrets struct {
 	reader client.Reader
 	recent *cache.Expiring
@@ -37,8 +37,8 @@ func keyOf(s *scope) dataSecretKey {
 	return dataSecretKey{config: s.config.UID, resourceVersion: s.config.ResourceVersion}
 }
 
-// dataSecret reads the Secret of the config's name without its data; nil when there is none. One that is in nobody's way, or missing, is not
-// read again soon.
+// dataSecret reads the Secret of the config's name without its data; nil when there is none. One that is in nobody's way, or missing, is
+// not read again soon.
 func (r secrets) dataSecret(ctx context.Context, s *scope) (*corev1.Secret, error) {
 	if known, ok := r.recent.Get(keyOf(s)); ok {
 		secret, _ := known.(*corev1.Secret)
@@ -60,8 +60,8 @@ func (r secrets) dataSecret(ctx context.Context, s *scope) (*corev1.Secret, erro
 // forget makes the next pass read the bootstrap data Secret of the config again.
 func (r secrets) forget(s *scope) { r.recent.Delete(keyOf(s)) }
 
-// networkData reads a Secret with network data; nil when there is none. All configs of a namespace ask for the Secrets of the same hosts: each
-// Secret is read once in networkRetry.
+// networkData reads a Secret with network data; nil when there is none. All configs of a namespace ask for the Secrets of the same hosts:
+// each Secret is read once in networkRetry.
 func (r secrets) networkData(ctx context.Context, key types.NamespacedName) (map[string][]byte, error) {
 	if known, ok := r.recent.Get(key); ok {
 		data, _ := known.(map[string][]byte)

@@ -88,7 +88,9 @@ func TestNetworkDataIsReadRarely(t *testing.T) {
 	pass()
 	g.Expect(reads.count).To(Equal(2), "after a minute it is looked for again")
 
-	g.Expect(reads.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "host-000", Namespace: "ns"}, Data: networkData("00:00:5e:00:00:00")})).To(Succeed())
+	g.Expect(reads.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "host-000", Namespace: "ns"},
+		Data: networkData("00:00:5e:00:00:00")})).
+		To(Succeed())
 	reads.clock.Step(networkRetry)
 	for range passes {
 		g.Expect(names(pass().networks.write)).To(Equal([]string{"demo-x-host-000"}))

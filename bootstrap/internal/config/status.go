@@ -39,11 +39,22 @@ func setReady(s *scope) {
 	if s.machine != nil && !s.machine.Status.NodeRef.IsDefined() {
 		types = append(types, bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition, bootstrapv1.AgentInstalledCondition)
 	}
-	err := conditions.SetSummaryCondition(s.config, s.config, clusterv1.ReadyCondition, types,
+	err := conditions.SetSummaryCondition(
+		s.config,
+		s.config,
+		clusterv1.ReadyCondition,
+		types,
 		conditions.NegativePolarityConditionTypes{bootstrapv1.DeletingCondition},
-		conditions.IgnoreTypesIfMissing{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition, bootstrapv1.AgentInstalledCondition, bootstrapv1.DataSecretAvailableCondition},
+		conditions.IgnoreTypesIfMissing{
+			bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition, bootstrapv1.AgentInstalledCondition,
+			bootstrapv1.DataSecretAvailableCondition,
+		},
 	)
 	if err != nil {
-		fact.Fact{Status: metav1.ConditionUnknown, Reason: clusterv1.InternalErrorReason, Message: err.Error()}.Set(s.config, clusterv1.ReadyCondition)
+		fact.Fact{
+			Status: metav1.ConditionUnknown, Reason: clusterv1.InternalErrorReason, Message: err.Error(),
+		}.Set(
+			s.config, clusterv1.ReadyCondition,
+		)
 	}
 }

@@ -45,10 +45,14 @@ func TestObserveTrustBundle(t *testing.T) {
 		reason  string
 		named   bool
 	}{
-		"there":                     {[]client.Object{bundle(map[string]string{"ca-bundle.crt": good})}, nil, "", true},
-		"not there":                 {nil, nil, bootstrapv1.WaitingForTrustBundleReason, false},
-		"without its key":           {[]client.Object{bundle(map[string]string{"ca.crt": good})}, nil, bootstrapv1.TrustBundleInvalidReason, false},
-		"with something else":       {[]client.Object{bundle(map[string]string{"ca-bundle.crt": "none"})}, nil, bootstrapv1.TrustBundleInvalidReason, false},
+		"there":     {[]client.Object{bundle(map[string]string{"ca-bundle.crt": good})}, nil, "", true},
+		"not there": {nil, nil, bootstrapv1.WaitingForTrustBundleReason, false},
+		"without its key": {
+			[]client.Object{bundle(map[string]string{"ca.crt": good})}, nil, bootstrapv1.TrustBundleInvalidReason, false,
+		},
+		"with something else": {
+			[]client.Object{bundle(map[string]string{"ca-bundle.crt": "none"})}, nil, bootstrapv1.TrustBundleInvalidReason, false,
+		},
 		"not needed any more":       {[]client.Object{newInfraEnv(clusterOf("demo"), "demo-x", inNamespace(), inputs{})}, recorded, "", true},
 		"needed for another try":    {nil, recorded, bootstrapv1.WaitingForTrustBundleReason, true},
 		"the config is going":       {nil, func(s *scope) { s.config.DeletionTimestamp = ptr.To(metav1.Now()); recorded(s) }, "", true},

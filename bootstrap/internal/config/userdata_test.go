@@ -33,7 +33,12 @@ func preparedUserData() *scope {
 }
 
 func setImage(s *scope, format string) {
-	_ = unstructured.SetNestedMap(s.infraMachine.Object, map[string]any{"url": "http://images.example.com/coreos", "diskFormat": format}, "spec", "image")
+	_ = unstructured.SetNestedMap(
+		s.infraMachine.Object,
+		map[string]any{"url": "http://images.example.com/coreos", "diskFormat": format},
+		"spec",
+		"image",
+	)
 }
 
 // otherInfrastructure is what a user sets for machines of a provider other than Metal3.
@@ -57,20 +62,37 @@ func TestDecideUserData(t *testing.T) {
 		secret  bool
 	}{
 		{name: "only the ignition is missing", change: func(*scope) {}, data: bootstrapv1.WaitingForDiscoveryIgnitionReason, fetch: true},
-		{name: "the ignition is there", change: func(s *scope) { s.userData = []byte("{}") }, data: bootstrapv1.DataSecretAvailableReason, secret: true, publish: true},
-		{name: "the server does not answer", change: func(s *scope) { s.userDataErr = &discovery.Error{} }, data: bootstrapv1.DiscoveryIgnitionUnreachableReason},
-		{name: "the server serves something else", change: func(s *scope) { s.userDataErr = &discovery.Error{Invalid: true} }, data: bootstrapv1.DiscoveryIgnitionInvalidReason},
-		{name: "another error", change: func(s *scope) { s.userDataErr = errors.New("boom") }, data: bootstrapv1.DiscoveryIgnitionUnreachableReason},
+		{
+			name: "the ignition is there", change: func(s *scope) { s.userData = []byte("{}") }, data: bootstrapv1.DataSecretAvailableReason,
+			secret: true, publish: true,
+		},
+		{
+			name: "the server does not answer", change: func(s *scope) { s.userDataErr = &discovery.Error{} },
+			data: bootstrapv1.DiscoveryIgnitionUnreachableReason,
+		},
+		{
+			name: "the server serves something else", change: func(s *scope) { s.userDataErr = &discovery.Error{Invalid: true} },
+			data: bootstrapv1.DiscoveryIgnitionInvalidReason,
+		},
+		{
+			name: "another error", change: func(s *scope) { s.userDataErr = errors.New("boom") },
+			data: bootstrapv1.DiscoveryIgnitionUnreachableReason,
+		},
 		{name: "the template names a live ISO", change: func(s *scope) { setImage(s, "live-iso") }, data: bootstrapv1.BootModeMismatchReason},
 		{name: "no URL yet, though there is an ISO", change: func(s *scope) {
 			s.infraEnv.Status.ISODownloadURL, s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL = isoURL, ""
 		}, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "a stale URL with a failed image", change: func(s *scope) {
-			s.infraEnv.Status.Conditions[0] = assisted.Condition{Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError}
+			s.infraEnv.Status.Conditions[0] = assisted.Condition{
+				Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError,
+			}
 		}, data: bootstrapv1.WaitingForDiscoveryImageReason},
 		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil }, data: bootstrapv1.WaitingForDeletionHookReason},
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil }, data: bootstrapv1.WaitingForInfraMachineReason},
-		{name: "infrastructure of others gets user data", change: otherInfrastructure, data: bootstrapv1.WaitingForDiscoveryIgnitionReason, fetch: true},
+		{
+			name: "infrastructure of others gets user data", change: otherInfrastructure, data: bootstrapv1.WaitingForDiscoveryIgnitionReason,
+			fetch: true,
+		},
 		{name: "infrastructure of others gets its ignition", change: func(s *scope) {
 			otherInfrastructure(s)
 			s.userData = []byte("{}")
@@ -87,8 +109,14 @@ func TestDecideUserData(t *testing.T) {
 			otherInfrastructure(s)
 			s.machine.Spec.Bootstrap.DataSecretName, s.machine.Spec.ProviderID, s.infraEnv, s.secret = ptr.To("m-0"), "dev:///m-0", nil, own
 		}, data: bootstrapv1.DataSecretAvailableReason, publish: true},
-		{name: "another config's InfraEnv is joined first", change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" }, data: bootstrapv1.WaitingForDiscoveryImageReason},
-		{name: "BOOT-26 the Secret was made and its name not published", change: func(s *scope) { s.secret = own }, data: bootstrapv1.DataSecretAvailableReason, publish: true, secret: true},
+		{
+			name: "another config's InfraEnv is joined first", change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" },
+			data: bootstrapv1.WaitingForDiscoveryImageReason,
+		},
+		{
+			name: "BOOT-26 the Secret was made and its name not published", change: func(s *scope) { s.secret = own },
+			data: bootstrapv1.DataSecretAvailableReason, publish: true, secret: true,
+		},
 		{name: "BOOT-26 steady state, the URL rotates", change: func(s *scope) {
 			published(s)
 			s.secret = own

@@ -60,7 +60,9 @@ func TestMachinePool(t *testing.T) {
 			g, ctx := NewWithT(t), t.Context()
 			config := named("pool", bootstrapv1.OpenshiftAssistedConfigSpec{})
 			config.Namespace, config.Labels = "ns", map[string]string{clusterv1.ClusterNameLabel: "demo"}
-			config.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: tt.owner, Name: "pool", UID: "pool"}}
+			config.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: clusterv1.GroupVersion.String(), Kind: tt.owner, Name: "pool", UID: "pool"},
+			}
 			cluster := clusterOf("demo")
 			cluster.Namespace, cluster.Spec.Paused = "ns", ptr.To(tt.paused)
 			scheme := runtime.NewScheme()

@@ -87,14 +87,24 @@ var limits = untrusted.Limits{Bytes: MaxSize, Values: 2000}
 // check says why a download is no discovery ignition; nil when it is one.
 func check(data []byte) error {
 	if len(data) > MaxSize {
-		return &Error{Invalid: true, Message: fmt.Sprintf("it is larger than the %d bytes that fit into a Secret: make the additions to the discovery ignition and the trust bundle smaller", MaxSize)}
+		return &Error{
+			Invalid: true,
+			Message: fmt.Sprintf(
+				"it is larger than the %d bytes that fit into a Secret: make the additions to the discovery ignition and the trust bundle smaller",
+				MaxSize,
+			),
+		}
 	}
 	if err := limits.JSON(data); err != nil {
 		return &Error{Invalid: true, Message: fmt.Sprintf("%v: make the additions to the discovery ignition smaller", err)}
 	}
 	// The report would quote the content.
 	if _, report, err := config.Parse(data); err != nil || report.IsFatal() {
-		return &Error{Invalid: true, Message: "the server answers with something that is no valid ignition config: look at what stands between the manager and assisted-service, such as a proxy"}
+		return &Error{
+			Invalid: true,
+			Message: "the server answers with something that is no valid ignition config: look at what stands between the manager and " +
+				"assisted-service, such as a proxy",
+		}
 	}
 	return nil
 }

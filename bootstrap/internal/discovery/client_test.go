@@ -31,7 +31,9 @@ func answer(status int, body string) http.HandlerFunc {
 }
 
 func TestFetch(t *testing.T) {
-	large := `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,` + strings.Repeat("a", MaxSize) + `"}}]}}`
+	large := `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,` + strings.Repeat(
+		"a", MaxSize,
+	) + `"}}]}}`
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
@@ -47,10 +49,19 @@ func TestFetch(t *testing.T) {
 		}, message: "HTTP 302"},
 		{name: "a proxy's page", handler: answer(http.StatusOK, "<html>"+token), invalid: true, message: "no valid ignition config"},
 		{name: "JSON of something else", handler: answer(http.StatusOK, `{"kind":"Status"}`), invalid: true, message: "no valid ignition config"},
-		{name: "a relative path", handler: answer(http.StatusOK, `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"a"}]}}`), invalid: true, message: "no valid ignition config"},
+		{
+			name: "a relative path", handler: answer(http.StatusOK, `{"ignition":{"version":"3.1.0"},"storage":{"files":[{"path":"a"}]}}`),
+			invalid: true, message: "no valid ignition config",
+		},
 		{name: "too large for a Secret", handler: answer(http.StatusOK, large), invalid: true, message: "larger than the"},
-		{name: "a connection that breaks", handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, message: "cannot be reached"},
-		{name: "no answer", timeout: 200 * time.Millisecond, handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, message: "did not answer within 200ms"},
+		{
+			name: "a connection that breaks", handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			message: "cannot be reached",
+		},
+		{
+			name: "no answer", timeout: 200 * time.Millisecond, handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			message: "did not answer within 200ms",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

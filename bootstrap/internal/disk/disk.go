@@ -78,7 +78,9 @@ func Choose(agentName string, disks []assisted.Disk, hints Hints) Verdict {
 			"Agent %s: the disks with %s, as %s demands, cannot be installed on: %s", agentName, hints, hints.Source, reasons(matching))}
 	case len(eligible) > 1 && hints.nameOne():
 		return Verdict{Reason: bootstrapv1.InstallationDiskAmbiguousReason, Message: fmt.Sprintf(
-			"Agent %s has %d disks with %s, as %s demands: %s: add hints until one is left", agentName, len(eligible), hints, hints.Source, list(eligible))}
+			"Agent %s has %d disks with %s, as %s demands: %s: add hints until one is left", agentName, len(eligible), hints, hints.Source,
+			list(eligible),
+		)}
 	}
 	return Verdict{ID: slices.MinFunc(eligible, byKernelName).ID}
 }
@@ -124,8 +126,8 @@ func contains(text, part string) bool {
 
 func bareWWN(wwn string) string { return strings.TrimPrefix(strings.ToLower(wwn), "0x") }
 
-// splitWWN takes a World Wide Name apart. A host reports one value: the name and, if the disk has one, the vendor's extension behind it, each
-// of 16 hexadecimal digits. Other forms, such as those of NVMe, are whole.
+// splitWWN takes a World Wide Name apart. A host reports one value: the name and, if the disk has one, the vendor's extension behind it,
+// each of 16 hexadecimal digits. Other forms, such as those of NVMe, are whole.
 func splitWWN(wwn string) (name, extension string) {
 	const digits = 16
 	bare := bareWWN(wwn)
@@ -176,7 +178,8 @@ func list(disks []assisted.Disk) string {
 func describe(disk assisted.Disk) string {
 	parts := []string{fmt.Sprintf("%d GiB", disk.SizeBytes>>30)}
 	for _, detail := range []struct{ name, value string }{
-		{"", disk.DriveType}, {"", disk.ByPath}, {"hctl ", disk.HCTL}, {"", strings.TrimSpace(disk.Vendor + " " + disk.Model)}, {"serial ", disk.Serial}, {"wwn ", disk.WWN},
+		{"", disk.DriveType}, {"", disk.ByPath}, {"hctl ", disk.HCTL}, {"", strings.TrimSpace(disk.Vendor + " " + disk.Model)},
+		{"serial ", disk.Serial}, {"wwn ", disk.WWN},
 	} {
 		if detail.value != "" {
 			parts = append(parts, detail.name+detail.value)

@@ -31,7 +31,8 @@ const (
 // apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
 func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 	d := &s.decision
-	if d.healthy.Reason == bootstrapv1.HostErrorReason && conditions.GetReason(s.config, bootstrapv1.HostHealthyCondition) != d.healthy.Reason {
+	if d.healthy.Reason == bootstrapv1.HostErrorReason &&
+		conditions.GetReason(s.config, bootstrapv1.HostHealthyCondition) != d.healthy.Reason {
 		r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostError, "%s", d.healthy.Message)
 	}
 	if d.hook {
@@ -107,8 +108,9 @@ func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) err
 	return nil
 }
 
-// withdraw takes back what let an Agent into the cluster, in one patch: an approved Agent that is merely unbound would be installed by whoever binds it
-// next. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5). The claim stays too, unless another Agent is vouched for.
+// withdraw takes back what let an Agent into the cluster, in one patch: an approved Agent that is merely unbound would be installed by
+// whoever binds it next. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5). The claim stays too, unless
+// another Agent is vouched for.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope, a *assisted.Agent) error {
 	before := a.DeepCopy()
 	a.Spec.ClusterDeploymentName, a.Spec.Approved = nil, false
@@ -118,7 +120,10 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope, a *assisted.Agent) 
 	if err := r.Client.Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("take the approval of Agent %s back: %w", a.Name, err)
 	}
-	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventApprovalWithdrawn, "Agent %s is unbound and not approved any more: %s", a.Name, s.decision.recognized.Message)
+	r.event(
+		s, corev1.EventTypeWarning, bootstrapv1.EventApprovalWithdrawn, "Agent %s is unbound and not approved any more: %s", a.Name,
+		s.decision.recognized.Message,
+	)
 	return nil
 }
 
@@ -152,11 +157,16 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 		return fmt.Errorf("bind Agent %s to ClusterDeployment %s: %w", b.agent.Name, b.cluster.Name, err)
 	}
 	if b.disk != "" {
-		r.normal(s, bootstrapv1.EventAgentBound, "Bound Agent %s as %s %s to ClusterDeployment %s; it is approved when it has reported its disk %s",
-			b.agent.Name, b.role, b.hostname, b.cluster.Name, b.disk)
+		r.normal(
+			s, bootstrapv1.EventAgentBound, "Bound Agent %s as %s %s to ClusterDeployment %s; it is approved when it has reported its disk %s",
+			b.agent.Name, b.role, b.hostname, b.cluster.Name, b.disk,
+		)
 		return nil
 	}
-	r.normal(s, bootstrapv1.EventAgentBound, "Approved Agent %s as %s %s and bound it to ClusterDeployment %s", b.agent.Name, b.role, b.hostname, b.cluster.Name)
+	r.normal(
+		s, bootstrapv1.EventAgentBound, "Approved Agent %s as %s %s and bound it to ClusterDeployment %s", b.agent.Name, b.role, b.hostname,
+		b.cluster.Name,
+	)
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// setDisk notes the chosen disk on the Agent that is bound, and takes a disk of an earlier bind off: the service fails on any disk until the
-// bound host has reported (ASSISTED 8.1). A disk that somebody else asked for stays where there are no hints.
+// setDisk notes the chosen disk on the Agent that is bound, and takes a disk of an earlier bind off: the service fails on any disk until
+// the bound host has reported (ASSISTED 8.1). A disk that somebody else asked for stays where there are no hints.
 func (b *binding) setDisk() {
 	earlier := b.agent.Annotations[bootstrapv1.InstallationDiskAnnotation]
 	if b.disk != "" || b.agent.Spec.InstallationDiskID == earlier {
@@ -28,7 +28,8 @@ func (b *binding) setDisk() {
 	metav1.SetMetaDataAnnotation(&b.agent.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, b.disk)
 }
 
-// approve gives a bound Agent its disk and its approval in one patch: the service takes the disk before it acts on the approval (ASSISTED 1.2).
+// approve gives a bound Agent its disk and its approval in one patch: the service takes the disk before it acts on the approval (ASSISTED
+// 1.2).
 func (r *Reconciler) approve(ctx context.Context, s *scope, a *assisted.Agent) error {
 	before := a.DeepCopy()
 	a.Spec.InstallationDiskID = a.Annotations[bootstrapv1.InstallationDiskAnnotation]
@@ -37,6 +38,9 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, a *assisted.Agent) e
 	if err := r.Client.Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("approve Agent %s with disk %s: %w", a.Name, a.Spec.InstallationDiskID, err)
 	}
-	r.normal(s, bootstrapv1.EventInstallationDiskSet, "Set disk %s of Agent %s to be installed on, and approved the Agent", a.Spec.InstallationDiskID, a.Name)
+	r.normal(
+		s, bootstrapv1.EventInstallationDiskSet, "Set disk %s of Agent %s to be installed on, and approved the Agent", a.Spec.InstallationDiskID,
+		a.Name,
+	)
 	return nil
 }

@@ -82,9 +82,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	cache := mgr.GetCache()
 	return errors.Join(
 		r.Gate.Resync(c, mapper.All),
-		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(mapper.FromAgent))),
-		r.Gate.Watch(c, assisted.CRDAgentClusterInstalls, source.Kind(cache, client.Object(&hiveext.AgentClusterInstall{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClusterLabel))),
-		r.Gate.Watch(c, metal3.CRDBareMetalHosts, source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromAnyHost))),
+		r.Gate.Watch(
+			c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(mapper.FromAgent)),
+		),
+		r.Gate.Watch(
+			c, assisted.CRDAgentClusterInstalls,
+			source.Kind(cache, client.Object(&hiveext.AgentClusterInstall{}), handler.EnqueueRequestsFromMapFunc(mapper.FromClusterLabel)),
+		),
+		r.Gate.Watch(
+			c, metal3.CRDBareMetalHosts,
+			source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(mapper.FromAnyHost)),
+		),
 	)
 }
 
@@ -154,7 +162,8 @@ func (r *Reconciler) releaseMachine(ctx context.Context, req ctrl.Request) error
 	}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		if machine.DeletionTimestamp.IsZero() || machine.Spec.Bootstrap.ConfigRef.Name != req.Name || machine.Annotations[bootstrapv1.AgentDeletionHook] == "" {
+		if machine.DeletionTimestamp.IsZero() || machine.Spec.Bootstrap.ConfigRef.Name != req.Name ||
+			machine.Annotations[bootstrapv1.AgentDeletionHook] == "" {
 			continue
 		}
 		if r.WatchFilter != "" && !labels.HasWatchLabel(machine, r.WatchFilter) {

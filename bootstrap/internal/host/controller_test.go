@@ -26,15 +26,25 @@ import (
 // leaving is a Machine that core holds at its pre-terminate hooks, its Cluster, and its config, where neither
 // its infrastructure machine nor any CRD of assisted-service exists any more.
 func leaving() (*clusterv1.Machine, *clusterv1.Cluster, *bootstrapv1.OpenshiftAssistedConfig) {
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid", DeletionTimestamp: ptr.To(later),
-		Finalizers: []string{clusterv1.MachineFinalizer}, Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}}}
+	machine := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid", DeletionTimestamp: ptr.To(later),
+			Finalizers: []string{clusterv1.MachineFinalizer}, Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}},
+	}
 	machine.Spec.ClusterName = "demo"
-	machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: "m-0"}
-	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
-	machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason}}
+	machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: "m-0",
+	}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0",
+	}
+	machine.Status.Conditions = []metav1.Condition{
+		{Type: clusterv1.MachineDeletingCondition, Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason},
+	}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}
-	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", OwnerReferences: []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"}}}}
+	config := &bootstrapv1.OpenshiftAssistedConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"}}},
+	}
 	return machine, cluster, config
 }
 

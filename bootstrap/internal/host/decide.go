@@ -54,8 +54,8 @@ type decision struct {
 	installed  fact.Fact
 }
 
-// binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5), but for a chosen disk, which follows together
-// with the approval.
+// binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5), but for a chosen disk, which follows
+// together with the approval.
 type binding struct {
 	agent    *assisted.Agent
 	role     string
@@ -83,7 +83,9 @@ func decide(s *scope) decision {
 		return d
 	}
 	if len(s.missingCRDs) > 0 {
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "))
+		d.recognized = fact.Waiting(
+			bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "),
+		)
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 		return d
 	}
@@ -100,8 +102,8 @@ func decide(s *scope) decision {
 	return d
 }
 
-// joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status and
-// Agents behind (CONTRACT CTL-42, DESIGN D22). Metal3 sets it when the Node exists, other infrastructure before its host registers.
+// joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status
+// and Agents behind (CONTRACT CTL-42, DESIGN D22). Metal3 sets it when the Node exists, other infrastructure before its host registers.
 func joined(s *scope) bool {
 	return s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != "" && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef)
 }
@@ -118,7 +120,11 @@ func hostFact(s *scope) fact.Fact {
 		return fact.Done(bootstrapv1.HostNotAssociatedReason)
 	}
 	if key, ok := metal3.HostKey(s.infraMachine); ok {
-		return fact.Waiting(bootstrapv1.HostMissingReason, "BareMetalHost %s of Metal3Machine %s does not exist or is used by another: delete the Machine to get a new host", key.Name, s.infraMachine.GetName())
+		return fact.Waiting(
+			bootstrapv1.HostMissingReason,
+			"BareMetalHost %s of Metal3Machine %s does not exist or is used by another: delete the Machine to get a new host", key.Name,
+			s.infraMachine.GetName(),
+		)
 	}
 	return fact.Done(bootstrapv1.HostNotAssociatedReason)
 }
@@ -131,8 +137,10 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 		return decideBind(s, d, agent, role, gate)
 	}
 	if s.install != nil && !agent.BoundTo(s.install.Namespace, s.install.Spec.ClusterDeploymentRef.Name) {
-		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s is bound to ClusterDeployment %s, not to %s: clear its spec.clusterDeploymentName",
-			agent.Name, agent.Spec.ClusterDeploymentName.Name, s.install.Spec.ClusterDeploymentRef.Name)
+		return fact.Waiting(
+			bootstrapv1.WaitingForClusterReason, "Agent %s is bound to ClusterDeployment %s, not to %s: clear its spec.clusterDeploymentName",
+			agent.Name, agent.Spec.ClusterDeploymentName.Name, s.install.Spec.ClusterDeploymentRef.Name,
+		)
 	}
 	if agent.BindRefused() && gate != assisted.GateClosed {
 		value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
@@ -153,17 +161,28 @@ func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate 
 	fencing, unfenced := fencingSecret(s, role)
 	switch {
 	case len(problems) > 0:
-		return fact.Waiting(bootstrapv1.HostnameInvalidReason, "%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete Machine %s",
-			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name)
+		return fact.Waiting(
+			bootstrapv1.HostnameInvalidReason,
+			"%s cannot be the name of a Node: %s; set spec.nodeRegistration.name of the template to %s, or rename the BareMetalHost, and delete "+
+				"Machine %s",
+			name, strings.Join(problems, "; "), bootstrapv1.NodeNameMachine, s.machine.Name,
+		)
 	case !rightArchitecture(s, agent):
-		return fact.Waiting(bootstrapv1.ArchitectureMismatchReason, "Agent %s reports architecture %s, and spec.cpuArchitecture is %s: correct the template, or the labels by which its Metal3MachineTemplate chooses hosts, and delete Machine %s",
-			agent.Name, agent.Status.Inventory.CPU.Architecture, s.config.Spec.Architecture(), s.machine.Name)
+		return fact.Waiting(
+			bootstrapv1.ArchitectureMismatchReason,
+			"Agent %s reports architecture %s, and spec.cpuArchitecture is %s: correct the template, or the labels by which its "+
+				"Metal3MachineTemplate chooses hosts, and delete Machine %s",
+			agent.Name, agent.Status.Inventory.CPU.Architecture, s.config.Spec.Architecture(), s.machine.Name,
+		)
 	case gate == assisted.GateClosed:
 		return closedFact(s, agent, role)
 	case gate != assisted.GateDayTwo && machineConfigPool(s, role) != "":
 		// Until the cluster is installed, assisted-service would give the host to pool worker without a word.
-		return fact.Waiting(bootstrapv1.WaitingForClusterReason, "Agent %s waits, registered and unbound, until the cluster is installed: it joins with MachineConfigPool %s",
-			agent.Name, machineConfigPool(s, role))
+		return fact.Waiting(
+			bootstrapv1.WaitingForClusterReason,
+			"Agent %s waits, registered and unbound, until the cluster is installed: it joins with MachineConfigPool %s", agent.Name,
+			machineConfigPool(s, role),
+		)
 	case unfenced:
 		return noFencingFact(s, agent)
 	case !agent.MayBeBound():
@@ -238,9 +257,9 @@ func discoveringFact(agent *assisted.Agent) fact.Fact {
 	return fact.Waiting(bootstrapv1.AgentDiscoveringReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 }
 
-// joinedFact says of the Agent of a Machine that has a Node how far its installation is. An Agent that is not bound any more, or is as one that was just
-// bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never bound nor approved
-// again, which would write its disk.
+// joinedFact says of the Agent of a Machine that has a Node how far its installation is. An Agent that is not bound any more, or is as one
+// that was just bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never
+// bound nor approved again, which would write its disk.
 func joinedFact(agent *assisted.Agent) fact.Fact {
 	if f, told := stageFact(agent); told && agent.Spec.ClusterDeploymentName != nil {
 		return f
@@ -268,12 +287,12 @@ func progressFact(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 }
 
-// settleTime is how long a host may take after its bind until its checks pass: it has registered anew, and reports its inventory, its clock and what it
-// reaches with its next two questions, one a minute. A healthy host was seen to take up to 2 min 15 s from the bind.
+// settleTime is how long a host may take after its bind until its checks pass: it has registered anew, and reports its inventory, its clock
+// and what it reaches with its next two questions, one a minute. A healthy host was seen to take up to 2 min 15 s from the bind.
 const settleTime = 5 * time.Minute
 
-// settling reports whether failing checks of a host that is given to the cluster are progress and no problem yet, and for how long: 0 when an event
-// tells.
+// settling reports whether failing checks of a host that is given to the cluster are progress and no problem yet, and for how long: 0 when
+// an event tells.
 func settling(s *scope, agent *assisted.Agent) (bool, time.Duration) {
 	bound := agent.Condition(assisted.ConditionBound)
 	if !bound.Is(corev1.ConditionTrue) {
@@ -301,7 +320,10 @@ func stageFact(agent *assisted.Agent) (_ fact.Fact, told bool) {
 // problemFact names what assisted-service finds wrong with a host that is not being installed.
 func problemFact(agent *assisted.Agent) (fact.Fact, bool) {
 	if agent.Condition(assisted.ConditionConnected).Is("False") {
-		return fact.Waiting(bootstrapv1.AgentDisconnectedReason, "Agent %s: assisted-service does not hear from the host; look at its console and network", agent.Name), true
+		return fact.Waiting(
+			bootstrapv1.AgentDisconnectedReason, "Agent %s: assisted-service does not hear from the host; look at its console and network",
+			agent.Name,
+		), true
 	}
 	failing := assisted.FailingChecks(agent.Status.ValidationsInfo)
 	if len(failing) == 0 || !agent.HasInventory() {

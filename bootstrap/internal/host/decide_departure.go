@@ -49,7 +49,9 @@ func decideDeparture(s *scope) departure {
 	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
 	d.unhook = hooked && len(d.agents) == 0
 	if len(d.agents) > 0 {
-		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", d.agents[0].Name)
+		d.recognized = fact.Waiting(
+			bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", d.agents[0].Name,
+		)
 	}
 	return d
 }

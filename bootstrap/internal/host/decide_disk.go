@@ -9,8 +9,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// chooseDisk applies the root device hints to what an unbound Agent reports, so that a host without the right disk is never bound. The verdict
-// is empty when there are no hints.
+// chooseDisk applies the root device hints to what an unbound Agent reports, so that a host without the right disk is never bound. The
+// verdict is empty when there are no hints.
 func chooseDisk(s *scope, agent *assisted.Agent) disk.Verdict {
 	hints := disk.HintsFor(s.config, s.host)
 	if !hints.Given() {
@@ -19,8 +19,8 @@ func chooseDisk(s *scope, agent *assisted.Agent) disk.Verdict {
 	return disk.Choose(agent.Name, agent.Status.Inventory.Disks, hints)
 }
 
-// recordDisk has the config record the choice for its bound host: from then on admission refuses other hints. An Agent that was bound without
-// hints says nothing of a disk.
+// recordDisk has the config record the choice for its bound host: from then on admission refuses other hints. An Agent that was bound
+// without hints says nothing of a disk.
 func recordDisk(s *scope, d *decision, id string) {
 	if id == "" {
 		id = bootstrapv1.InstallationDiskDefault
@@ -31,8 +31,8 @@ func recordDisk(s *scope, d *decision, id string) {
 }
 
 // decideDisk gives a bound Agent the disk that was chosen when it was bound, together with its approval: an approved day-2 host begins to
-// install by itself, and an unapproved one keeps the first installation from beginning (docs/adr/0003-installation-disk.md). owed is false when
-// nothing is to be done or waited for.
+// install by itself, and an unapproved one keeps the first installation from beginning (docs/adr/0003-installation-disk.md). owed is false
+// when nothing is to be done or waited for.
 func decideDisk(d *decision, agent *assisted.Agent) (_ fact.Fact, owed bool) {
 	chosen := agent.Annotations[bootstrapv1.InstallationDiskAnnotation]
 	switch {
@@ -41,9 +41,12 @@ func decideDisk(d *decision, agent *assisted.Agent) (_ fact.Fact, owed bool) {
 	case !agent.TakesDisk():
 		return fact.Fact{}, false // What keeps the host from reporting is the better message.
 	case !disk.Installable(agent.Status.Inventory.Disks, chosen):
-		return fact.Waiting(bootstrapv1.InstallationDiskNotFoundReason,
-			"Agent %s was bound to be installed on %s, which it does not report as a disk that can be installed on any more: repair the disk, or delete the Machine to choose anew",
-			agent.Name, chosen), true
+		return fact.Waiting(
+			bootstrapv1.InstallationDiskNotFoundReason,
+			"Agent %s was bound to be installed on %s, which it does not report as a disk that can be installed on any more: repair the disk, or "+
+				"delete the Machine to choose anew",
+			agent.Name, chosen,
+		), true
 	}
 	d.approve = agent
 	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is given its disk %s and approved", agent.Name, chosen), true

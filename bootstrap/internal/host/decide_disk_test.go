@@ -69,10 +69,22 @@ func TestDecideDisk(t *testing.T) {
 			completed(s)
 			s.host.Spec.RootDeviceHints.DeviceName = "/dev/sdc"
 		}, reason: bootstrapv1.InstallationDiskNotFoundReason, bind: "-"},
-		{name: "the bound host has not reported", change: chosen("discovering", boundTrue), reason: bootstrapv1.AgentBindingReason, bind: "-", recorded: "id-b"},
-		{name: "the bind has not been taken over", change: chosen(assisted.AgentStateKnownUnbound), reason: bootstrapv1.AgentBindingReason, bind: "-", recorded: "id-b"},
-		{name: "the bound host has reported", change: chosen(assisted.AgentStateInsufficient, boundTrue), reason: bootstrapv1.AgentBindingReason, bind: "-", approved: true, recorded: "id-b"},
-		{name: "the bound host is known", change: chosen(assisted.AgentStateKnown, boundTrue), reason: bootstrapv1.AgentBindingReason, bind: "-", approved: true, recorded: "id-b"},
+		{
+			name: "the bound host has not reported", change: chosen("discovering", boundTrue), reason: bootstrapv1.AgentBindingReason,
+			bind: "-", recorded: "id-b",
+		},
+		{
+			name: "the bind has not been taken over", change: chosen(assisted.AgentStateKnownUnbound),
+			reason: bootstrapv1.AgentBindingReason, bind: "-", recorded: "id-b",
+		},
+		{
+			name: "the bound host has reported", change: chosen(assisted.AgentStateInsufficient, boundTrue),
+			reason: bootstrapv1.AgentBindingReason, bind: "-", approved: true, recorded: "id-b",
+		},
+		{
+			name: "the bound host is known", change: chosen(assisted.AgentStateKnown, boundTrue), reason: bootstrapv1.AgentBindingReason,
+			bind: "-", approved: true, recorded: "id-b",
+		},
 		{name: "hints that change later change nothing", change: func(s *scope) {
 			chosen(assisted.AgentStateKnown, boundTrue)(s)
 			s.host.Spec.RootDeviceHints = nil
@@ -140,9 +152,13 @@ func TestBindWithDisk(t *testing.T) {
 			g.Expect(a.Spec.InstallationDiskID).To(BeEmpty())
 			g.Expect(a.Annotations).NotTo(HaveKey(bootstrapv1.InstallationDiskAnnotation))
 		}},
-		{name: "a user's disk, without hints", change: func(a *assisted.Agent) { a.Spec.InstallationDiskID = "id-a" }, want: func(g *WithT, a *assisted.Agent) {
-			g.Expect(a.Spec.InstallationDiskID).To(Equal("id-a"))
-		}},
+		{
+			name:   "a user's disk, without hints",
+			change: func(a *assisted.Agent) { a.Spec.InstallationDiskID = "id-a" },
+			want: func(g *WithT, a *assisted.Agent) {
+				g.Expect(a.Spec.InstallationDiskID).To(Equal("id-a"))
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// clockSkew is how far the clock of baremetal-operator, which says when the provisioning of a host began, may be ahead of that of the API server, which
-// says when an Agent was made. A host takes longer than that to boot, so an Agent that is older by more was there before the host was
-// given the image. A clock that is ahead by even more costs reboots until the host's Agent is younger, and lets nobody in.
+// clockSkew is how far the clock of baremetal-operator, which says when the provisioning of a host began, may be ahead of that of the API
+// server, which says when an Agent was made. A host takes longer than that to boot, so an Agent that is older by more was there before the
+// host was given the image. A clock that is ahead by even more costs reboots until the host's Agent is younger, and lets nobody in.
 const clockSkew = time.Minute
 
 // decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
@@ -60,11 +60,13 @@ func unrecognizedFact(verdict identity.Verdict) fact.Fact {
 }
 
 func hookFact(s *scope, agent *assisted.Agent) fact.Fact {
-	return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name)
+	return fact.Waiting(
+		bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name,
+	)
 }
 
-// decideClaim claims the Agent of the Machine's host, or deletes it when it is of an earlier life of the host. The config records the Agent before
-// either: an Agent that is gone afterwards has left a host that waits for a reboot, whoever deleted it (ASSISTED fact 11).
+// decideClaim claims the Agent of the Machine's host, or deletes it when it is of an earlier life of the host. The config records the Agent
+// before either: an Agent that is gone afterwards has left a host that waits for a reboot, whoever deleted it (ASSISTED fact 11).
 func decideClaim(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 	old := earlierLife(s, agent)
 	switch {
@@ -74,11 +76,16 @@ func decideClaim(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 	case !agent.DeletionTimestamp.IsZero():
 		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
 	case !s.config.DeletionTimestamp.IsZero():
-		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is not claimed: OpenshiftAssistedConfig %s is being deleted; delete Machine %s as well",
-			agent.Name, s.config.Name, s.machine.Name)
+		return fact.Waiting(
+			bootstrapv1.WaitingForAgentReason, "Agent %s is not claimed: OpenshiftAssistedConfig %s is being deleted; delete Machine %s as well",
+			agent.Name, s.config.Name, s.machine.Name,
+		)
 	case s.host != nil && !metal3.Provisioned(s.host):
-		return fact.Waiting(bootstrapv1.WaitingForHostReason, "BareMetalHost %s is in state %s: Agent %s, which has its identity, is not claimed before the host is booted",
-			s.host.Name, metal3.State(s.host), agent.Name)
+		return fact.Waiting(
+			bootstrapv1.WaitingForHostReason,
+			"BareMetalHost %s is in state %s: Agent %s, which has its identity, is not claimed before the host is booted", s.host.Name,
+			metal3.State(s.host), agent.Name,
+		)
 	case d.hook:
 		return hookFact(s, agent)
 	case s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil):
@@ -86,15 +93,18 @@ func decideClaim(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised and is being recorded", agent.Name)
 	case old:
 		d.leftover = agent
-		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is of an earlier life of the host and is being deleted; the host is rebooted to register again", agent.Name)
+		return fact.Waiting(
+			bootstrapv1.WaitingForAgentReason,
+			"Agent %s is of an earlier life of the host and is being deleted; the host is rebooted to register again", agent.Name,
+		)
 	}
 	d.claim = agent
 	return fact.Done(bootstrapv1.HostRecognizedReason)
 }
 
-// earlierLife reports whether an Agent that is not claimed for the Machine is there for another reason than that its host runs what the Machine gave it:
-// it was claimed for a Machine that has vanished, or is older than the Machine or than the provisioning of its host. The object of a host that
-// registers again stays the same, so a host that does run the Machine's image may have such an Agent (DESIGN D19).
+// earlierLife reports whether an Agent that is not claimed for the Machine is there for another reason than that its host runs what the
+// Machine gave it: it was claimed for a Machine that has vanished, or is older than the Machine or than the provisioning of its host. The
+// object of a host that registers again stays the same, so a host that does run the Machine's image may have such an Agent (DESIGN D19).
 func earlierLife(s *scope, agent *assisted.Agent) bool {
 	if agent.Annotations[bootstrapv1.ClaimAnnotation] != "" || agent.CreationTimestamp.Before(&s.machine.CreationTimestamp) {
 		return true
@@ -106,8 +116,8 @@ func earlierLife(s *scope, agent *assisted.Agent) bool {
 	return !began.IsZero() && agent.CreationTimestamp.Time.Before(began.Add(-clockSkew))
 }
 
-// recognize applies the rule of spec.hostIdentity. A claimed Agent that has registered through another InfraEnv since is not the Machine's host any more:
-// that one boots the image that the Machine gave it.
+// recognize applies the rule of spec.hostIdentity. A claimed Agent that has registered through another InfraEnv since is not the Machine's
+// host any more: that one boots the image that the Machine gave it.
 func recognize(s *scope) identity.Verdict {
 	verdict := recognizeByIdentity(s)
 	agent, own := verdict.Agent, s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
@@ -142,29 +152,40 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 		if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(s.livingClaims, claim) {
 			other, _, _ := agent.ClaimedFor()
 			return identity.Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
-				"Agent %s registered through the Machine's own InfraEnv and is claimed for Machine %s: its host booted the wrong image", agent.Name, other)}
+				"Agent %s registered through the Machine's own InfraEnv and is claimed for Machine %s: its host booted the wrong image", agent.Name,
+				other,
+			)}
 		}
 		return identity.Verdict{Agent: agent}
 	}
-	return identity.Several(s.agents, s.claim(), "registered through the Machine's own InfraEnv", "find the host that does not belong there, power it off and delete its Agent")
+	return identity.Several(
+		s.agents, s.claim(), "registered through the Machine's own InfraEnv",
+		"find the host that does not belong there, power it off and delete its Agent",
+	)
 }
 
-// decideDoubt takes back what was given to a claimed Agent that may not be the Machine's host. Once its installation has begun nothing is torn down: the
-// service refuses to unbind it on day 1, and its disk is written.
+// decideDoubt takes back what was given to a claimed Agent that may not be the Machine's host. Once its installation has begun nothing is
+// torn down: the service refuses to unbind it on day 1, and its disk is written.
 func decideDoubt(s *scope, d *decision, verdict identity.Verdict) fact.Fact {
 	agent := verdict.Doubted
 	d.disputed = true
 	switch {
 	case begun(s, agent):
-		return fact.Waiting(verdict.Reason, "%s. The installation of Agent %s has begun, and nothing that runs is torn down: %s; delete Machine %s if Agent %s is the wrong one",
-			verdict.Message, agent.Name, verdict.Remedy, s.machine.Name, agent.Name)
+		return fact.Waiting(
+			verdict.Reason,
+			"%s. The installation of Agent %s has begun, and nothing that runs is torn down: %s; delete Machine %s if Agent %s is the wrong one",
+			verdict.Message, agent.Name, verdict.Remedy, s.machine.Name, agent.Name,
+		)
 	case agent.Spec.Approved || agent.Spec.ClusterDeploymentName != nil || verdict.Release:
 		d.withdraw, d.release = agent, verdict.Release
 	}
-	return fact.Waiting(verdict.Reason, "%s, so what Agent %s was given is taken back and no Agent is approved: %s", verdict.Message, agent.Name, verdict.Remedy)
+	return fact.Waiting(
+		verdict.Reason, "%s, so what Agent %s was given is taken back and no Agent is approved: %s", verdict.Message, agent.Name, verdict.Remedy,
+	)
 }
 
-// doubted returns the doubted Agent if its installation has begun, so that the condition AgentInstalled goes on to show its progress, and nil otherwise.
+// doubted returns the doubted Agent if its installation has begun, so that the condition AgentInstalled goes on to show its progress, and
+// nil otherwise.
 func doubted(s *scope, verdict identity.Verdict) *assisted.Agent {
 	if begun(s, verdict.Doubted) {
 		return verdict.Doubted
@@ -177,14 +198,16 @@ func begun(s *scope, agent *assisted.Agent) bool {
 	return joined(s) || agent.Installing() || agent.Installed() || agent.Failed() || takesPart(s, agent.Name)
 }
 
-// lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it is
-// power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
+// lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it
+// is power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
 func lostFact(s *scope, d *decision, name string) fact.Fact {
 	if s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
 	d.reboot = true
-	return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name)
+	return fact.Waiting(
+		bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name,
+	)
 }
 
 func takesPart(s *scope, agentName string) bool {

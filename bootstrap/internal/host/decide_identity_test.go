@@ -52,7 +52,10 @@ func TestWhoIsClaimed(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{name: "registered after the provisioning began", change: func(s *scope) { provisionedAt(s, born.Time) }, claim: true, reason: bootstrapv1.HostRecognizedReason},
+		{
+			name: "registered after the provisioning began", change: func(s *scope) { provisionedAt(s, born.Time) }, claim: true,
+			reason: bootstrapv1.HostRecognizedReason,
+		},
 		{name: "the two clocks differ by less than a minute", change: func(s *scope) { provisionedAt(s, later.Add(59*time.Second)) },
 			claim: true, reason: bootstrapv1.HostRecognizedReason},
 		{name: "older than the provisioning", change: func(s *scope) { provisionedAt(s, later.Add(61*time.Second)) },
@@ -73,7 +76,11 @@ func TestWhoIsClaimed(t *testing.T) {
 		}, reason: bootstrapv1.WaitingForHostReason},
 		{name: "the config is being deleted", change: func(s *scope) { s.config.DeletionTimestamp = &later },
 			reason: bootstrapv1.WaitingForAgentReason, says: "delete Machine m-0 as well"},
-		{name: "the Machine has a Node", change: func(s *scope) { s.machine.Spec.ProviderID = "metal3://ns/host-0/m-0" }, reason: bootstrapv1.NodeJoinedReason},
+		{
+			name:   "the Machine has a Node",
+			change: func(s *scope) { s.machine.Spec.ProviderID = "metal3://ns/host-0/m-0" },
+			reason: bootstrapv1.NodeJoinedReason,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,23 +110,40 @@ func TestDoubt(t *testing.T) {
 		reason   string
 		says     []string
 	}{
-		{name: "bound and approved: taken back", change: isBound, withdraw: true, reason: bootstrapv1.SeveralAgentsReason,
-			says: []string{"a-0 (MAC aa:00", "a-1 (MAC aa:00", "BareMetalHost host-0", "what Agent a-0 was given is taken back", bootstrapv1.VouchedAgentAnnotation}},
-		{name: "bound, and its disk is owed: taken back", change: func(s *scope) { isBound(s); s.agents[0].Spec.Approved = false }, withdraw: true,
-			reason: bootstrapv1.SeveralAgentsReason},
+		{
+			name:     "bound and approved: taken back",
+			change:   isBound,
+			withdraw: true,
+			reason:   bootstrapv1.SeveralAgentsReason,
+			says: []string{
+				"a-0 (MAC aa:00", "a-1 (MAC aa:00", "BareMetalHost host-0", "what Agent a-0 was given is taken back",
+				bootstrapv1.VouchedAgentAnnotation,
+			},
+		},
+		{
+			name: "bound, and its disk is owed: taken back", change: func(s *scope) { isBound(s); s.agents[0].Spec.Approved = false },
+			withdraw: true, reason: bootstrapv1.SeveralAgentsReason,
+		},
 		{name: "taken back before", change: func(*scope) {}, reason: bootstrapv1.SeveralAgentsReason},
 		{name: "the installation has begun", change: func(s *scope) {
 			isBound(s)
 			s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-0"}
 			s.install.Status.Conditions[0].Reason, s.install.Status.DebugInfo.State = "InstallationInProgress", assisted.ClusterStatePreparing
-		}, reason: bootstrapv1.SeveralAgentsReason, says: []string{"a-0 (MAC", "a-1 (MAC", "The installation of Agent a-0 has begun, and nothing that runs is torn down"}},
+		}, reason: bootstrapv1.SeveralAgentsReason, says: []string{"a-0 (MAC", "a-1 (MAC",
+			"The installation of Agent a-0 has begun, and nothing that runs is torn down"}},
 		{name: "its own installation has begun", change: func(s *scope) {
-			bound(&s.agents[0], "installing", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress})
+			bound(
+				&s.agents[0], "installing",
+				assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress},
+			)
 		}, reason: bootstrapv1.SeveralAgentsReason},
 		{name: "installed", change: func(s *scope) {
 			bound(&s.agents[0], "installed", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionTrue})
 		}, reason: bootstrapv1.HostRecognizedReason, says: []string{"Agent a-1", "BareMetalHost host-0"}},
-		{name: "the Machine has a Node", change: func(s *scope) { isBound(s); s.machine.Status.NodeRef.Name = "m-0" }, reason: bootstrapv1.SeveralAgentsReason},
+		{
+			name: "the Machine has a Node", change: func(s *scope) { isBound(s); s.machine.Status.NodeRef.Name = "m-0" },
+			reason: bootstrapv1.SeveralAgentsReason,
+		},
 		{name: "somebody vouches for the other", change: func(s *scope) {
 			isBound(s)
 			s.host.Annotations = map[string]string{bootstrapv1.VouchedAgentAnnotation: "a-1"}
@@ -177,7 +201,8 @@ func TestTypoElsewhere(t *testing.T) {
 	g.Expect(d.recognized.Message).To(ContainSubstring("matches BareMetalHosts host-0, new-host"))
 }
 
-// TestNodeIsNeverInstalledAgain: an Agent of a Machine that has a Node is neither bound nor approved, whatever became of its ClusterDeployment.
+// TestNodeIsNeverInstalledAgain: an Agent of a Machine that has a Node is neither bound nor approved, whatever became of its
+// ClusterDeployment.
 func TestNodeIsNeverInstalledAgain(t *testing.T) {
 	node := func(s *scope) {
 		s.machine.Status.NodeRef.Name, s.machine.Spec.ProviderID = "m-0", "metal3://ns/host-0/m-0"
@@ -197,14 +222,18 @@ func TestNodeIsNeverInstalledAgain(t *testing.T) {
 		{name: "unbound, and the cluster takes hosts", changes: []func(*scope){worker, completed, node}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "moved here", changes: []func(*scope){worker, completed, moved}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "waits to be unbound from a ClusterDeployment that was made anew", changes: []func(*scope){node, func(s *scope) {
-			s.agents[0].Status.DebugInfo.State, s.agents[0].Status.DebugInfo.StateInfo = "unbinding", "Host is waiting to be unbound from the cluster"
+			s.agents[0].Status.DebugInfo.State, s.agents[0].Status.DebugInfo.StateInfo = "unbinding",
+				"Host is waiting to be unbound from the cluster"
 		}}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "bound, and its disk is owed", changes: []func(*scope){worker, completed, owed, node}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "installed", changes: []func(*scope){node, func(s *scope) {
 			bound(&s.agents[0], "installed", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionTrue})
 		}}, installed: bootstrapv1.AgentInstalledReason},
 		{name: "the service has not seen its end yet", changes: []func(*scope){node, func(s *scope) {
-			bound(&s.agents[0], "installing", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress})
+			bound(
+				&s.agents[0], "installing",
+				assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress},
+			)
 		}}, installed: bootstrapv1.AgentInstallingReason},
 	}
 	for _, tt := range tests {
@@ -221,7 +250,8 @@ func TestNodeIsNeverInstalledAgain(t *testing.T) {
 	}
 }
 
-// TestEarlierLife plays the passes that take an Agent of an earlier life from a host that runs this Machine's image: recorded, deleted, rebooted.
+// TestEarlierLife plays the passes that take an Agent of an earlier life from a host that runs this Machine's image: recorded, deleted,
+// rebooted.
 func TestEarlierLife(t *testing.T) {
 	g := NewWithT(t)
 	s := discovered()
@@ -250,12 +280,17 @@ func TestChecksWhileBinding(t *testing.T) {
 		reason string
 		again  time.Duration
 	}{
-		{name: "not bound yet", change: func(s *scope) { s.agents[0].Status.Conditions[0].Status = corev1.ConditionFalse }, reason: bootstrapv1.AgentBindingReason},
+		{
+			name: "not bound yet", change: func(s *scope) { s.agents[0].Status.Conditions[0].Status = corev1.ConditionFalse },
+			reason: bootstrapv1.AgentBindingReason,
+		},
 		{name: "bound two minutes ago", change: boundSince(2 * time.Minute), reason: bootstrapv1.AgentBindingReason, again: 3 * time.Minute},
 		{name: "bound long ago", change: boundSince(5 * time.Minute), reason: bootstrapv1.AgentValidationsFailingReason},
 		{name: "lost while it binds", change: func(s *scope) {
 			boundSince(time.Minute)(s)
-			s.agents[0].Status.Conditions = append(s.agents[0].Status.Conditions, assisted.Condition{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse})
+			s.agents[0].Status.Conditions = append(
+				s.agents[0].Status.Conditions, assisted.Condition{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse},
+			)
 		}, reason: bootstrapv1.AgentDisconnectedReason, again: 4 * time.Minute},
 	}
 	for _, tt := range tests {
@@ -263,7 +298,9 @@ func TestChecksWhileBinding(t *testing.T) {
 			g := NewWithT(t)
 			s := discovered()
 			bound(&s.agents[0], "insufficient", assisted.Condition{Type: assisted.ConditionBound, Status: corev1.ConditionTrue})
-			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{"hardware": {{ID: "has-inventory", Status: "failure", Message: "Inventory has not been received for the host"}}}
+			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{
+				"hardware": {{ID: "has-inventory", Status: "failure", Message: "Inventory has not been received for the host"}},
+			}
 			tt.change(s)
 			d := decide(s)
 			g.Expect(d.installed.Reason).To(Equal(tt.reason), d.installed.Message)

@@ -26,17 +26,32 @@ func TestDecideTwoNode(t *testing.T) {
 		role    string // that the Agent is bound with; empty when it is not
 		fencing string
 	}{
-		{name: "an arbiter", change: func(s *scope) { arbiter(s); twoNode(s, assisted.TwoNodeArbiter) }, reason: bootstrapv1.AgentBindingReason, role: assisted.RoleArbiter},
+		{
+			name: "an arbiter", change: func(s *scope) { arbiter(s); twoNode(s, assisted.TwoNodeArbiter) }, reason: bootstrapv1.AgentBindingReason,
+			role: assisted.RoleArbiter,
+		},
 		{name: "an arbiter of a cluster without", change: arbiter, reason: bootstrapv1.ArbiterNotTakenReason},
-		{name: "an arbiter of a cluster with fencing", change: func(s *scope) { arbiter(s); twoNode(s, assisted.TwoNodeFencing) }, reason: bootstrapv1.ArbiterNotTakenReason},
-		{name: "an arbiter on day 2", change: func(s *scope) { arbiter(s); twoNode(s, assisted.TwoNodeArbiter); completed(s) }, reason: bootstrapv1.ArbiterNotTakenReason},
+		{
+			name: "an arbiter of a cluster with fencing", change: func(s *scope) { arbiter(s); twoNode(s, assisted.TwoNodeFencing) },
+			reason: bootstrapv1.ArbiterNotTakenReason,
+		},
+		{
+			name: "an arbiter on day 2", change: func(s *scope) { arbiter(s); twoNode(s, assisted.TwoNodeArbiter); completed(s) },
+			reason: bootstrapv1.ArbiterNotTakenReason,
+		},
 		{name: "an arbiter while others are installed", change: func(s *scope) {
 			arbiter(s)
 			twoNode(s, assisted.TwoNodeArbiter)
 			s.install.Annotations[assisted.DayOneAgentsAnnotation] = "a-9"
 		}, reason: bootstrapv1.WaitingForClusterReason},
-		{name: "a control-plane host beside an arbiter", change: func(s *scope) { twoNode(s, assisted.TwoNodeArbiter) }, reason: bootstrapv1.AgentBindingReason, role: assisted.RoleMaster},
-		{name: "no credentials for fencing", change: func(s *scope) { twoNode(s, assisted.TwoNodeFencing) }, reason: bootstrapv1.FencingCredentialsMissingReason},
+		{
+			name: "a control-plane host beside an arbiter", change: func(s *scope) { twoNode(s, assisted.TwoNodeArbiter) },
+			reason: bootstrapv1.AgentBindingReason, role: assisted.RoleMaster,
+		},
+		{
+			name: "no credentials for fencing", change: func(s *scope) { twoNode(s, assisted.TwoNodeFencing) },
+			reason: bootstrapv1.FencingCredentialsMissingReason,
+		},
 		{name: "credentials for fencing", change: func(s *scope) {
 			twoNode(s, assisted.TwoNodeFencing)
 			s.host.Annotations = map[string]string{bootstrapv1.FencingCredentialsAnnotation: "host-0-fencing"}
@@ -68,8 +83,15 @@ func TestDecideTwoNode(t *testing.T) {
 func TestRefusedSpec(t *testing.T) {
 	g := NewWithT(t)
 	s := discovered()
-	bound(&s.agents[0], assisted.AgentStateInsufficient, assisted.Condition{Type: assisted.ConditionBound, Status: corev1.ConditionTrue},
-		assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError, Message: "Secret host-0-fencing not found"})
+	bound(
+		&s.agents[0],
+		assisted.AgentStateInsufficient,
+		assisted.Condition{Type: assisted.ConditionBound, Status: corev1.ConditionTrue},
+		assisted.Condition{
+			Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError,
+			Message: "Secret host-0-fencing not found",
+		},
+	)
 	d := decide(s)
 	g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentNeedsAttentionReason))
 	g.Expect(d.installed.Message).To(ContainSubstring("Secret host-0-fencing not found"))

@@ -32,26 +32,39 @@ var (
 func discovered() *scope {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns", UID: "machine-uid", CreationTimestamp: born,
 		Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}, Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}}
-	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0"}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0",
+	}
 	config := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Name: "m-0", Namespace: "ns",
 		Annotations: map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}}}
-	m3m := &unstructured.Unstructured{Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind}}
+	m3m := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": metal3.InfrastructureGroup + "/v1beta2", "kind": metal3.MachineKind},
+	}
 	m3m.SetName("m-0")
 	m3m.SetNamespace("ns")
 	m3m.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
 	host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "host-0", Namespace: "ns", UID: "host-uid"}}
 	host.Spec.BootMACAddress = "aa:00"
 	host.Status.Provisioning.State = bmov1alpha1.StateProvisioned
-	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Namespace: "ns", CreationTimestamp: later, Labels: map[string]string{assisted.InfraEnvLabel: "demo-x"},
-		Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/machine-uid"}}}
+	agent := assisted.Agent{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "a-0", Namespace: "ns", CreationTimestamp: later,
+			Labels:      map[string]string{assisted.InfraEnvLabel: "demo-x"},
+			Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/machine-uid"},
+		},
+	}
 	agent.Status.Inventory.Interfaces = []assisted.Interface{{MACAddress: "aa:00"}}
 	agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
 	install := &hiveext.AgentClusterInstall{ObjectMeta: metav1.ObjectMeta{Name: "cp", Namespace: "ns", UID: "install-uid"}}
 	install.Spec.ClusterDeploymentRef.Name = "cp"
 	install.Status.DebugInfo.State = assisted.ClusterStateInsufficient
-	install.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInstallationNotStartedReason}}
-	s := &scope{config: config, machine: machine, infraMachine: m3m, hosts: []bmov1alpha1.BareMetalHost{host}, agents: []assisted.Agent{agent}, install: install,
-		now: later.Add(time.Hour)}
+	install.Status.Conditions = []hivev1.ClusterInstallCondition{
+		{Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInstallationNotStartedReason},
+	}
+	s := &scope{
+		config: config, machine: machine, infraMachine: m3m, hosts: []bmov1alpha1.BareMetalHost{host},
+		agents: []assisted.Agent{agent}, install: install, now: later.Add(time.Hour),
+	}
 	s.host = &s.hosts[0]
 	return s
 }
@@ -112,8 +125,10 @@ func TestDecide(t *testing.T) {
 			s.agents[0].Status.Inventory.CPU.Architecture = "amd64"
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).NotTo(BeNil()) }},
-		{name: "no worker while none is required", change: worker, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
-			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
+		{
+			name: "no worker while none is required", change: worker, recognized: bootstrapv1.HostRecognizedReason,
+			installed: bootstrapv1.WaitingForClusterReason, check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) },
+		},
 		{name: "day 1 is closed", change: func(s *scope) { s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-9"} },
 			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
@@ -121,8 +136,11 @@ func TestDecide(t *testing.T) {
 			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
 			s.install.Status.Conditions[0].Reason = hiveext.ClusterInstallationInProgressReason
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
-		{name: "day 2", change: func(s *scope) { worker(s); completed(s) }, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
-			check: func(g *WithT, d decision) { g.Expect(d.bind.role).To(Equal(assisted.RoleWorker)) }},
+		{
+			name: "day 2", change: func(s *scope) { worker(s); completed(s) }, recognized: bootstrapv1.HostRecognizedReason,
+			installed: bootstrapv1.AgentBindingReason,
+			check:     func(g *WithT, d decision) { g.Expect(d.bind.role).To(Equal(assisted.RoleWorker)) },
+		},
 		{name: "a custom MachineConfigPool on day 2", change: func(s *scope) {
 			worker(s)
 			completed(s)
@@ -139,18 +157,27 @@ func TestDecide(t *testing.T) {
 			s.config.Spec.NodeRegistration.MachineConfigPool = "infra"
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind.pool).To(BeEmpty()) }},
-		{name: "no AgentClusterInstall", change: func(s *scope) { s.install = nil }, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason},
+		{
+			name: "no AgentClusterInstall", change: func(s *scope) { s.install = nil }, recognized: bootstrapv1.HostRecognizedReason,
+			installed: bootstrapv1.WaitingForClusterReason,
+		},
 		{name: "not known yet", change: func(s *scope) { s.agents[0].Status.DebugInfo.State = "discovering-unbound" },
 			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDiscoveringReason,
 			check: func(g *WithT, d decision) { g.Expect(d.bind).To(BeNil()) }},
 		{name: "a refused bind is nudged when the cluster takes hosts", change: func(s *scope) {
 			completed(s)
-			bound(&s.agents[0], assisted.AgentStateKnownUnbound, assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError})
+			bound(
+				&s.agents[0], assisted.AgentStateKnownUnbound,
+				assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError},
+			)
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.nudgeValue).To(Equal("install-uid/Completed")) }},
 		{name: "a nudge is given once", change: func(s *scope) {
 			completed(s)
-			bound(&s.agents[0], assisted.AgentStateKnownUnbound, assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError})
+			bound(
+				&s.agents[0], assisted.AgentStateKnownUnbound,
+				assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError},
+			)
 			s.agents[0].Annotations[bootstrapv1.BindNudgeAnnotation] = "install-uid/Completed"
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) { g.Expect(d.nudge).To(BeNil()) }},
@@ -161,7 +188,10 @@ func TestDecide(t *testing.T) {
 			bound(&s.agents[0], "installed", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionTrue})
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentInstalledReason},
 		{name: "failed", change: func(s *scope) {
-			bound(&s.agents[0], "error", assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed})
+			bound(
+				&s.agents[0], "error",
+				assisted.Condition{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed},
+			)
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentInstallationFailedReason},
 		{name: "needs attention", change: func(s *scope) { bound(&s.agents[0], assisted.AgentStatePendingUserAction) },
 			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentNeedsAttentionReason},
@@ -207,14 +237,20 @@ func TestDecide(t *testing.T) {
 			s.agents[0].CreationTimestamp, s.machine.CreationTimestamp = born, later
 		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.leftover).NotTo(BeNil()) }},
-		{name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
-			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) }},
+		{
+			name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason,
+			installed: bootstrapv1.WaitingForRecognitionReason, check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) },
+		},
 		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
 			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
-		{name: "lost by a move, which leaves Agents and status behind", change: func(s *scope) { s.agents, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0" },
-			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
-			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
+		{
+			name:       "lost by a move, which leaves Agents and status behind",
+			change:     func(s *scope) { s.agents, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0" },
+			recognized: bootstrapv1.NodeJoinedReason,
+			installed:  bootstrapv1.NodeJoinedReason,
+			check:      func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) },
+		},
 		{name: "an Agent that its running host registers anew is not claimed", change: func(s *scope) {
 			s.agents[0].Annotations, s.machine.Spec.ProviderID = nil, "metal3://ns/host-0/m-0"
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
@@ -238,7 +274,10 @@ func TestDecide(t *testing.T) {
 			s.livingClaims = []string{"m-1/other-uid"}
 		}, recognized: bootstrapv1.AgentClaimedByOtherReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.leftover).To(BeNil()) }},
-		{name: "no host", change: func(s *scope) { s.host = nil }, recognized: bootstrapv1.WaitingForHostReason, installed: bootstrapv1.WaitingForRecognitionReason},
+		{
+			name: "no host", change: func(s *scope) { s.host = nil }, recognized: bootstrapv1.WaitingForHostReason,
+			installed: bootstrapv1.WaitingForRecognitionReason,
+		},
 		{name: "an InfraEnv of its own is identity enough", change: func(s *scope) {
 			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
@@ -250,7 +289,10 @@ func TestDecide(t *testing.T) {
 				bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.claim).NotTo(BeNil()) }},
-		{name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDAgents} }, recognized: bootstrapv1.WaitingForCRDsReason, installed: bootstrapv1.WaitingForRecognitionReason},
+		{
+			name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDAgents} },
+			recognized: bootstrapv1.WaitingForCRDsReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -286,7 +328,9 @@ func TestHostFact(t *testing.T) {
 	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.HostErrorReason,
 		Message: "BareMetalHost host-0 in state provisioned reports provisioning error: image is broken"}))
 	s.host.Status.ErrorType, s.host.Status.ErrorMessage = "", ""
-	s.host.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.ManageableCondition, Status: metav1.ConditionFalse, Reason: bmov1alpha1.PowerFailureReason}}
+	s.host.Status.Conditions = []metav1.Condition{
+		{Type: bmov1alpha1.ManageableCondition, Status: metav1.ConditionFalse, Reason: bmov1alpha1.PowerFailureReason},
+	}
 	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.HostErrorReason,
 		Message: "BareMetalHost host-0 in state provisioned reports power management error: the BMC does not switch the host's power"}))
 	s.host.Status.Conditions[0].Reason = "Registering"
@@ -300,7 +344,9 @@ func TestHostFact(t *testing.T) {
 func TestDecideDeparture(t *testing.T) {
 	atHook := func(s *scope) {
 		s.machine.DeletionTimestamp = ptr.To(later)
-		s.machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason}}
+		s.machine.Status.Conditions = []metav1.Condition{
+			{Type: clusterv1.MachineDeletingCondition, Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason},
+		}
 	}
 	tests := []struct {
 		name   string
@@ -315,7 +361,10 @@ func TestDecideDeparture(t *testing.T) {
 			atHook(s)
 			s.config.Spec.HostIdentity, s.agents[0].Annotations, s.host = bootstrapv1.HostIdentityInfraEnv, nil, nil
 		}, agents: 1},
-		{name: "another Machine's Agent stays", change: func(s *scope) { atHook(s); s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "m-1/x" }, unhook: true},
+		{
+			name:   "another Machine's Agent stays",
+			change: func(s *scope) { atHook(s); s.agents[0].Annotations[bootstrapv1.ClaimAnnotation] = "m-1/x" }, unhook: true,
+		},
 		{name: "then the hook", change: func(s *scope) { atHook(s); s.agents = nil }, unhook: true},
 		{name: "once", change: func(s *scope) { atHook(s); s.agents, s.machine.Annotations = nil, nil }},
 	}

@@ -73,7 +73,8 @@ func TestContractSentinel(t *testing.T) {
 		g := NewWithT(t)
 		d := decide(discovered())
 		g.Expect(d.bind).NotTo(BeNil())
-		g.Expect(d.bind.ignition).To(And(ContainSubstring("/run/cluster-api/bootstrap-success.complete"), ContainSubstring("After=kubelet.service")))
+		g.Expect(d.bind.ignition).
+			To(And(ContainSubstring("/run/cluster-api/bootstrap-success.complete"), ContainSubstring("After=kubelet.service")))
 	})
 }
 
@@ -98,8 +99,10 @@ func randomInstallation(g *WithT, random *rand.Rand) bootstrapv1.InstallationSpe
 	for i := range random.Intn(4) {
 		own.Systemd.Units = append(own.Systemd.Units, types.Unit{Name: fmt.Sprintf("unit-%d.service", i), Enabled: ptr.To(random.Intn(2) == 0)})
 		own.Storage.Files = append(own.Storage.Files, types.File{
-			Node:          types.Node{Path: fmt.Sprintf("/etc/file-%d", i)},
-			FileEmbedded1: types.FileEmbedded1{Mode: ptr.To(random.Intn(0o777)), Contents: types.Resource{Source: ptr.To(fmt.Sprintf("data:,%d", random.Int()))}},
+			Node: types.Node{Path: fmt.Sprintf("/etc/file-%d", i)},
+			FileEmbedded1: types.FileEmbedded1{
+				Mode: ptr.To(random.Intn(0o777)), Contents: types.Resource{Source: ptr.To(fmt.Sprintf("data:,%d", random.Int()))},
+			},
 		})
 	}
 	spec := bootstrapv1.InstallationSpec{}

@@ -73,7 +73,8 @@ func (s *scope) hasClaimed() bool {
 
 // observe reads everything that the pass decides on.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	s.missingCRDs = r.Gate.Missing(append(metal3.CRDs(s.machine.Spec.InfrastructureRef), assisted.CRDAgents, assisted.CRDAgentClusterInstalls)...)
+	s.missingCRDs = r.Gate.Missing(
+		append(metal3.CRDs(s.machine.Spec.InfrastructureRef), assisted.CRDAgents, assisted.CRDAgentClusterInstalls)...)
 	if err := r.observeHosts(ctx, s); err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	return r.observeInstall(ctx, s)
 }
 
-// observeHosts reads the Metal3Machine and its BareMetalHost. Infrastructure of others is not read: the manager has no role for it, and what of it
-// concerns the host is on the Machine.
+// observeHosts reads the Metal3Machine and its BareMetalHost. Infrastructure of others is not read: the manager has no role for it, and
+// what of it concerns the host is on the Machine.
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	if !metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
 		return nil
@@ -147,7 +148,9 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
 // observeInstall finds the cluster's AgentClusterInstall by the Cluster's label, within the namespace only (DESIGN D13).
 func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
 	installs := &hiveext.AgentClusterInstallList{}
-	err := r.Client.List(ctx, installs, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName})
+	err := r.Client.List(
+		ctx, installs, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName},
+	)
 	if err != nil {
 		return fmt.Errorf("list AgentClusterInstalls of Cluster %s: %w", s.machine.Spec.ClusterName, err)
 	}

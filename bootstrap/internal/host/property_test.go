@@ -21,8 +21,8 @@ import (
 // randomConfigs is how many configs TestRendering makes up.
 const randomConfigs = 1000
 
-// TestRendering makes up configs that admission accepts, and renders each twice, from copies: ignition and arguments are the same, byte for byte,
-// and ignition's own validator accepts them. A number that fails makes the same config again.
+// TestRendering makes up configs that admission accepts, and renders each twice, from copies: ignition and arguments are the same, byte for
+// byte, and ignition's own validator accepts them. A number that fails makes the same config again.
 func TestRendering(t *testing.T) {
 	for n := range uint64(randomConfigs) {
 		g := NewWithT(t)

@@ -47,7 +47,8 @@ type story struct {
 	strangerAt                                     time.Duration
 	// clone is whether it has the board's serial number too, so that it registers as the Agent of h0.
 	clone bool
-	// earlier is whether h0 has an Agent of an earlier life; again is when it registers again, typo when a BareMetalHost with its MAC address appears.
+	// earlier is whether h0 has an Agent of an earlier life; again is when it registers again, typo when a BareMetalHost with its MAC address
+	// appears.
 	earlier     bool
 	again, typo time.Duration
 	// begins is whether the installation begins in the end.
@@ -64,8 +65,15 @@ func randomStory(r *rand.Rand) story {
 	st.known = st.known || st.twins
 	// Before the Machine, before the provisioning, during it, and after it; before or after the host itself.
 	spans := [][2]time.Duration{
-		{-time.Hour, 0}, {0, provisioningBegins - clockSkew}, {provisioningBegins, provisioned}, {provisioned, realsRegister}, {realsRegister, installationBegins},
-		{installationBegins, installationBegins + time.Minute}}
+		{
+			-time.Hour, 0,
+		},
+		{0, provisioningBegins - clockSkew},
+		{provisioningBegins, provisioned},
+		{provisioned, realsRegister},
+		{realsRegister, installationBegins},
+		{installationBegins, installationBegins + time.Minute},
+	}
 	moment := func() time.Duration {
 		span := spans[r.IntN(len(spans))]
 		return (span[0] + time.Duration(r.Int64N(int64(span[1]-span[0])))).Truncate(time.Second)
@@ -84,8 +92,8 @@ func randomStory(r *rand.Rand) story {
 	return st
 }
 
-// toldApart is whether something that is known tells the stranger from h0: an address, the serial number, the InfraEnv, or the time at which its
-// Agent was made.
+// toldApart is whether something that is known tells the stranger from h0: an address, the serial number, the InfraEnv, or the time at
+// which its Agent was made.
 func (st story) toldApart() bool {
 	return !st.strangerMAC || st.known && !st.strangerSerial || st.strangerElsewhere || st.strangerAt < provisioningBegins-clockSkew
 }
@@ -126,7 +134,9 @@ func newStage(st story) *stage {
 		s.agents, s.hosts, s.host = nil, nil, nil
 		g.scopes = append(g.scopes, s)
 		g.addHost(fmt.Sprintf("h%d", i), fmt.Sprintf("aa:%02d", i), fmt.Sprintf("S-%d", i))
-		g.hosts[i].Spec.ConsumerRef = &corev1.ObjectReference{Kind: metal3.MachineKind, APIVersion: metal3.InfrastructureGroup + "/v1beta2", Namespace: "ns", Name: name}
+		g.hosts[i].Spec.ConsumerRef = &corev1.ObjectReference{
+			Kind: metal3.MachineKind, APIVersion: metal3.InfrastructureGroup + "/v1beta2", Namespace: "ns", Name: name,
+		}
 	}
 	if st.twins {
 		serial(&g.hosts[1], realSerial)
@@ -235,7 +245,9 @@ func (g *stage) begin() {
 	for i := range g.agents {
 		if a := &g.agents[i]; a.Spec.Approved {
 			g.began[a.Name] = true
-			a.Status.Conditions = []assisted.Condition{{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress}}
+			a.Status.Conditions = []assisted.Condition{
+				{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress},
+			}
 		}
 	}
 }
@@ -404,16 +416,16 @@ func (st story) rival() bool {
 	return st.strangerAt < never && (st.clone || st.strangerMAC && (!st.known || st.strangerSerial) && !st.strangerElsewhere)
 }
 
-// undisputed reports whether nothing in the story keeps h0 out: no rival, and no mistyped BareMetalHost from before its claim, which comes last where
-// the host is rebooted on account of an earlier life.
+// undisputed reports whether nothing in the story keeps h0 out: no rival, and no mistyped BareMetalHost from before its claim, which comes
+// last where the host is rebooted on account of an earlier life.
 func (st story) undisputed() bool {
 	return !st.rival() && st.typo > realsRegister+time.Second && (!st.earlier || st.typo == never)
 }
 
-// TestRegistration plays stories of registration, and lets the real decisions say who is let in: strangers with the MAC address of a host, its serial
-// number, both or neither, before, while and after it is provisioned; registrations anew; hosts with one serial number or one identity; two clusters; and a
-// mistyped BareMetalHost. Nobody is ever approved whom anything that is known tells apart from the host. Where nothing does, nobody is approved once
-// both have registered, and both are named. -args -registration.seed=N plays others.
+// TestRegistration plays stories of registration, and lets the real decisions say who is let in: strangers with the MAC address of a host,
+// its serial number, both or neither, before, while and after it is provisioned; registrations anew; hosts with one serial number or one
+// identity; two clusters; and a mistyped BareMetalHost. Nobody is ever approved whom anything that is known tells apart from the host.
+// Where nothing does, nobody is approved once both have registered, and both are named. -args -registration.seed=N plays others.
 func TestRegistration(t *testing.T) {
 	t.Logf("seed %d", *registrationSeed)
 	for n := range uint64(tries) {

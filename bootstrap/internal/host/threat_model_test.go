@@ -18,22 +18,37 @@ func TestThreatModel(t *testing.T) {
 	tests := []struct {
 		name  string
 		story story
-		// letIn is whether the stranger is approved at any time; host is whether the host is in the end; named is whether the condition names both then.
+		// letIn is whether the stranger is approved at any time; host is whether the host is in the end; named is whether the condition names
+		// both then.
 		letIn, host, named bool
 	}{
 		{name: "image only", story: story{known: true, strangerAt: beforeHost}, host: true},
-		{name: "image of another cluster", story: story{known: true, strangerMAC: true, strangerSerial: true, strangerElsewhere: true, strangerAt: beforeHost}, host: true},
+		{
+			name:  "image of another cluster",
+			story: story{known: true, strangerMAC: true, strangerSerial: true, strangerElsewhere: true, strangerAt: beforeHost}, host: true,
+		},
 		{name: "MAC address", story: story{known: true, strangerMAC: true, strangerAt: beforeHost}, host: true},
-		{name: "MAC address, no known serial number, before the host", story: story{strangerMAC: true, strangerAt: beforeHost}, letIn: true, named: true},
+		{
+			name: "MAC address, no known serial number, before the host", story: story{strangerMAC: true, strangerAt: beforeHost}, letIn: true,
+			named: true,
+		},
 		{name: "MAC address, no known serial number, after the host", story: story{strangerMAC: true, strangerAt: afterHost}, named: true},
 		{name: "serial number", story: story{known: true, strangerSerial: true, strangerAt: beforeHost}, host: true},
 		{name: "serial number of the board", story: story{known: true, strangerSerial: true, clone: true, strangerAt: afterHost}},
 		{name: "both, before the provisioning", story: story{known: true, strangerMAC: true, strangerSerial: true, strangerAt: 0}, host: true},
-		{name: "both, before the host", story: story{known: true, strangerMAC: true, strangerSerial: true, strangerAt: beforeHost}, letIn: true, named: true},
+		{
+			name: "both, before the host", story: story{known: true, strangerMAC: true, strangerSerial: true, strangerAt: beforeHost}, letIn: true,
+			named: true,
+		},
 		{name: "both, after the host", story: story{known: true, strangerMAC: true, strangerSerial: true, strangerAt: afterHost}, named: true},
-		{name: "both, after the installation began", story: story{known: true, strangerMAC: true, strangerSerial: true, strangerAt: afterBegin, begins: true},
-			host: true, named: true},
-		{name: "whole inventory", story: story{known: true, strangerMAC: true, strangerSerial: true, clone: true, strangerAt: beforeHost}, letIn: true, host: true},
+		{
+			name:  "both, after the installation began",
+			story: story{known: true, strangerMAC: true, strangerSerial: true, strangerAt: afterBegin, begins: true}, host: true, named: true,
+		},
+		{
+			name: "whole inventory", story: story{known: true, strangerMAC: true, strangerSerial: true, clone: true, strangerAt: beforeHost},
+			letIn: true, host: true,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,7 +72,8 @@ func TestThreatModel(t *testing.T) {
 	}
 }
 
-// TestThreatModelInfraEnv: with spec.hostIdentity InfraEnv, the first host that boots the Machine's image is let in, whatever it is; a second one stops it.
+// TestThreatModelInfraEnv: with spec.hostIdentity InfraEnv, the first host that boots the Machine's image is let in, whatever it is; a
+// second one stops it.
 func TestThreatModelInfraEnv(t *testing.T) {
 	g := NewWithT(t)
 	s := discovered()

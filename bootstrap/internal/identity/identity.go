@@ -31,7 +31,8 @@ type Verdict struct {
 	Message string
 	// Remedy says what to do about it; empty when Message does.
 	Remedy string
-	// Doubted is an Agent that was claimed for the Machine, and of which it is not certain any more that it is the host; nil when there is none.
+	// Doubted is an Agent that was claimed for the Machine, and of which it is not certain any more that it is the host; nil when there is
+	// none.
 	Doubted *assisted.Agent
 	// Release is true when the claim of Doubted goes too, because somebody vouches for another Agent.
 	Release bool
@@ -103,8 +104,11 @@ func sortOut(r Request) (claimed *assisted.Agent, others []*assisted.Agent) {
 }
 
 func severalRemedy(host *bmov1alpha1.BareMetalHost) string {
-	return fmt.Sprintf("find the host that uses the identity of BareMetalHost %s, power it off and delete its Agent, or vouch for the right Agent with annotation %s of the BareMetalHost",
-		host.Name, bootstrapv1.VouchedAgentAnnotation)
+	return fmt.Sprintf(
+		"find the host that uses the identity of BareMetalHost %s, power it off and delete its Agent, or vouch for the right Agent with "+
+			"annotation %s of the BareMetalHost",
+		host.Name, bootstrapv1.VouchedAgentAnnotation,
+	)
 }
 
 // confirm looks at a claimed Agent again: what registers later can make it doubtful that the Agent is the host.
@@ -119,12 +123,18 @@ func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdi
 				claimed.Name, describe(claimed), r.Host.Name, bootstrapv1.VouchedAgentAnnotation, vouched),
 			Remedy: "correct the annotation if it is wrong, and delete the Machine otherwise"}
 	case claimed.HasInventory() && !stillMatches(claimed, r.Host):
-		// Where another Agent has the host's identity, it is told apart from the claimed one, whose claim goes. Otherwise two hosts take turns in one
-		// Agent, and without the claim their Machines would too.
-		return Verdict{Reason: bootstrapv1.DuplicateSerialNumberReason, Doubted: claimed, Release: len(others) > 0,
-			Message: fmt.Sprintf("Agent %s was claimed for BareMetalHost %s (%s) and now reports other hardware (%s), so two hosts register with one identity",
-				claimed.Name, r.Host.Name, describeHost(r.Host), describe(claimed)),
-			Remedy: "correct the serial number or system UUID in the firmware of one of them"}
+		// Where another Agent has the host's identity, it is told apart from the claimed one, whose claim goes. Otherwise two hosts take turns in
+		// one Agent, and without the claim their Machines would too.
+		return Verdict{
+			Reason:  bootstrapv1.DuplicateSerialNumberReason,
+			Doubted: claimed,
+			Release: len(others) > 0,
+			Message: fmt.Sprintf(
+				"Agent %s was claimed for BareMetalHost %s (%s) and now reports other hardware (%s), so two hosts register with one identity",
+				claimed.Name, r.Host.Name, describeHost(r.Host), describe(claimed),
+			),
+			Remedy: "correct the serial number or system UUID in the firmware of one of them",
+		}
 	case len(others) > 0:
 		return several(r.Host, claimed, append([]*assisted.Agent{claimed}, others...))
 	case !claimed.HasInventory():
@@ -134,8 +144,11 @@ func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdi
 		return sameSerial(r, twin)
 	}
 	if names := HostsMatching(claimed, r.Hosts); len(names) > 1 {
-		return Verdict{Agent: claimed, Note: fmt.Sprintf("Agent %s is claimed for BareMetalHost %s and matches BareMetalHosts %s: correct spec.bootMACAddress of the wrong one",
-			claimed.Name, r.Host.Name, strings.Join(names, ", "))}
+		return Verdict{
+			Agent: claimed,
+			Note: fmt.Sprintf("Agent %s is claimed for BareMetalHost %s and matches BareMetalHosts %s: correct spec.bootMACAddress of the wrong one",
+				claimed.Name, r.Host.Name, strings.Join(names, ", ")),
+		}
 	}
 	return Verdict{Agent: claimed}
 }
@@ -145,7 +158,10 @@ func rivals(host *bmov1alpha1.BareMetalHost, others []*assisted.Agent) string {
 	if len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Agent %s matches BareMetalHost %s too, which is installed already, so it is not approved: %s", describeAll(others), host.Name, severalRemedy(host))
+	return fmt.Sprintf(
+		"Agent %s matches BareMetalHost %s too, which is installed already, so it is not approved: %s", describeAll(others), host.Name,
+		severalRemedy(host),
+	)
 }
 
 // single checks the only Agent that matches the host: it must match no other host and be claimed for no other Machine that exists.
@@ -158,8 +174,13 @@ func single(r Request, agent *assisted.Agent) Verdict {
 	if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(r.LivingClaims, claim) {
 		other, _, _ := agent.ClaimedFor()
 		return Verdict{Reason: bootstrapv1.AgentClaimedByOtherReason, Message: fmt.Sprintf(
-			"Agent %s (%s) matches BareMetalHost %s and is claimed for Machine %s: two hosts register with one identity; correct the serial number or system UUID in the firmware of one of them",
-			agent.Name, describe(agent), r.Host.Name, other)}
+			"Agent %s (%s) matches BareMetalHost %s and is claimed for Machine %s: two hosts register with one identity; correct the serial "+
+				"number or system UUID in the firmware of one of them",
+			agent.Name,
+			describe(agent),
+			r.Host.Name,
+			other,
+		)}
 	}
 	if twin := serialTwin(r); twin != "" {
 		return sameSerial(r, twin)
@@ -170,9 +191,17 @@ func single(r Request, agent *assisted.Agent) Verdict {
 // sameSerial says that two hosts may register as one Agent, and what lets the Machine's host in.
 func sameSerial(r Request, twin string) Verdict {
 	return Verdict{Reason: bootstrapv1.DuplicateSerialNumberReason, Message: fmt.Sprintf(
-		"BareMetalHosts %s and %s both have serial number %q, and each has to register as an Agent of its own before it is let in: if they share one Agent, "+
-			"correct the serial number in the firmware of one of them; if BareMetalHost %s does not register, vouch for the Agent of BareMetalHost %s with annotation %s",
-		r.Host.Name, twin, r.Host.Status.HardwareDetails.SystemVendor.SerialNumber, twin, r.Host.Name, bootstrapv1.VouchedAgentAnnotation)}
+		"BareMetalHosts %s and %s both have serial number %q, and each has to register as an Agent of its own before it is let in: if they "+
+			"share one Agent, "+
+			"correct the serial number in the firmware of one of them; if BareMetalHost %s does not register, vouch for the Agent of "+
+			"BareMetalHost %s with annotation %s",
+		r.Host.Name,
+		twin,
+		r.Host.Status.HardwareDetails.SystemVendor.SerialNumber,
+		twin,
+		r.Host.Name,
+		bootstrapv1.VouchedAgentAnnotation,
+	)}
 }
 
 // unmatched says why no Agent was recognised.
@@ -187,15 +216,24 @@ func unmatched(r Request) Verdict {
 	var strangers []*assisted.Agent
 	for i := range r.Agents {
 		agent := &r.Agents[i]
-		if agent.HasInventory() && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" && len(HostsMatching(agent, r.Hosts)) == 0 && !hasSerialOfOther(agent, r) {
+		if agent.HasInventory() && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" && len(HostsMatching(agent, r.Hosts)) == 0 &&
+			!hasSerialOfOther(agent, r) {
 			strangers = append(strangers, agent)
 		}
 	}
 	if len(strangers) == 0 {
 		return Verdict{Reason: bootstrapv1.WaitingForAgentReason, Message: fmt.Sprintf(
-			"BareMetalHost %s was booted and its Agent has not registered: if that takes more than 30 minutes, look at the host's console", r.Host.Name)}
+			"BareMetalHost %s was booted and its Agent has not registered: if that takes more than 30 minutes, look at the host's console",
+			r.Host.Name,
+		)}
 	}
 	return Verdict{Reason: bootstrapv1.AgentNotRecognizedReason, Message: fmt.Sprintf(
-		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost, "+
-			"or vouch for the Agent with annotation %s", r.Host.Name, describeHost(r.Host), describeAll(strangers), bootstrapv1.VouchedAgentAnnotation)}
+		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s matches no BareMetalHost: if it is this host, correct "+
+			"spec.bootMACAddress of the BareMetalHost, "+
+			"or vouch for the Agent with annotation %s",
+		r.Host.Name,
+		describeHost(r.Host),
+		describeAll(strangers),
+		bootstrapv1.VouchedAgentAnnotation,
+	)}
 }

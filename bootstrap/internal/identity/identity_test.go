@@ -105,45 +105,98 @@ func TestRecognize(t *testing.T) {
 			agents: []assisted.Agent{agent("a0", "x", "aa:00"), agent("a1", "y", "aa:00")}, reason: bootstrapv1.SeveralAgentsReason},
 		{name: "an Agent that is two hosts", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:01", "")},
 			agents: []assisted.Agent{agent("a0", "", "aa:00", "aa:01")}, reason: bootstrapv1.SeveralHostsReason},
-		{name: "two hosts in use with one serial number, of which one has registered", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "S0")},
-			agents: []assisted.Agent{agent("a0", "s0", "aa:00")}, reason: bootstrapv1.DuplicateSerialNumberReason},
-		{name: "two hosts with one serial number, seen from the one that has no Agent", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
-			agents: []assisted.Agent{agent("a1", "s0", "aa:01")}, reason: bootstrapv1.DuplicateSerialNumberReason},
-		{name: "two hosts with one serial number that register as two Agents", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
-			agents: []assisted.Agent{agent("a0", "s0", "aa:00"), agent("a1", "s0", "aa:01")}, agent: "a0"},
-		{name: "two hosts with one serial number, of which one was let in before the other was used", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
-			agents: []assisted.Agent{boundTo(claimed(agent("a0", "s0", "aa:00"), ours))}, agent: "a0"},
-		{name: "after they took turns in one Agent it is not bound again", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
-			agents: []assisted.Agent{claimed(agent("a0", "s0", "aa:00"), ours)}, reason: bootstrapv1.DuplicateSerialNumberReason},
-		{name: "somebody vouches for the Agent of a host with the serial number of another", agents: []assisted.Agent{agent("a0", "s0", "aa:00")}, agent: "a0",
-			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0", vouching("a0")), host("h1", "aa:01", "s0")}},
+		{
+			name:   "two hosts in use with one serial number, of which one has registered",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "S0")},
+			agents: []assisted.Agent{agent("a0", "s0", "aa:00")}, reason: bootstrapv1.DuplicateSerialNumberReason,
+		},
+		{
+			name:   "two hosts with one serial number, seen from the one that has no Agent",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
+			agents: []assisted.Agent{agent("a1", "s0", "aa:01")}, reason: bootstrapv1.DuplicateSerialNumberReason,
+		},
+		{
+			name:   "two hosts with one serial number that register as two Agents",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
+			agents: []assisted.Agent{agent("a0", "s0", "aa:00"), agent("a1", "s0", "aa:01")}, agent: "a0",
+		},
+		{
+			name:   "two hosts with one serial number, of which one was let in before the other was used",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
+			agents: []assisted.Agent{boundTo(claimed(agent("a0", "s0", "aa:00"), ours))}, agent: "a0",
+		},
+		{
+			name:   "after they took turns in one Agent it is not bound again",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0")},
+			agents: []assisted.Agent{claimed(agent("a0", "s0", "aa:00"), ours)}, reason: bootstrapv1.DuplicateSerialNumberReason,
+		},
+		{
+			name:   "somebody vouches for the Agent of a host with the serial number of another",
+			agents: []assisted.Agent{agent("a0", "s0", "aa:00")}, agent: "a0",
+			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0", vouching("a0")), host("h1", "aa:01", "s0")},
+		},
 		{name: "a serial number that is known has to be reported", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0")},
 			agents: []assisted.Agent{agent("a0", "", "aa:00")}, reason: bootstrapv1.AgentNotRecognizedReason},
 		{name: "a placeholder does not stand for one that is known", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0")},
 			agents: []assisted.Agent{agent("a0", "Unspecified System Serial Number", "aa:00")}, reason: bootstrapv1.AgentNotRecognizedReason},
-		{name: "somebody vouches for an Agent that reports neither", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0", vouching("a0"))},
-			agents: []assisted.Agent{agent("a0", "", "ff:00")}, agent: "a0"},
+		{
+			name:  "somebody vouches for an Agent that reports neither",
+			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0", vouching("a0"))}, agents: []assisted.Agent{agent("a0", "", "ff:00")},
+			agent: "a0",
+		},
 		{name: "somebody vouches for one of two", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", vouching("a1"))},
 			agents: []assisted.Agent{agent("a0", "", "aa:00"), agent("a1", "", "aa:00")}, agent: "a1"},
-		{name: "an Agent that is vouched for is no other host", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:01", "", vouching("a0"))},
-			agents: []assisted.Agent{agent("a0", "", "aa:00")}, reason: bootstrapv1.WaitingForAgentReason},
-		{name: "two hosts vouch for one Agent", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", vouching("a0")), host("h1", "aa:01", "", vouching("a0"))},
-			agents: []assisted.Agent{agent("a0", "", "aa:00")}, reason: bootstrapv1.SeveralHostsReason},
-		{name: "somebody vouches for another Agent than the claimed one", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", vouching("a1"))},
-			agents: []assisted.Agent{claimed(agent("a0", "", "aa:00"), ours), agent("a1", "", "aa:00")}, reason: bootstrapv1.SeveralAgentsReason, doubted: "a0"},
-		{name: "claimed, and another one with its identity", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")},
-			agents: []assisted.Agent{claimed(agent("a0", "", "aa:00"), ours), agent("a1", "", "aa:00")}, reason: bootstrapv1.SeveralAgentsReason, doubted: "a0"},
+		{
+			name:   "an Agent that is vouched for is no other host",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:01", "", vouching("a0"))},
+			agents: []assisted.Agent{agent("a0", "", "aa:00")}, reason: bootstrapv1.WaitingForAgentReason,
+		},
+		{
+			name:   "two hosts vouch for one Agent",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", vouching("a0")), host("h1", "aa:01", "", vouching("a0"))},
+			agents: []assisted.Agent{agent("a0", "", "aa:00")}, reason: bootstrapv1.SeveralHostsReason,
+		},
+		{
+			name:  "somebody vouches for another Agent than the claimed one",
+			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", vouching("a1"))},
+			agents: []assisted.Agent{
+				claimed(agent("a0", "", "aa:00"), ours), agent("a1", "", "aa:00"),
+			},
+			reason:  bootstrapv1.SeveralAgentsReason,
+			doubted: "a0",
+		},
+		{
+			name:  "claimed, and another one with its identity",
+			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")},
+			agents: []assisted.Agent{
+				claimed(agent("a0", "", "aa:00"), ours), agent("a1", "", "aa:00"),
+			},
+			reason:  bootstrapv1.SeveralAgentsReason,
+			doubted: "a0",
+		},
 		{name: "claimed and installed, and another one with its identity", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")},
 			agents: []assisted.Agent{installed(claimed(agent("a0", "", "aa:00"), ours)), agent("a1", "", "aa:00")}, agent: "a0",
 			note: "Agent a1 (MAC aa:00, serial number \"\") matches BareMetalHost h0 too"},
-		{name: "claimed, and a new BareMetalHost with its boot MAC", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:00", "", free)},
-			agents: []assisted.Agent{claimed(agent("a0", "", "aa:00"), ours)}, agent: "a0", note: "matches BareMetalHosts h0, h1"},
-		{name: "claimed by an inspected MAC, and a new BareMetalHost that boots from it", agents: []assisted.Agent{claimed(agent("a0", "", "aa:01"), ours)}, agent: "a0",
-			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", inspected("aa:01")), host("h1", "aa:01", "", free)}},
-		{name: "a host that is not in use may have the same serial number", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0", free)},
-			agents: []assisted.Agent{agent("a0", "s0", "aa:00")}, agent: "a0"},
-		{name: "claimed by another Machine that lives", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")}, living: []string{"m-1/uid-1"},
-			agents: []assisted.Agent{claimed(agent("a0", "", "aa:00"), "m-1/uid-1")}, reason: bootstrapv1.AgentClaimedByOtherReason},
+		{
+			name:   "claimed, and a new BareMetalHost with its boot MAC",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:00", "", free)},
+			agents: []assisted.Agent{claimed(agent("a0", "", "aa:00"), ours)}, agent: "a0", note: "matches BareMetalHosts h0, h1",
+		},
+		{
+			name:   "claimed by an inspected MAC, and a new BareMetalHost that boots from it",
+			agents: []assisted.Agent{claimed(agent("a0", "", "aa:01"), ours)}, agent: "a0",
+			hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", inspected("aa:01")), host("h1", "aa:01", "", free)},
+		},
+		{
+			name:   "a host that is not in use may have the same serial number",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s0", free)},
+			agents: []assisted.Agent{agent("a0", "s0", "aa:00")}, agent: "a0",
+		},
+		{
+			name: "claimed by another Machine that lives", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")},
+			living: []string{"m-1/uid-1"}, agents: []assisted.Agent{claimed(agent("a0", "", "aa:00"), "m-1/uid-1")},
+			reason: bootstrapv1.AgentClaimedByOtherReason,
+		},
 		{name: "claimed and binding: no inventory", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")},
 			agents: []assisted.Agent{claimed(agent("a0", ""), ours)}, agent: "a0"},
 		{name: "claimed, and now another host's inventory", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")},
@@ -153,14 +206,19 @@ func TestRecognize(t *testing.T) {
 		{name: "nobody there yet", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "")}, reason: bootstrapv1.WaitingForAgentReason},
 		{name: "another host's Agent is no stranger", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", ""), host("h1", "aa:01", "")},
 			agents: []assisted.Agent{agent("a1", "", "aa:01")}, reason: bootstrapv1.WaitingForAgentReason},
-		{name: "a stranger with another host's serial number is that one's problem", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s1")},
-			agents: []assisted.Agent{agent("a1", "s1", "ff:00")}, reason: bootstrapv1.WaitingForAgentReason},
+		{
+			name:   "a stranger with another host's serial number is that one's problem",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s1")},
+			agents: []assisted.Agent{agent("a1", "s1", "ff:00")}, reason: bootstrapv1.WaitingForAgentReason,
+		},
 		{name: "not booted yet", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", booting)}, reason: bootstrapv1.WaitingForHostReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			got := Recognize(Request{Host: &tt.hosts[0], Hosts: tt.hosts, Agents: tt.agents, AllAgents: tt.agents, Claim: ours, LivingClaims: tt.living})
+			got := Recognize(
+				Request{Host: &tt.hosts[0], Hosts: tt.hosts, Agents: tt.agents, AllAgents: tt.agents, Claim: ours, LivingClaims: tt.living},
+			)
 			doubted := ""
 			if got.Doubted != nil {
 				doubted = got.Doubted.Name
@@ -185,9 +243,12 @@ func TestRecognize(t *testing.T) {
 func TestRecognizeNamesStrangersWithinBounds(t *testing.T) {
 	g := NewWithT(t)
 	hosts := []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0")}
-	agents := []assisted.Agent{agent("a0", "", "f0"), agent("a1", "", "f1"), agent("a2", "", "f2"), agent("a3", "", "f3"), agent("a4", "", "f4")}
+	agents := []assisted.Agent{
+		agent("a0", "", "f0"), agent("a1", "", "f1"), agent("a2", "", "f2"), agent("a3", "", "f3"), agent("a4", "", "f4"),
+	}
 	got := Recognize(Request{Host: &hosts[0], Hosts: hosts, Agents: agents, Claim: ours})
 	g.Expect(got.Message).To(Equal(`BareMetalHost h0 (boot MAC aa:00, serial number "s0") was booted and no Agent has its identity; ` +
-		`Agent a0 (MAC f0, serial number ""), a1 (MAC f1, serial number ""), a2 (MAC f2, serial number "") and 2 more matches no BareMetalHost: ` +
-		`if it is this host, correct spec.bootMACAddress of the BareMetalHost, or vouch for the Agent with annotation bootstrap.cluster.x-k8s.io/vouched-agent`))
+		`Agent a0 (MAC f0, serial number ""), a1 (MAC f1, serial number ""), a2 (MAC f2, serial number "") and 2 more ` +
+		`matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost, ` +
+		`or vouch for the Agent with annotation bootstrap.cluster.x-k8s.io/vouched-agent`))
 }

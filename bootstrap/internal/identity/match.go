@@ -14,8 +14,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// Matches reports whether the Agent is the host, among all hosts of the namespace: because somebody vouches for it or, where nobody does, by the boot
-// MAC, or by another inspected MAC that no other host has; and the Agent has to report the host's serial number where Metal3 knows a real one.
+// Matches reports whether the Agent is the host, among all hosts of the namespace: because somebody vouches for it or, where nobody does,
+// by the boot MAC, or by another inspected MAC that no other host has; and the Agent has to report the host's serial number where Metal3
+// knows a real one.
 func Matches(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost, hosts []bmov1alpha1.BareMetalHost) bool {
 	if name := vouchedAgent(host); name != "" {
 		return name == agent.Name
@@ -24,14 +25,15 @@ func Matches(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost, hosts []bmo
 	return !vouched && matchesMAC(agent, host, hosts) && reportsSerial(agent, host)
 }
 
-// stillMatches reports whether a claimed Agent still has what the host is known by. Addresses that another BareMetalHost has as well count here: a
-// typo in an unrelated one must not undo a claim.
+// stillMatches reports whether a claimed Agent still has what the host is known by. Addresses that another BareMetalHost has as well count
+// here: a typo in an unrelated one must not undo a claim.
 func stillMatches(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost) bool {
 	if vouchedAgent(host) == agent.Name {
 		return true
 	}
 	known := append(metal3.InspectedMACs(host), metal3.BootMAC(host))
-	return reportsSerial(agent, host) && slices.ContainsFunc(agent.MACAddresses(), func(mac string) bool { return slices.Contains(known, mac) })
+	return reportsSerial(agent, host) &&
+		slices.ContainsFunc(agent.MACAddresses(), func(mac string) bool { return slices.Contains(known, mac) })
 }
 
 // vouchedAgent is the name of the Agent that somebody vouches for, or "".
@@ -55,8 +57,8 @@ func sharedMAC(mac string, host *bmov1alpha1.BareMetalHost, hosts []bmov1alpha1.
 	})
 }
 
-// reportsSerial reports whether the Agent has the serial number that Metal3 knows. One that reports none does not: who copies an address can leave the
-// serial number out.
+// reportsSerial reports whether the Agent has the serial number that Metal3 knows. One that reports none does not: who copies an address
+// can leave the serial number out.
 func reportsSerial(agent *assisted.Agent, host *bmov1alpha1.BareMetalHost) bool {
 	known := metal3.SerialNumber(host)
 	return known == "" || known == metal3.NormalizeSerial(agent.Status.Inventory.SystemVendor.SerialNumber)
@@ -73,8 +75,8 @@ func HostsMatching(agent *assisted.Agent, hosts []bmov1alpha1.BareMetalHost) []s
 	return names
 }
 
-// serialTwin returns the name of a namesake without an Agent of its own, or "". A serial number of the system says nothing of the Agent's name, which
-// comes from that of the board, or the system UUID (ASSISTED fact 9): two such hosts are told apart once each has registered.
+// serialTwin returns the name of a namesake without an Agent of its own, or "". A serial number of the system says nothing of the Agent's
+// name, which comes from that of the board, or the system UUID (ASSISTED fact 9): two such hosts are told apart once each has registered.
 func serialTwin(r Request) string {
 	return namesakeWith(r, func(other *bmov1alpha1.BareMetalHost) bool { return !hasAgent(r, other) })
 }

@@ -154,7 +154,10 @@ func (m Mapper) FromClaimedAgent(ctx context.Context, o client.Object) []reconci
 		return nil
 	}
 	machine := &clusterv1.Machine{}
-	if err := m.Client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: name}, machine); err == nil && string(machine.UID) == uid {
+	if err := m.Client.Get(
+		ctx, types.NamespacedName{Namespace: agent.Namespace, Name: name}, machine,
+	); err == nil &&
+		string(machine.UID) == uid {
 		return m.FromMachine(ctx, machine) // By name, also when the config has vanished: the Machine may wait for its Agent to go.
 	}
 	return m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
@@ -212,7 +215,9 @@ func (m Mapper) list(ctx context.Context, opts ...client.ListOption) []reconcile
 	return m.filtered(ctx, func(*bootstrapv1.OpenshiftAssistedConfig) bool { return true }, opts...)
 }
 
-func (m Mapper) filtered(ctx context.Context, keep func(*bootstrapv1.OpenshiftAssistedConfig) bool, opts ...client.ListOption) []reconcile.Request {
+func (m Mapper) filtered(
+	ctx context.Context, keep func(*bootstrapv1.OpenshiftAssistedConfig) bool, opts ...client.ListOption,
+) []reconcile.Request {
 	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
 	if err := m.Client.List(ctx, configs, opts...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list OpenshiftAssistedConfigs to map an event")

@@ -28,14 +28,20 @@ const namespace = "ns"
 
 func machine(name string) *clusterv1.Machine {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
-	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: name}
-	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: name}
+	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: name,
+	}
+	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: name,
+	}
 	return m
 }
 
 func config(namespace, name string, recognized metav1.ConditionStatus) *bootstrapv1.OpenshiftAssistedConfig {
-	c := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: types.UID(namespace + name)}}}}
+	c := &bootstrapv1.OpenshiftAssistedConfig{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: types.UID(namespace + name)}}},
+	}
 	conditions.Set(c, metav1.Condition{Type: bootstrapv1.HostRecognizedCondition, Status: recognized, Reason: "Test"})
 	return c
 }
@@ -70,7 +76,9 @@ func TestFromAnyHost(t *testing.T) {
 
 // TestFromClaimedAgent: the Agent's deletion wakes whoever waits for it, also when one of Machine and config has vanished.
 func TestFromClaimedAgent(t *testing.T) {
-	agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/nsm-0"}}}
+	agent := &assisted.Agent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/nsm-0"}},
+	}
 	successor := machine("m-0")
 	successor.UID = "successor"
 	for name, tt := range map[string]struct {
@@ -94,7 +102,9 @@ func TestFromNMStateConfig(t *testing.T) {
 	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	m := mapperOf(t, user, maker)
 	owned := func(kind, name string) *assisted.NMStateConfig {
-		n := &assisted.NMStateConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Labels: map[string]string{bootstrapv1.NMStateInfraEnvLabel: "x"}}}
+		n := &assisted.NMStateConfig{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Labels: map[string]string{bootstrapv1.NMStateInfraEnvLabel: "x"}},
+		}
 		n.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name}}
 		return n
 	}
@@ -107,7 +117,8 @@ func TestFromNMStateConfig(t *testing.T) {
 	g.Expect(names(m.FromNMStateConfig(context.Background(), users))).To(BeEmpty(), "a user's own")
 }
 
-// TestFromInfraEnv: the deletion of a foreign InfraEnv triggers a reconcile of the configs that wait for its name, though it has no label of ours.
+// TestFromInfraEnv: the deletion of a foreign InfraEnv triggers a reconcile of the configs that wait for its name, though it has no label
+// of ours.
 func TestFromInfraEnv(t *testing.T) {
 	user := config("ns", "user", "False")
 	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}

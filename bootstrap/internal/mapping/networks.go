@@ -31,8 +31,8 @@ func (m Mapper) FromNMStateConfig(ctx context.Context, o client.Object) []reconc
 	return requests
 }
 
-// FromHostOrCandidate is FromHost and every config of the namespace that makes NMStateConfigs of hosts and whose Machine may still get any: a
-// host's labels, network data or inspected hardware may have changed.
+// FromHostOrCandidate is FromHost and every config of the namespace that makes NMStateConfigs of hosts and whose Machine may still get any:
+// a host's labels, network data or inspected hardware may have changed.
 func (m Mapper) FromHostOrCandidate(ctx context.Context, o client.Object) []reconcile.Request {
 	return append(m.FromHost(ctx, o), m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
 		return config.Spec.StaticNetworking.Source != "" && !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition)

@@ -22,8 +22,9 @@ func TestHugeDocuments(t *testing.T) {
 	for name, test := range map[string]struct{ document, want string }{
 		"108 KiB with aliases": {document: bomb(100 << 10), want: "no more than 65536 are read"},
 		"50 KiB with aliases":  {document: bomb(40 << 10), want: "YAML alias"},
-		"deep lists":           {document: "interfaces: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000), want: "nested more than 64 deep"},
-		"many small objects":   {document: "interfaces: [" + strings.Repeat("{},", 20_000) + "]", want: "more than 10000 values"},
+		"deep lists": {document: "interfaces: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
+			want: "nested more than 64 deep"},
+		"many small objects": {document: "interfaces: [" + strings.Repeat("{},", 20_000) + "]", want: "more than 10000 values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			untrustedtest.Bounded(t, func() {
@@ -37,7 +38,8 @@ func TestHugeDocuments(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		bond, bomb(1 << 10), "interfaces: [{name: eno1, type: ethernet}]", "links: []", "interfaces: [{name: a, bridge: {port: [a, {name: b}]}}]",
-		"interfaces: [" + strings.Repeat("{name: a},", 6000) + "]", "{interfaces: [{name: eno1, l: .inf}]}", "interfaces: [{name: a, vlan: {base-iface: !!binary YQ==}}]",
+		"interfaces: [" + strings.Repeat("{name: a},", 6000) + "]", "{interfaces: [{name: eno1, l: .inf}]}",
+		"interfaces: [{name: a, vlan: {base-iface: !!binary YQ==}}]",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nmstate reads the network data of BareMetalHosts and finds the devices that it is about. It is pure. Its errors never quote the data,
-// which comes from Secrets.
+// Package nmstate reads the network data of BareMetalHosts and finds the devices that it is about. It is pure. Its errors never quote the
+// data, which comes from Secrets.
 package nmstate
 
 import (
@@ -108,8 +108,8 @@ func (d Document) interfaces() []map[string]any {
 }
 
 // Devices returns the hardware addresses of the physical devices that the document names, in the order in which it does. assisted-service
-// refuses a document with a device that it has no address for. An address is that of the document or else, by the device's name, one of nics;
-// a document about a single device may also be about the one that the host boots from.
+// refuses a document with a device that it has no address for. An address is that of the document or else, by the device's name, one of
+// nics; a document about a single device may also be about the one that the host boots from.
 func (d Document) Devices(nics map[string]string, bootMAC string) ([]assisted.NMStateInterface, error) {
 	names, addresses := d.devices()
 	if len(names) == 0 {
@@ -136,13 +136,15 @@ func (d Document) Devices(nics map[string]string, bootMAC string) ([]assisted.NM
 		devices = append(devices, assisted.NMStateInterface{Name: name, MACAddress: address.String()})
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("the MAC address of %s is not known: give it as mac-address, or by the name that inspection found", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf(
+			"the MAC address of %s is not known: give it as mac-address, or by the name that inspection found", strings.Join(unknown, ", "),
+		)
 	}
 	return devices, nil
 }
 
-// devices returns the names of the physical devices: interfaces of type ethernet, and whatever others are made of that is no interface of the
-// document itself; and the addresses that the document gives.
+// devices returns the names of the physical devices: interfaces of type ethernet, and whatever others are made of that is no interface of
+// the document itself; and the addresses that the document gives.
 func (d Document) devices() (names []string, addresses map[string]string) {
 	virtual := map[string]bool{}
 	addresses = map[string]string{}

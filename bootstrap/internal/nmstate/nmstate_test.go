@@ -32,24 +32,48 @@ func TestDevices(t *testing.T) {
 		want     []assisted.NMStateInterface
 		err      string
 	}{
-		"address in the document":         {document: "interfaces: [{name: eno1, type: ethernet, mac-address: '00:00:5E:00:53:01'}]", want: one},
-		"address with dashes":             {document: "interfaces: [{name: eno1, type: ethernet, mac-address: 00-00-5e-00-53-01}]", want: one},
-		"the document's address wins":     {document: "interfaces: [{name: eno1, type: ethernet, mac-address: '00:00:5e:00:53:01'}]", nics: map[string]string{"eno1": "00:00:5e:00:53:09"}, want: one},
+		"address in the document": {document: "interfaces: [{name: eno1, type: ethernet, mac-address: '00:00:5E:00:53:01'}]", want: one},
+		"address with dashes":     {document: "interfaces: [{name: eno1, type: ethernet, mac-address: 00-00-5e-00-53-01}]", want: one},
+		"the document's address wins": {
+			document: "interfaces: [{name: eno1, type: ethernet, mac-address: '00:00:5e:00:53:01'}]",
+			nics:     map[string]string{"eno1": "00:00:5e:00:53:09"}, want: one,
+		},
 		"address found by inspection":     {document: "interfaces: [{name: eno1, type: ethernet}]", nics: nics, want: one},
 		"no type is a device":             {document: "interfaces: [{name: eno1}]", nics: nics, want: one},
 		"the only device may be the boot": {document: "interfaces: [{name: eno1, type: ethernet}]", boot: "00:00:5e:00:53:01", want: one},
-		"one of two is not":               {document: "interfaces: [{name: eno1, type: ethernet}, {name: eno2, type: ethernet}]", boot: "00:00:5e:00:53:01", err: "MAC address of eno1, eno2 is not known"},
-		"one of two is known":             {document: "interfaces: [{name: eno1, type: ethernet}, {name: eno3, type: ethernet}]", nics: nics, err: "MAC address of eno3 is not known"},
+		"one of two is not": {
+			document: "interfaces: [{name: eno1, type: ethernet}, {name: eno2, type: ethernet}]", boot: "00:00:5e:00:53:01",
+			err: "MAC address of eno1, eno2 is not known",
+		},
+		"one of two is known": {
+			document: "interfaces: [{name: eno1, type: ethernet}, {name: eno3, type: ethernet}]", nics: nics,
+			err: "MAC address of eno3 is not known",
+		},
 		"ports of a bond, base of a VLAN": {document: bond, nics: nics, want: both},
-		"ports that are there too":        {document: bond + "- {name: eno2, type: ethernet, mac-address: '00:00:5e:00:53:02'}\n", nics: nics, want: both},
-		"ports of a bridge":               {document: "interfaces: [{name: br0, type: linux-bridge, bridge: {port: [{name: eno1}, {name: eno2}]}}]", nics: nics, want: both},
-		"an OVS bridge on a bond": {document: "interfaces: [{name: br-ex, type: ovs-bridge, bridge: {port: [{name: br-ex}, {name: b, link-aggregation: {port: [{name: eno1}, {name: eno2}]}}]}}, {name: br-ex, type: ovs-interface}]",
-			nics: nics, want: both},
-		"older names of ports":     {document: "interfaces: [{name: bond0, type: bond, link-aggregation: {slaves: [eno1, eno2]}}]", nics: nics, want: both},
-		"a device that is absent":  {document: "interfaces: [{name: eno1, type: ethernet}, {name: eno9, type: ethernet, state: absent}]", nics: nics, want: one},
-		"no device":                {document: "interfaces: [{name: dummy0, type: dummy}]", err: "no physical device"},
-		"an address that is none":  {document: "interfaces: [{name: eno1, type: ethernet, mac-address: a}]", err: "device eno1 has no MAC address of six bytes"},
-		"an address of InfiniBand": {document: "interfaces: [{name: eno1, type: ethernet, mac-address: '00:00:5e:00:53:01:00:00'}]", err: "six bytes"},
+		"ports that are there too": {
+			document: bond + "- {name: eno2, type: ethernet, mac-address: '00:00:5e:00:53:02'}\n", nics: nics, want: both,
+		},
+		"ports of a bridge": {
+			document: "interfaces: [{name: br0, type: linux-bridge, bridge: {port: [{name: eno1}, {name: eno2}]}}]", nics: nics, want: both,
+		},
+		"an OVS bridge on a bond": {
+			document: "interfaces: [{name: br-ex, type: ovs-bridge, bridge: {port: [{name: br-ex}, {name: b, link-aggregation: {port: [{name: " +
+				"eno1}, {name: eno2}]}}]}}, {name: br-ex, type: ovs-interface}]",
+			nics: nics, want: both,
+		},
+		"older names of ports": {
+			document: "interfaces: [{name: bond0, type: bond, link-aggregation: {slaves: [eno1, eno2]}}]", nics: nics, want: both,
+		},
+		"a device that is absent": {
+			document: "interfaces: [{name: eno1, type: ethernet}, {name: eno9, type: ethernet, state: absent}]", nics: nics, want: one,
+		},
+		"no device": {document: "interfaces: [{name: dummy0, type: dummy}]", err: "no physical device"},
+		"an address that is none": {
+			document: "interfaces: [{name: eno1, type: ethernet, mac-address: a}]", err: "device eno1 has no MAC address of six bytes",
+		},
+		"an address of InfiniBand": {
+			document: "interfaces: [{name: eno1, type: ethernet, mac-address: '00:00:5e:00:53:01:00:00'}]", err: "six bytes",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,18 +98,34 @@ func TestParse(t *testing.T) {
 		json string
 		err  string
 	}{
-		"nmstate":                  {data: map[string]string{"nmstate": "interfaces:\n- name: eno1\n  ipv4: {enabled: true}\n"}, json: `{"interfaces":[{"ipv4":{"enabled":true},"name":"eno1"}]}`},
-		"JSON":                     {data: map[string]string{"nmstate": `{"interfaces":[{"name":"eno1","mtu":9000}]}`}, json: `{"interfaces":[{"mtu":9000,"name":"eno1"}]}`},
-		"nulls are left out":       {data: map[string]string{"nmstate": "interfaces: [{name: eno1, ipv4: null}]\nroutes: null\n"}, json: `{"interfaces":[{"name":"eno1"}]}`},
-		"nmstate as networkData":   {data: map[string]string{"networkData": "interfaces: [{name: eno1}]"}, json: `{"interfaces":[{"name":"eno1"}]}`},
-		"nmstate before the other": {data: map[string]string{"networkData": "links: []", "nmstate": "interfaces: [{name: eno1}]"}, json: `{"interfaces":[{"name":"eno1"}]}`},
-		"OpenStack's form":         {data: map[string]string{"networkData": "links: [{id: " + secret + "}]\nnetworks: []\n"}, err: "key networkData: it is in the form of OpenStack's network_data.json"},
+		"nmstate": {
+			data: map[string]string{"nmstate": "interfaces:\n- name: eno1\n  ipv4: {enabled: true}\n"},
+			json: `{"interfaces":[{"ipv4":{"enabled":true},"name":"eno1"}]}`,
+		},
+		"JSON": {
+			data: map[string]string{"nmstate": `{"interfaces":[{"name":"eno1","mtu":9000}]}`}, json: `{"interfaces":[{"mtu":9000,"name":"eno1"}]}`,
+		},
+		"nulls are left out": {
+			data: map[string]string{"nmstate": "interfaces: [{name: eno1, ipv4: null}]\nroutes: null\n"}, json: `{"interfaces":[{"name":"eno1"}]}`,
+		},
+		"nmstate as networkData": {
+			data: map[string]string{"networkData": "interfaces: [{name: eno1}]"}, json: `{"interfaces":[{"name":"eno1"}]}`,
+		},
+		"nmstate before the other": {
+			data: map[string]string{"networkData": "links: []", "nmstate": "interfaces: [{name: eno1}]"}, json: `{"interfaces":[{"name":"eno1"}]}`,
+		},
+		"OpenStack's form": {
+			data: map[string]string{"networkData": "links: [{id: " + secret + "}]\nnetworks: []\n"},
+			err:  "key networkData: it is in the form of OpenStack's network_data.json",
+		},
 		"no YAML":                  {data: map[string]string{"nmstate": "{" + secret}, err: "key nmstate: it is no nmstate document"},
 		"a text":                   {data: map[string]string{"nmstate": secret}, err: "no nmstate document"},
 		"no interfaces":            {data: map[string]string{"nmstate": "routes: {}"}, err: "no nmstate document"},
 		"interfaces of wrong type": {data: map[string]string{"nmstate": "interfaces: " + secret}, err: "no nmstate document"},
-		"another key":              {data: map[string]string{"userData": "interfaces: [{name: eno1}]"}, err: "neither the key nmstate nor networkData"},
-		"empty":                    {err: "neither the key"},
+		"another key": {
+			data: map[string]string{"userData": "interfaces: [{name: eno1}]"}, err: "neither the key nmstate nor networkData",
+		},
+		"empty": {err: "neither the key"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

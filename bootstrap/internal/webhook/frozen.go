@@ -12,11 +12,14 @@ import (
 )
 
 const (
-	mediaFrozen = "cannot be changed: the discovery media of a config are made once, as it is when it is created; change its template, or the " +
+	mediaFrozen = "cannot be changed: the discovery media of a config are made once, as it is when it is created; change its template, or " +
+		"the " +
 		"control plane's openshiftAssistedConfigSpec, and replace the Machine"
-	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked for; change " +
+	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked " +
+		"for; change " +
 		"its template, or the control plane's openshiftAssistedConfigSpec, and replace the Machine"
-	diskFrozen = "is immutable once the host is bound to the cluster, because its disk has been chosen: change its template, or the control plane's " +
+	diskFrozen = "is immutable once the host is bound to the cluster, because its disk has been chosen: change its template, or the " +
+		"control plane's " +
 		"openshiftAssistedConfigSpec, and replace the Machine"
 )
 
@@ -26,7 +29,8 @@ type frozenField struct {
 	before, after any
 }
 
-// frozen refuses changes that nobody would act on any more: the windows that the descriptions of the fields end with. Templates may change: they are for configs that are made later (CONTRACT BOOT-40).
+// frozen refuses changes that nobody would act on any more: the windows that the descriptions of the fields end with. Templates may change:
+// they are for configs that are made later (CONTRACT BOOT-40).
 func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := unchanged(mediaFields(spec, before.Spec, after.Spec), mediaFrozen)
@@ -35,7 +39,9 @@ func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList 
 	}
 	if before.Annotations[bootstrapv1.InstallationDiskAnnotation] != "" {
 		hints := spec.Child("installation", "rootDeviceHints")
-		errs = append(errs, unchanged([]frozenField{{hints, before.Spec.Installation.RootDeviceHints, after.Spec.Installation.RootDeviceHints}}, diskFrozen)...)
+		errs = append(
+			errs,
+			unchanged([]frozenField{{hints, before.Spec.Installation.RootDeviceHints, after.Spec.Installation.RootDeviceHints}}, diskFrozen)...)
 	}
 	return errs
 }
@@ -67,11 +73,17 @@ func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedCo
 		{spec.Child("additionalTrustBundle"), before.AdditionalTrustBundle, after.AdditionalTrustBundle},
 		{spec.Child("additionalTrustBundleRef"), before.AdditionalTrustBundleRef, after.AdditionalTrustBundleRef},
 		{spec.Child("mirrorRegistryRef"), before.MirrorRegistryRef, after.MirrorRegistryRef},
-		{spec.Child("cpuArchitecture"), cmp.Or(before.CPUArchitecture, bootstrapv1.CPUArchitectureX86), cmp.Or(after.CPUArchitecture, bootstrapv1.CPUArchitectureX86)},
+		{
+			spec.Child("cpuArchitecture"), cmp.Or(before.CPUArchitecture, bootstrapv1.CPUArchitectureX86),
+			cmp.Or(after.CPUArchitecture, bootstrapv1.CPUArchitectureX86),
+		},
 		{spec.Child("nmStateConfigSelector"), before.NMStateConfigSelector, after.NMStateConfigSelector},
 		{spec.Child("staticNetworking"), before.StaticNetworking, after.StaticNetworking},
 		{spec.Child("networkDiscoveryDelaySeconds"), before.NetworkDiscoveryDelaySeconds, after.NetworkDiscoveryDelaySeconds},
-		{spec.Child("hostIdentity"), cmp.Or(before.HostIdentity, bootstrapv1.HostIdentityBareMetalHost), cmp.Or(after.HostIdentity, bootstrapv1.HostIdentityBareMetalHost)},
+		{
+			spec.Child("hostIdentity"), cmp.Or(before.HostIdentity, bootstrapv1.HostIdentityBareMetalHost),
+			cmp.Or(after.HostIdentity, bootstrapv1.HostIdentityBareMetalHost),
+		},
 	}
 }
 
@@ -79,7 +91,10 @@ func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedCo
 func hostFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
 	registration, installation := spec.Child("nodeRegistration"), spec.Child("installation")
 	return []frozenField{
-		{registration.Child("name"), cmp.Or(before.NodeRegistration.Name, bootstrapv1.NodeNameMachine), cmp.Or(after.NodeRegistration.Name, bootstrapv1.NodeNameMachine)},
+		{
+			registration.Child("name"), cmp.Or(before.NodeRegistration.Name, bootstrapv1.NodeNameMachine),
+			cmp.Or(after.NodeRegistration.Name, bootstrapv1.NodeNameMachine),
+		},
 		{registration.Child("labels"), before.NodeRegistration.Labels, after.NodeRegistration.Labels},
 		{registration.Child("machineConfigPool"), before.NodeRegistration.MachineConfigPool, after.NodeRegistration.MachineConfigPool},
 		{installation.Child("kernelArguments"), before.Installation.KernelArguments, after.Installation.KernelArguments},

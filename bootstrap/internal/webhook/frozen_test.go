@@ -20,7 +20,9 @@ func TestWindows(t *testing.T) {
 	schema, err := crdschema.ReadKind("../../../config/bootstrap/crd/bases", "OpenshiftAssistedConfig")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	recognised := map[string]string{bootstrapv1.AgentAnnotation: "agent"}
-	bound := map[string]string{bootstrapv1.AgentAnnotation: "agent", bootstrapv1.InstallationDiskAnnotation: bootstrapv1.InstallationDiskDefault}
+	bound := map[string]string{
+		bootstrapv1.AgentAnnotation: "agent", bootstrapv1.InstallationDiskAnnotation: bootstrapv1.InstallationDiskDefault,
+	}
 	open := map[windows.Window][]map[string]string{
 		windows.Never:           {},
 		windows.UntilRecognised: {nil},
@@ -53,7 +55,9 @@ func TestWindows(t *testing.T) {
 // TestDefaultsCanBeWritten: to write down a default changes nothing.
 func TestDefaultsCanBeWritten(t *testing.T) {
 	g := NewWithT(t)
-	before := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bootstrapv1.AgentAnnotation: "agent"}}}
+	before := &bootstrapv1.OpenshiftAssistedConfig{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bootstrapv1.AgentAnnotation: "agent"}},
+	}
 	after := before.DeepCopy()
 	after.Spec.Boot.Mode = bootstrapv1.BootModeLiveISO
 	after.Spec.CPUArchitecture = bootstrapv1.CPUArchitectureX86

@@ -24,7 +24,9 @@ func Setup(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &bootstrapv1.OpenshiftAssistedConfig{}).WithValidator(configValidator{}).Complete(); err != nil {
 		return fmt.Errorf("set up the webhook of OpenshiftAssistedConfig: %w", err)
 	}
-	if err := ctrl.NewWebhookManagedBy(mgr, &bootstrapv1.OpenshiftAssistedConfigTemplate{}).WithValidator(templateValidator{}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, &bootstrapv1.OpenshiftAssistedConfigTemplate{}).
+		WithValidator(templateValidator{}).
+		Complete(); err != nil {
 		return fmt.Errorf("set up the webhook of OpenshiftAssistedConfigTemplate: %w", err)
 	}
 	return nil
@@ -37,8 +39,8 @@ func (configValidator) ValidateCreate(_ context.Context, config *bootstrapv1.Ope
 	return nil, invalid("OpenshiftAssistedConfig", config.Name, validateConfig(config))
 }
 
-// ValidateUpdate refuses changes after which a config could never work, and those that come too late. Those come too late for a config that is
-// being deleted as well: as long as its Machine lives, its host is worked on. Its finalizer can always go.
+// ValidateUpdate refuses changes after which a config could never work, and those that come too late. Those come too late for a config that
+// is being deleted as well: as long as its Machine lives, its host is worked on. Its finalizer can always go.
 func (configValidator) ValidateUpdate(_ context.Context, old, config *bootstrapv1.OpenshiftAssistedConfig) (admission.Warnings, error) {
 	errs := frozen(old, config)
 	if config.DeletionTimestamp.IsZero() {
@@ -64,16 +66,22 @@ func validateConfig(config *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList
 type templateValidator struct{}
 
 // ValidateCreate refuses templates whose configs would be refused.
-func (templateValidator) ValidateCreate(_ context.Context, template *bootstrapv1.OpenshiftAssistedConfigTemplate) (admission.Warnings, error) {
+func (templateValidator) ValidateCreate(
+	_ context.Context, template *bootstrapv1.OpenshiftAssistedConfigTemplate,
+) (admission.Warnings, error) {
 	return nil, invalid("OpenshiftAssistedConfigTemplate", template.Name, validateTemplate(template))
 }
 
 // ValidateUpdate refuses changes after which the configs of a template would be refused. Nothing is immutable (CONTRACT BOOT-40).
-func (templateValidator) ValidateUpdate(_ context.Context, old, template *bootstrapv1.OpenshiftAssistedConfigTemplate) (admission.Warnings, error) {
+func (templateValidator) ValidateUpdate(
+	_ context.Context, old, template *bootstrapv1.OpenshiftAssistedConfigTemplate,
+) (admission.Warnings, error) {
 	if !template.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return nil, invalid("OpenshiftAssistedConfigTemplate", template.Name, validation.Ratchet(validateTemplate(old), validateTemplate(template)))
+	return nil, invalid(
+		"OpenshiftAssistedConfigTemplate", template.Name, validation.Ratchet(validateTemplate(old), validateTemplate(template)),
+	)
 }
 
 // ValidateDelete allows every deletion.

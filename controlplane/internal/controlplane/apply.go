@@ -61,8 +61,8 @@ func (r *Reconciler) applyDeletion(ctx context.Context, s *scope, d decision) er
 	return nil
 }
 
-// removeFinalizer allows the API server to delete the control plane. The patch replaces the whole list of finalizers, so it is made only of the version that was read:
-// a status that was just written, or a finalizer that somebody added, triggers another pass, which removes it.
+// removeFinalizer allows the API server to delete the control plane. The patch replaces the whole list of finalizers, so it is made only of
+// the version that was read: a status that was just written, or a finalizer that somebody added, triggers another pass, which removes it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
 	left := cp.DeepCopy()
 	controllerutil.RemoveFinalizer(left, controlplanev1.ControlPlaneFinalizer)
@@ -165,7 +165,9 @@ func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map
 
 // lockedPatch writes metadata and other fields of an object unless it has changed since it was read. That is no error: the newer version is
 // an event, and the next pass decides anew.
-func (r *Reconciler) lockedPatch(ctx context.Context, o client.Object, metadata, fields map[string]any, opts ...client.PatchOption) (written bool, err error) {
+func (r *Reconciler) lockedPatch(
+	ctx context.Context, o client.Object, metadata, fields map[string]any, opts ...client.PatchOption,
+) (written bool, err error) {
 	locked := map[string]any{"resourceVersion": o.GetResourceVersion()}
 	maps.Copy(locked, metadata)
 	all := map[string]any{"metadata": locked}

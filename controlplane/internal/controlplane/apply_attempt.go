@@ -31,19 +31,22 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) erro
 		value = *d.start
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording the start of the installation", "record", *d.start)
-	// A copy: the pass goes on with what it has observed, and the patch triggers the next one. Locked, so that an old pass does not undo a newer one.
+	// A copy: the pass goes on with what it has observed, and the patch triggers the next one. Locked, so that an old pass does not undo a
+	// newer one.
 	_, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{
 		"annotations": map[string]any{controlplanev1.InstallationStartedAnnotation: value},
 	}, nil)
 	return err
 }
 
-// confirmLost reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the Cluster
-// first. What the cache does not show yet triggers a pass later. The control plane itself needs no such look: it is only written as it was read.
+// confirmLost reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the
+// Cluster first. What the cache does not show yet triggers a pass later. The control plane itself needs no such look: it is only written as
+// it was read.
 func (r *Reconciler) confirmLost(ctx context.Context, s *scope) (bool, error) {
 	cluster := &clusterv1.Cluster{}
 	exists, err := found(cluster, s.clusterKey(), r.APIReader.Get(ctx, s.clusterKey(), cluster))
-	if err != nil || !exists || cluster.UID != s.cluster.UID || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, s.controlPlane) {
+	if err != nil || !exists || cluster.UID != s.cluster.UID || !cluster.DeletionTimestamp.IsZero() ||
+		annotations.IsPaused(cluster, s.controlPlane) {
 		return false, err
 	}
 	var missed []client.Object

@@ -87,8 +87,9 @@ func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) er
 }
 
 // createInstallObjects creates those of the objects that are missing, and tells whether the last of them was created now.
-func (r *Reconciler) createInstallObjects(ctx context.Context, s *scope, imageSet *hivev1.ClusterImageSet, deployment *hivev1.ClusterDeployment,
-	install client.Object) (bool, error) {
+func (r *Reconciler) createInstallObjects(
+	ctx context.Context, s *scope, imageSet *hivev1.ClusterImageSet, deployment *hivev1.ClusterDeployment, install client.Object,
+) (bool, error) {
 	if s.controlPlane.Spec.Release.ImageSetRef.Name == "" {
 		if err := r.ensureImageSet(ctx, s, imageSet); err != nil || s.conflict != "" {
 			return false, err
@@ -113,8 +114,8 @@ func (r *Reconciler) createInstallObjects(ctx context.Context, s *scope, imageSe
 	return true, nil
 }
 
-// strict makes the API server refuse fields that the hub's CRDs do not know: they would be dropped without a word, and the cluster installed
-// without what was asked for.
+// strict makes the API server refuse fields that the hub's CRDs do not know: they would be dropped without a word, and the cluster
+// installed without what was asked for.
 const strict = client.FieldValidation(metav1.FieldValidationStrict)
 
 // refusal is what the API server says about an object that it does not take as it is; empty for errors that pass.
@@ -157,8 +158,8 @@ func (r *Reconciler) recordInstalled(ctx context.Context, s *scope, d decision) 
 	return r.mergePatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and back,
-// or corrects its image before an AgentClusterInstall uses it.
+// ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and
+// back, or corrects its image before an AgentClusterInstall uses it.
 func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev1.ClusterImageSet) error {
 	switch {
 	case s.imageSet == nil:
@@ -177,7 +178,9 @@ func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev
 
 // createOurs creates an object. When the name is taken by one that is ours, which the cache did not show yet, nothing is to be done; when
 // it is taken by one that is not, that is the pass's conflict and not touched. existing is where the taken one is read to.
-func (r *Reconciler) createOurs(ctx context.Context, s *scope, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption) error {
+func (r *Reconciler) createOurs(
+	ctx context.Context, s *scope, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption,
+) error {
 	key := client.ObjectKeyFromObject(o)
 	ctrl.LoggerFrom(ctx).Info("Creating object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
 	err := r.Client.Create(ctx, o, opts...)
@@ -257,8 +260,8 @@ func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneSte
 	return nil
 }
 
-// start clears the hold. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first: what
-// it does not show yet triggers a reconcile, which opens day 1 again.
+// start clears the hold. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first:
+// what it does not show yet triggers a reconcile, which opens day 1 again.
 func (r *Reconciler) start(ctx context.Context, s *scope, step plan.DayOneStep) error {
 	machines := &clusterv1.MachineList{}
 	if err := r.APIReader.List(ctx, machines, s.ofCluster()...); err != nil {
@@ -278,7 +281,9 @@ func (r *Reconciler) start(ctx context.Context, s *scope, step plan.DayOneStep) 
 	}
 	written, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, false))
 	if written {
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note)
+		r.event(
+			s, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note,
+		)
 	}
 	return err
 }

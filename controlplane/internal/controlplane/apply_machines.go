@@ -76,7 +76,9 @@ func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) e
 		if err != nil {
 			s.machineProblem = err.Error()
 			if apierrors.IsForbidden(err) {
-				s.machineProblem += fmt.Sprintf(" (ClusterRoles with the label %s: \"true\" extend the role of the manager)", controlplanev1.InfrastructureRoleLabel)
+				s.machineProblem += fmt.Sprintf(
+					" (ClusterRoles with the label %s: \"true\" extend the role of the manager)", controlplanev1.InfrastructureRoleLabel,
+				)
 			}
 			return err
 		}
@@ -131,8 +133,8 @@ func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.M
 	return machine, nil
 }
 
-// tryMachine asks the API server and its webhooks whether they take a Machine, and stores nothing. A webhook that cannot be asked so answers
-// with a bad request; then only the creation itself can tell.
+// tryMachine asks the API server and its webhooks whether they take a Machine, and stores nothing. A webhook that cannot be asked so
+// answers with a bad request; then only the creation itself can tell.
 func (r *Reconciler) tryMachine(ctx context.Context, machine *clusterv1.Machine) error {
 	err := r.Client.Create(ctx, machine, client.DryRunAll)
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) {
@@ -147,7 +149,8 @@ func (r *Reconciler) infraMachine(s *scope, objects plan.MachineObjects) (*unstr
 	infraMachine, err := external.GenerateTemplate(&external.GenerateTemplateInput{
 		Template: s.infraTemplate,
 		TemplateRef: &corev1.ObjectReference{
-			APIVersion: s.infraTemplate.GetAPIVersion(), Kind: s.infraTemplate.GetKind(), Namespace: s.infraTemplate.GetNamespace(), Name: s.infraTemplate.GetName(),
+			APIVersion: s.infraTemplate.GetAPIVersion(), Kind: s.infraTemplate.GetKind(), Namespace: s.infraTemplate.GetNamespace(),
+			Name: s.infraTemplate.GetName(),
 		},
 		Namespace:   s.controlPlane.Namespace,
 		Name:        objects.Name,
@@ -178,7 +181,9 @@ func (r *Reconciler) createForMachine(ctx context.Context, s *scope, o, existing
 // belongsToMachine reports whether an infrastructure machine or a config was made for a Machine of the control plane: it is the control
 // plane's, or already the Machine's, which the cache does not show yet. What is left of a Machine that vanished is neither: it is about to
 // be collected, and a new Machine must not refer to it.
-func (r *Reconciler) belongsToMachine(ctx context.Context, o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane) (bool, error) {
+func (r *Reconciler) belongsToMachine(
+	ctx context.Context, o client.Object, controlPlane *controlplanev1.OpenshiftAssistedControlPlane,
+) (bool, error) {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return false, nil
 	}
@@ -194,8 +199,8 @@ func (r *Reconciler) belongsToMachine(ctx context.Context, o client.Object, cont
 	return false, nil
 }
 
-// adoptMachines takes over control-plane Machines that nobody controls (CONTRACT CP-39). The control plane is read past the cache first: when
-// it has just been deleted and its Machines were orphaned on purpose, they stay so.
+// adoptMachines takes over control-plane Machines that nobody controls (CONTRACT CP-39). The control plane is read past the cache first:
+// when it has just been deleted and its Machines were orphaned on purpose, they stay so.
 func (r *Reconciler) adoptMachines(ctx context.Context, s *scope, d decision) error {
 	if len(d.adopt) == 0 {
 		return nil
@@ -298,8 +303,8 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 	return r.setUpToDate(ctx, m, append(refused, objects.Differences(m, infraMeta, configEqual)...))
 }
 
-// changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take does
-// not keep the others from the Machine, and returns what is said of those that are refused.
+// changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take
+// does not keep the others from the Machine, and returns what is said of those that are refused.
 func (r *Reconciler) changeInPlace(ctx context.Context, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
 	err := r.patchIfNeeded(ctx, m, fields)
 	if !apierrors.IsInvalid(err) {

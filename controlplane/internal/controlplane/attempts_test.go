@@ -34,7 +34,8 @@ func TestLostAttemptNumber(t *testing.T) {
 	w.powerCycle()
 	w.run(nil, func() bool { return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallingReason })
 	before := w.uidsOfMachines()
-	for _, annotations := range []map[string]string{nil, {controlplanev1.InstallAttemptAnnotation: "1"}, {controlplanev1.InstallAttemptAnnotation: "x"}} {
+	for _, annotations := range []map[string]string{nil, {controlplanev1.InstallAttemptAnnotation: "1"},
+		{controlplanev1.InstallAttemptAnnotation: "x"}} {
 		w.annotate(annotations)
 		for range 3 {
 			w.reconcile()

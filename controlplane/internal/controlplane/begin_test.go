@@ -81,7 +81,8 @@ func (w *world) setHost(state, info string) {
 func (w *world) countStatusWrites() *int {
 	writes := new(int)
 	w.r.Client = w.intercepted(interceptor.Funcs{
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			*writes++
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
@@ -90,12 +91,14 @@ func (w *world) countStatusWrites() *int {
 }
 
 func TestInstallationThatDoesNotBegin(t *testing.T) {
-	const counts = "The cluster currently requires exactly 3 master agents and 0 worker agents, but currently registered 3 master agents and 1 worker agents"
+	const counts = "The cluster currently requires exactly 3 master agents and 0 worker agents, but currently registered 3 master agents " +
+		"and 1 worker agents"
 	t.Run("requirements that assisted-service finds unmet", func(t *testing.T) {
 		g := NewWithT(t)
 		w := started(t)
 		w.says(assisted.ClusterStateReady, "Cluster ready to be installed", hivev1.ClusterInstallCondition{
-			Type: hiveext.ClusterRequirementsMetCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInsufficientAgentsReason, Message: counts,
+			Type: hiveext.ClusterRequirementsMetCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInsufficientAgentsReason,
+			Message: counts,
 		})
 		w.reconcile()
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RequirementsNotMetReason))
@@ -113,7 +116,8 @@ func TestInstallationThatDoesNotBegin(t *testing.T) {
 		w.reconcile()
 		g.Expect(w.message(controlplanev1.InstalledCondition)).NotTo(ContainSubstring("stray"), "nobody has said that it does any harm")
 		w.says(assisted.ClusterStateReady, "Cluster ready to be installed", hivev1.ClusterInstallCondition{
-			Type: hiveext.ClusterRequirementsMetCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInsufficientAgentsReason, Message: counts,
+			Type: hiveext.ClusterRequirementsMetCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInsufficientAgentsReason,
+			Message: counts,
 		})
 		w.reconcile()
 		g.Expect(w.message(controlplanev1.InstalledCondition)).To(And(ContainSubstring(counts), ContainSubstring("other/another, other/stray")))
@@ -128,7 +132,8 @@ func TestInstallationThatDoesNotBegin(t *testing.T) {
 			w.service()
 		}
 		w.says(assisted.ClusterStateReady, "Cluster ready to be installed", hivev1.ClusterInstallCondition{
-			Type: hiveext.ClusterRequirementsMetCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInsufficientAgentsReason, Message: counts,
+			Type: hiveext.ClusterRequirementsMetCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInsufficientAgentsReason,
+			Message: counts,
 		})
 		w.reconcile()
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.WaitingForHostsReason))
@@ -153,7 +158,9 @@ func TestRefusedStepOfDayOneIsTold(t *testing.T) {
 			w.r.Client = w.intercepted(interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 					if data, _ := patch.Data(o); refused(o, string(data)) {
-						return apierrors.NewBadRequest("admission webhook agentclusterinstallvalidators denied the request: 3 control planes are not supported")
+						return apierrors.NewBadRequest(
+							"admission webhook agentclusterinstallvalidators denied the request: 3 control planes are not supported",
+						)
 					}
 					return c.Patch(ctx, o, patch, opts...)
 				},
@@ -171,7 +178,8 @@ func TestRefusedStepOfDayOneIsTold(t *testing.T) {
 	}
 }
 
-// TestPreparationThatFails follows assisted-service through the rounds of image-preparation-failure-loop.log, which show the reason for seconds only.
+// TestPreparationThatFails follows assisted-service through the rounds of image-preparation-failure-loop.log, which show the reason for
+// seconds only.
 func TestPreparationThatFails(t *testing.T) {
 	const ready = "Host is ready to be installed"
 	t.Run("of a host", func(t *testing.T) {

@@ -41,8 +41,9 @@ func keepKubeconfigs(in any) (any, error) {
 	return in, nil
 }
 
-// NewInstallerKubeconfigCache adds a cache of the Secrets in which the Assisted Installer publishes kubeconfigs to a manager. It is one of its
-// own because they carry no label of the Cluster, and must not: Cluster API takes a labelled <name>-kubeconfig for the Cluster's (CONTRACT CP-58).
+// NewInstallerKubeconfigCache adds a cache of the Secrets in which the Assisted Installer publishes kubeconfigs to a manager. It is one of
+// its own because they carry no label of the Cluster, and must not: Cluster API takes a labelled <name>-kubeconfig for the Cluster's
+// (CONTRACT CP-58).
 func NewInstallerKubeconfigCache(mgr ctrl.Manager, namespace string) (cache.Cache, error) {
 	options := cache.Options{
 		HTTPClient:       mgr.GetHTTPClient(),

@@ -116,13 +116,17 @@ func testOperatorConditions(t *testing.T) {
 	}
 	t.Run("a lost connection leaves what was known", func(t *testing.T) {
 		s := scopeOf(true)
-		conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.EtcdClusterHealthyCondition, Status: metav1.ConditionTrue, Reason: "Healthy"})
+		conditions.Set(
+			s.controlPlane, metav1.Condition{Type: controlplanev1.EtcdClusterHealthyCondition, Status: metav1.ConditionTrue, Reason: "Healthy"},
+		)
 		NewWithT(t).Expect(etcd.condition(s)).To(BeNil())
 	})
 	t.Run("several components are listed", func(t *testing.T) {
 		s := with(func(s *scope) {
 			delete(s.operators, workload.OperatorScheduler)
-			s.operators[workload.OperatorAPIServer] = workload.Operator{Available: yes, Degraded: workload.OperatorCondition{Status: "True", Message: "one is old"}}
+			s.operators[workload.OperatorAPIServer] = workload.Operator{
+				Available: yes, Degraded: workload.OperatorCondition{Status: "True", Message: "one is old"},
+			}
 		})
 		NewWithT(t).Expect(operatorSummaries[1].condition(s)).To(HaveValue(Equal(metav1.Condition{
 			Type: controlplanev1.ControlPlaneComponentsHealthyCondition, Status: metav1.ConditionFalse,

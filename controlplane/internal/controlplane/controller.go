@@ -69,8 +69,8 @@ type Reconciler struct {
 	leading leadership
 }
 
-// leadership is since when a manager acts. One that waits for its Lease reconciles nothing and probes no cluster: what it does not know when its
-// Lease comes, however long after its start, is no news.
+// leadership is since when a manager acts. One that waits for its Lease reconciles nothing and probes no cluster: what it does not know
+// when its Lease comes, however long after its start, is no news.
 type leadership struct {
 	once  sync.Once
 	first time.Time
@@ -136,7 +136,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // pass reads, decides and writes, and computes the status from what it has found, whether writing succeeded or not.
-func (r *Reconciler) pass(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (_ ctrl.Result, reterr error) {
+func (r *Reconciler) pass(
+	ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster,
+) (_ ctrl.Result, reterr error) {
 	patchHelper, err := patch.NewHelper(cp, r.Client)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)

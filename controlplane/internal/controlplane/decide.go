@@ -22,8 +22,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
 
-// conflictRetryInterval is how often a taken name and a kubeconfig of another cluster are tried again: no watch tells when an object of somebody
-// else goes away, or when a corrected kubeconfig is connected with.
+// conflictRetryInterval is how often a taken name and a kubeconfig of another cluster are tried again: no watch tells when an object of
+// somebody else goes away, or when a corrected kubeconfig is connected with.
 const conflictRetryInterval = time.Minute
 
 // decision is what a pass does. Only decide fills it.
@@ -43,7 +43,8 @@ type decision struct {
 	lost       string
 	// retryAt is when the next attempt begins by itself; zero when the user has to ask for it, or when it begins now.
 	retryAt time.Time
-	// restoreAttempt is the number of the attempt that the objects were made for, when the control plane asks for a lower one; empty otherwise.
+	// restoreAttempt is the number of the attempt that the objects were made for, when the control plane asks for a lower one; empty
+	// otherwise.
 	restoreAttempt string
 	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
 	retrying      bool
@@ -56,8 +57,8 @@ type decision struct {
 	createInstall bool
 	// restoreImageSet: the ClusterImageSet that the objects of the installation refer to is missing.
 	restoreImageSet bool
-	// importCluster: the installed cluster is not known to assisted-service, and is made known. markInstalled: its ClusterDeployment has to say
-	// first that it is installed.
+	// importCluster: the installed cluster is not known to assisted-service, and is made known. markInstalled: its ClusterDeployment has to
+	// say first that it is installed.
 	importCluster, markInstalled bool
 	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
 	newMachines []string
@@ -69,7 +70,8 @@ type decision struct {
 	dayOne plan.DayOneStep
 	// start is the value to write to InstallationStartedAnnotation, "" to remove it; nil if it is up to date.
 	start *string
-	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says why.
+	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says
+	// why.
 	kubeconfig        []byte
 	kubeconfigProblem string
 	// importedKubeconfig is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
@@ -129,7 +131,8 @@ func decide(s *scope) decision {
 func decideAttempt(s *scope, d *decision) {
 	d.record, d.nextMachine = recordToWrite(s), nextMachineToWrite(s)
 	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
-	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil && s.controlPlane.Spec.Release.ImageSetRef.Name == ""
+	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil &&
+		s.controlPlane.Spec.Release.ImageSetRef.Name == ""
 	decideImport(s, d)
 	d.newMachines, d.blockers = missingMachines(s)
 	d.surplus = surplusMachines(s)
@@ -142,8 +145,8 @@ func decideAttempt(s *scope, d *decision) {
 	decideKubeconfig(s, d)
 }
 
-// recordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of an
-// initialized control plane may have been changed since, which means nothing for it: the record follows.
+// recordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of
+// an initialized control plane may have been changed since, which means nothing for it: the record follows.
 func recordToWrite(s *scope) string {
 	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted || s.install.Spec.ClusterMetadata == nil {
 		return ""
@@ -158,9 +161,9 @@ func recordToWrite(s *scope) string {
 	return record.String()
 }
 
-// decideImport decides whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is missing
-// and its API has said which cluster it is. One that vanished between the end of the installation and the first answer of the API is no new
-// attempt (compare lost): the cluster is recorded, its kubeconfig is published, and hosts run it. Made anew as it was, the
+// decideImport decides whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is
+// missing and its API has said which cluster it is. One that vanished between the end of the installation and the first answer of the API
+// is no new attempt (compare lost): the cluster is recorded, its kubeconfig is published, and hosts run it. Made anew as it was, the
 // AgentClusterInstall would start an installation of hosts that are Nodes already, which can never end. A ClusterDeployment of that
 // installation is first changed to one of an installed cluster, and the AgentClusterInstall follows once the cache shows that.
 func decideImport(s *scope, d *decision) {
@@ -188,12 +191,18 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for Cluster.spec.controlPlaneEndpoint"
 	case !s.installed() && !plan.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
 		return controlplanev1.InvalidControlPlaneEndpointReason, fmt.Sprintf(
-			"Cluster.spec.controlPlaneEndpoint.host is %s, where the cluster will not answer: make it the first of spec.install.apiVIPs (%s) in the infrastructure cluster",
-			s.cluster.Spec.ControlPlaneEndpoint.Host, strings.Join(s.controlPlane.Spec.Install.APIVIPs, ", "))
+			"Cluster.spec.controlPlaneEndpoint.host is %s, where the cluster will not answer: make it the first of spec.install.apiVIPs (%s) in "+
+				"the infrastructure cluster",
+			s.cluster.Spec.ControlPlaneEndpoint.Host,
+			strings.Join(s.controlPlane.Spec.Install.APIVIPs, ", "),
+		)
 	case len(s.foreignMachines) > 0:
 		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
-			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed until then",
-			strings.Join(s.foreignMachines, ", "), clusterv1.MachineControlPlaneLabel)
+			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed "+
+				"until then",
+			strings.Join(s.foreignMachines, ", "),
+			clusterv1.MachineControlPlaneLabel,
+		)
 	case s.namesake != "" && !s.installed() && s.install == nil:
 		return controlplanev1.NameConflictReason, s.namesake
 	case !s.installed() && (s.install == nil || changeable(s)):
@@ -212,7 +221,8 @@ func conflict(s *scope) string {
 		return "ClusterDeployment " + s.clusterDeployment.Name
 	case s.install != nil && !plan.OwnedBy(s.install, s.controlPlane):
 		return "AgentClusterInstall " + s.install.Name
-	case s.imageSet != nil && !ownsImageSet(s) && !plan.Inherited(s.imageSet, s.controlPlane) && s.controlPlane.Spec.Release.ImageSetRef.Name == "":
+	case s.imageSet != nil && !ownsImageSet(s) && !plan.Inherited(s.imageSet, s.controlPlane) &&
+		s.controlPlane.Spec.Release.ImageSetRef.Name == "":
 		return "ClusterImageSet " + s.imageSet.Name
 	default:
 		return ""
@@ -295,7 +305,8 @@ func unsettled(machines collections.Machines) []string {
 	return problems
 }
 
-// mayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be lost.
+// mayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be
+// lost.
 func mayRemoveMachines(s *scope) bool {
 	if s.install == nil {
 		return !s.installed()

@@ -46,9 +46,9 @@ func mayRetry(s *scope) (now bool, at time.Time) {
 	return true, time.Time{}
 }
 
-// loweredAttempt is the attempt that the objects of the control plane were made for, when its annotation asks for a lower one; empty otherwise.
-// The number never goes down: somebody has replaced the control plane by a manifest without the annotation, and the objects that belong to a
-// later attempt would look like those of an earlier one and be deleted, with the hosts that are being installed.
+// loweredAttempt is the attempt that the objects of the control plane were made for, when its annotation asks for a lower one; empty
+// otherwise. The number never goes down: somebody has replaced the control plane by a manifest without the annotation, and the objects that
+// belong to a later attempt would look like those of an earlier one and be deleted, with the hosts that are being installed.
 func loweredAttempt(s *scope) string {
 	if s.installed() {
 		return ""
@@ -76,10 +76,10 @@ func loweredAttempt(s *scope) string {
 	return strconv.Itoa(highest)
 }
 
-// lost names the objects of an installation that are gone after it had begun; empty when none is. Made anew, they would wait for hosts that are
-// half installed and never register again: the next attempt replaces them. So it is as well with an installation that was complete and not
-// recorded yet: nothing tells it from one that broke off, and its cluster was handed to nobody, since the control plane is not initialized
-// (DESIGN D11). Once it is recorded, the cluster is kept and imported: see decideImport.
+// lost names the objects of an installation that are gone after it had begun; empty when none is. Made anew, they would wait for hosts that
+// are half installed and never register again: the next attempt replaces them. So it is as well with an installation that was complete and
+// not recorded yet: nothing tells it from one that broke off, and its cluster was handed to nobody, since the control plane is not
+// initialized (DESIGN D11). Once it is recorded, the cluster is kept and imported: see decideImport.
 func lost(s *scope) string {
 	if s.installed() || s.started.Attempt != plan.Attempt(s.controlPlane) {
 		return ""
@@ -97,8 +97,8 @@ func lost(s *scope) string {
 	return strings.Join(kinds, " and ") + " " + s.controlPlane.Name
 }
 
-// decideStart has the control plane remember that the installation begins before it does, and that it has not after all when day 1 is opened
-// again. The hold stays until that is written: otherwise a crash might leave an installation that nobody knows to have begun.
+// decideStart has the control plane remember that the installation begins before it does, and that it has not after all when day 1 is
+// opened again. The hold stays until that is written: otherwise a crash might leave an installation that nobody knows to have begun.
 func decideStart(s *scope, d *decision) {
 	if s.installed() || s.install == nil || s.clusterDeployment == nil {
 		return
@@ -126,8 +126,8 @@ func decideStart(s *scope, d *decision) {
 }
 
 // stale reports whether objects of an earlier attempt exist, and which Machines are to be deleted: those of the control plane, and the
-// workers whose hosts were part of the failed installation and have to be power-cycled. An installed cluster has no earlier attempt: without
-// this line, a changed or lost annotation would take it down.
+// workers whose hosts were part of the failed installation and have to be power-cycled. An installed cluster has no earlier attempt:
+// without this line, a changed or lost annotation would take it down.
 func stale(s *scope) (bool, []*clusterv1.Machine) {
 	if s.installed() {
 		return false, nil
@@ -158,12 +158,15 @@ func stale(s *scope) (bool, []*clusterv1.Machine) {
 	return exists || len(machines) > 0, machines
 }
 
-// startedWorkers are the worker Machines that took part in an earlier attempt, also when its AgentClusterInstall, which names their Agents, is gone.
+// startedWorkers are the worker Machines that took part in an earlier attempt, also when its AgentClusterInstall, which names their Agents,
+// is gone.
 func startedWorkers(s *scope) []*clusterv1.Machine {
 	if s.started.Attempt == plan.Attempt(s.controlPlane) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.workers), func(m *clusterv1.Machine) bool { return !slices.Contains(s.started.Workers, assisted.Claim(m)) })
+	return slices.DeleteFunc(
+		slices.Clone(s.workers), func(m *clusterv1.Machine) bool { return !slices.Contains(s.started.Workers, assisted.Claim(m)) },
+	)
 }
 
 // dayOneWorkers are the worker Machines whose Agents are in the set of the first installation.

@@ -17,9 +17,9 @@ import (
 // defaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
 const defaultWorkerWaitTimeoutSeconds = 1800
 
-// installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of day 1, so
-// that the installation never begins with what was asked for before. One that is not held any more is held again first: the service may begin at any
-// moment, and then refuses the patch.
+// installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of
+// day 1, so that the installation never begins with what was asked for before. One that is not held any more is held again first: the
+// service may begin at any moment, and then refuses the patch.
 func installation(s *scope) (*plan.InstallUpdate, plan.DayOneStep) {
 	step := dayOne(s)
 	if !changeable(s) {
@@ -36,14 +36,15 @@ func installation(s *scope) (*plan.InstallUpdate, plan.DayOneStep) {
 	return update, plan.DayOneStep{Note: note}
 }
 
-// changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the service has
-// refused what it was asked for.
+// changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the
+// service has refused what it was asked for.
 func changeable(s *scope) bool {
 	if s.installed() || s.install == nil || !s.install.DeletionTimestamp.IsZero() {
 		return false
 	}
 	phase := assisted.PhaseOf(s.install)
-	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation && s.install.Status.DebugInfo.State == ""
+	return phase == assisted.PhaseWaiting ||
+		phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation && s.install.Status.DebugInfo.State == ""
 }
 
 // mayReopen reports whether the installation can still wait for more hosts: day 1 is open, or can be opened again.
@@ -77,8 +78,8 @@ func dayOne(s *scope) plan.DayOneStep {
 	return d.Next()
 }
 
-// boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or is being deleted takes no part, nor does one
-// that is not approved any more.
+// boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or is being deleted takes no part, nor does
+// one that is not approved any more.
 func boundHosts(s *scope) []plan.Host {
 	living := sets.New[string]()
 	for _, m := range append(s.machines.UnsortedList(), s.workers...) {

@@ -13,8 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
-// nextMachine decides about a Machine that an installed cluster misses. Its host becomes a member of etcd, so etcd has to be well first, and may
-// count no member whose Machine is gone.
+// nextMachine decides about a Machine that an installed cluster misses. Its host becomes a member of etcd, so etcd has to be well first,
+// and may count no member whose Machine is gone.
 func nextMachine(s *scope) (create, blockers []string) {
 	if blockers = append(unsettled(s.machines), unfitEtcd(s)...); len(blockers) > 0 {
 		return nil, blockers

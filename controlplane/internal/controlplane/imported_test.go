@@ -95,7 +95,8 @@ func TestContractMove(t *testing.T) {
 		g.Expect(install.Spec.ClusterMetadata).To(Equal(deployment.Spec.ClusterMetadata))
 		g.Expect(install.Spec.HoldInstallation).To(BeTrue())
 		shared := &corev1.Secret{}
-		g.Expect(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "cp-admin-kubeconfig"}, shared)).To(Succeed())
+		g.Expect(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "cp-admin-kubeconfig"}, shared)).
+			To(Succeed())
 		g.Expect(shared.Data[assisted.KubeconfigKey]).To(Equal(w.kubeconfig().Data["value"]), "assisted-service reads another key")
 		g.Expect(*w.controlPlane().Status.Install.ProgressPercentage).To(BeEquivalentTo(100))
 		g.Expect(w.machines()).To(HaveLen(len(source.machines())))
@@ -163,7 +164,8 @@ func TestContractMove(t *testing.T) {
 			w.core()
 		}
 		g.Expect(w.reason(controlplanev1.InitializedCondition)).To(Equal(controlplanev1.InitializedReason))
-		g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.AvailableCondition)).To(ContainSubstring(assisted.CRDAgentClusterInstalls))
+		g.Expect(conditions.GetMessage(w.controlPlane(), controlplanev1.AvailableCondition)).
+			To(ContainSubstring(assisted.CRDAgentClusterInstalls))
 		g.Expect(w.deployment()).To(BeNil())
 		w.gate.missing = nil
 		w.reconcile()

@@ -19,11 +19,14 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
 
-// newOtherWorld is a world whose control plane has machines of a provider other than Metal3. The manager may list its kinds once allowed says so.
+// newOtherWorld is a world whose control plane has machines of a provider other than Metal3. The manager may list its kinds once allowed
+// says so.
 func newOtherWorld(t *testing.T, allowed *bool) *world {
 	t.Helper()
 	w := newWorld(t, 1, 0)
-	template := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"size": "large"}}}}}
+	template := &unstructured.Unstructured{
+		Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"size": "large"}}}},
+	}
 	template.SetGroupVersionKind(infraGroup.WithKind("DevMachineTemplate"))
 	template.SetNamespace(namespace)
 	template.SetName("t")
@@ -44,8 +47,8 @@ func newOtherWorld(t *testing.T, allowed *bool) *world {
 	return w
 }
 
-// TestInfrastructureNotAllowed: a control plane whose machines are of a kind that the manager may not read says which role is missing and does what
-// else is to be done. It goes on when the role is there, and it can be deleted without it.
+// TestInfrastructureNotAllowed: a control plane whose machines are of a kind that the manager may not read says which role is missing and
+// does what else is to be done. It goes on when the role is there, and it can be deleted without it.
 func TestInfrastructureNotAllowed(t *testing.T) {
 	g := NewWithT(t)
 	allowed := false

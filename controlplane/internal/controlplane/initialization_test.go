@@ -76,7 +76,9 @@ func testKubeconfigSecret(t *testing.T) {
 		{"none", nil, true},
 		{"of Cluster API's type and nobody's", &corev1.Secret{Type: clusterv1.ClusterSecretType}, true},
 		{"of another type", &corev1.Secret{Type: corev1.SecretTypeOpaque}, false},
-		{"of another controller", &corev1.Secret{Type: clusterv1.ClusterSecretType, ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner}}, false},
+		{
+			"of another controller", &corev1.Secret{Type: clusterv1.ClusterSecretType, ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner}}, false,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -62,8 +62,8 @@ func sourceProblem(s *scope) string {
 	}
 }
 
-// sourceName is the name of the Secret with the installer's kubeconfig. The service names it in the AgentClusterInstall; that of an installed
-// cluster has the name that the service would choose, also when the AgentClusterInstall is gone. It is empty before.
+// sourceName is the name of the Secret with the installer's kubeconfig. The service names it in the AgentClusterInstall; that of an
+// installed cluster has the name that the service would choose, also when the AgentClusterInstall is gone. It is empty before.
 func sourceName(s *scope) string {
 	switch {
 	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
@@ -80,8 +80,8 @@ func sourceKnown(s *scope) bool {
 	return s.clusterDeployment != nil && s.installerKubeconfig != nil && ownedBy(s.installerKubeconfig, s.clusterDeployment)
 }
 
-// decideImportedKubeconfig keeps <cluster>-kubeconfig, which is all that is left of the installer's credentials, and has assisted-service use
-// it too (DESIGN D22). Its data is never changed.
+// decideImportedKubeconfig keeps <cluster>-kubeconfig, which is all that is left of the installer's credentials, and has assisted-service
+// use it too (DESIGN D22). Its data is never changed.
 func decideImportedKubeconfig(s *scope, d *decision) {
 	if s.kubeconfig == nil {
 		d.kubeconfigProblem = fmt.Sprintf("Secret %s does not exist: restore it, nothing else leads to the installed cluster",

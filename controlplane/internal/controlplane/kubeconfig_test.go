@@ -36,7 +36,8 @@ func TestKubeconfigOfSomebodyElse(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(t, 1, 0)
 			w.must(w.client.Create(context.Background(), &corev1.Secret{
-				Type: corev1.SecretTypeOpaque, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName + "-kubeconfig", Labels: tt.labels}, Data: tt.data,
+				Type:       corev1.SecretTypeOpaque,
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName + "-kubeconfig", Labels: tt.labels}, Data: tt.data,
 			}))
 			w.run(nil, w.available)
 			condition := conditions.Get(w.controlPlane(), controlplanev1.KubeconfigAvailableCondition)
@@ -67,7 +68,8 @@ func TestNamesakesOfTheKubeconfig(t *testing.T) {
 		g.Expect(w.reconcile().RequeueAfter).To(Equal(conflictRetryInterval))
 		g.Expect(w.install()).To(BeNil())
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.NameConflictReason))
-		const names = "Secret cp-admin-kubeconfig is for the kubeconfig of Cluster cp-admin and for the installer's credentials of OpenshiftAssistedControlPlane cp"
+		const names = "Secret cp-admin-kubeconfig is for the kubeconfig of Cluster cp-admin and for the installer's credentials of " +
+			"OpenshiftAssistedControlPlane cp"
 		g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring(names))
 		g.Expect(w.reason(controlplanev1.KubeconfigAvailableCondition)).To(Equal(controlplanev1.KubeconfigNameConflictReason))
 		w.must(w.client.Delete(context.Background(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp-admin"}}))
@@ -101,7 +103,9 @@ func TestKubeconfigIsWatched(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 1, 0)
 	of := func(name, cluster string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}}
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+		}
 	}
 	g.Expect(w.r.ofKubeconfig(t.Context(), of("c-kubeconfig", clusterName))).To(ConsistOf(HaveField("NamespacedName", key)))
 	g.Expect(w.r.ofKubeconfig(t.Context(), of("c-other", clusterName))).To(BeEmpty(), "bootstrap data and the like")

@@ -213,7 +213,10 @@ func testDeletion(t *testing.T) {
 			sets := &hivev1.ClusterImageSetList{}
 			w.must(w.client.List(context.Background(), sets))
 			if cp := w.controlPlane(); cp.Name != "" || len(w.machines()) > 0 || w.install() != nil || len(sets.Items) > 0 {
-				t.Errorf("left: control plane %q, %d Machines, AgentClusterInstall %v, %d ClusterImageSets", cp.Name, len(w.machines()), w.install() != nil, len(sets.Items))
+				t.Errorf(
+					"left: control plane %q, %d Machines, AgentClusterInstall %v, %d ClusterImageSets", cp.Name, len(w.machines()), w.install() != nil,
+					len(sets.Items),
+				)
 			}
 		})
 	}
@@ -233,8 +236,9 @@ func TestRetry(t *testing.T) {
 	story += "retry asked: " + w.summary() + "\n"
 	w.reconcile()
 	story += "cleaned up: " + w.summary() + "\n"
-	w.service()                                                                                          // It has seen that the cluster is gone.
-	w.must(w.client.DeleteAllOf(context.Background(), &assisted.Agent{}, client.InNamespace(namespace))) // The hosts are power-cycled.
+	w.service() // It has seen that the cluster is gone.
+	// The hosts are power-cycled.
+	w.must(w.client.DeleteAllOf(context.Background(), &assisted.Agent{}, client.InNamespace(namespace)))
 	story += w.run(nil, w.available)
 	golden(t, story)
 	if got := w.controlPlane().Annotations; got[controlplanev1.InstallAttemptAnnotation] != "2" {
@@ -249,7 +253,8 @@ func TestWaitsForCRDs(t *testing.T) {
 		w.reconcile()
 	}
 	message := conditions.GetMessage(w.controlPlane(), controlplanev1.InstalledCondition)
-	if w.reason(controlplanev1.InstalledCondition) != controlplanev1.WaitingForCRDsReason || !strings.Contains(message, metal3.CRDMachines+", "+assisted.CRDAgents) {
+	if w.reason(controlplanev1.InstalledCondition) != controlplanev1.WaitingForCRDsReason ||
+		!strings.Contains(message, metal3.CRDMachines+", "+assisted.CRDAgents) {
 		t.Errorf("message is %q", message)
 	}
 	if len(w.machines()) > 0 {
@@ -346,7 +351,9 @@ func TestLeftoverOfAVanishedMachine(t *testing.T) {
 	leftover.SetGroupVersionKind(infraGroup.WithKind("Metal3Machine"))
 	leftover.SetNamespace(namespace)
 	leftover.SetName("cp-0")
-	leftover.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "cp-0", UID: "vanished"}})
+	leftover.SetOwnerReferences(
+		[]metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "cp-0", UID: "vanished"}},
+	)
 	w.must(w.client.Create(context.Background(), leftover))
 	for range 3 {
 		w.reconcile()
@@ -358,8 +365,8 @@ func TestLeftoverOfAVanishedMachine(t *testing.T) {
 	w.run(nil, w.available)
 }
 
-// TestInstalledClusterNeedsNoInstallObjects: the kubeconfig of an installed cluster stays when what it came from is deleted, and the cluster
-// is imported, so that it goes on taking hosts.
+// TestInstalledClusterNeedsNoInstallObjects: the kubeconfig of an installed cluster stays when what it came from is deleted, and the
+// cluster is imported, so that it goes on taking hosts.
 func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.run(nil, w.available)

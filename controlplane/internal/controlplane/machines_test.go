@@ -119,7 +119,9 @@ func testInfraMachine(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 1, 0)
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
-		s.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{Labels: map[string]string{"pool": "masters"}, Annotations: map[string]string{"note": "yes"}}
+		s.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{
+			Labels: map[string]string{"pool": "masters"}, Annotations: map[string]string{"note": "yes"},
+		}
 	})
 	w.run(nil, func() bool { return len(w.machines()) == 1 })
 	machine, infraMachine := w.machines()[0], w.infraMachines()[0]
@@ -296,8 +298,9 @@ func testMixedOwnership(t *testing.T) {
 		return m
 	}
 	for name, machine := range map[string]*clusterv1.Machine{
-		"of another controller": foreign([]metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: "x", UID: "x", Controller: new(true)}}, "OpenshiftAssistedConfig"),
-		"of another provider":   foreign(nil, "KubeadmConfig"),
+		"of another controller": foreign([]metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: "x", UID: "x", Controller: new(true)}},
+			"OpenshiftAssistedConfig"),
+		"of another provider": foreign(nil, "KubeadmConfig"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -337,7 +340,9 @@ func testRefusedChange(t *testing.T) {
 		},
 	})
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
-		s.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: "a", Effect: corev1.TaintEffectNoSchedule, Propagation: clusterv1.MachineTaintPropagationAlways}}
+		s.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{
+			{Key: "a", Effect: corev1.TaintEffectNoSchedule, Propagation: clusterv1.MachineTaintPropagationAlways},
+		}
 	})
 	g.Expect(w.try()).To(Succeed(), "it is told, and not tried again and again")
 	g.Expect(conditions.Get(&w.machines()[0], clusterv1.MachineUpToDateCondition)).To(And(
@@ -358,7 +363,8 @@ func testScalingIsExplained(t *testing.T) {
 	}
 	scale(5)
 	g.Expect(w.machines()).To(HaveLen(4), "one after the other")
-	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(Equal("Scaling up from 4 to 5 replicas is blocked because:\n* Machine cp-3 has no Node yet"))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).
+		To(Equal("Scaling up from 4 to 5 replicas is blocked because:\n* Machine cp-3 has no Node yet"))
 	w.core()
 	w.reconcile()
 	g.Expect(w.machines()).To(HaveLen(5))

@@ -65,13 +65,13 @@ type scope struct {
 	expected time.Time
 	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
 	lastAnswer time.Time
-	// operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be read for
-	// longer than the grace period.
+	// operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be read
+	// for longer than the grace period.
 	operators map[string]workload.Operator
 	// settling: this manager expects answers for no longer than the grace period, and may know less than the one before.
 	settling bool
-	// clusterID is the ID that the installed cluster answered with in this pass; empty when it did not. It is only asked for before the control
-	// plane is initialized, and while its install objects are missing.
+	// clusterID is the ID that the installed cluster answered with in this pass; empty when it did not. It is only asked for before the
+	// control plane is initialized, and while its install objects are missing.
 	clusterID string
 	// apiProblem is why the installed cluster could not be asked; the pass is then tried again.
 	apiProblem error
@@ -91,17 +91,19 @@ type scope struct {
 	// wantedWorkers is the number of workers that Cluster API asks for. Not read while deleting.
 	wantedWorkers int
 
-	// clusterDeployment, install and imageSet are the objects of the control plane's names, whoever they belong to; nil when they do not exist.
+	// clusterDeployment, install and imageSet are the objects of the control plane's names, whoever they belong to; nil when they do not
+	// exist.
 	clusterDeployment *hivev1.ClusterDeployment
 	install           *hiveext.AgentClusterInstall
 	imageSet          *hivev1.ClusterImageSet
 	// agents are the Agents of the namespace, by name.
 	agents []assisted.Agent
-	// strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while assisted-service says
-	// that the numbers of hosts do not fit.
+	// strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while
+	// assisted-service says that the numbers of hosts do not fit.
 	strangers []string
 
-	// infraTemplate is what infrastructure machines are made from; nil with templateProblem set when it cannot be read. Not read while deleting.
+	// infraTemplate is what infrastructure machines are made from; nil with templateProblem set when it cannot be read. Not read while
+	// deleting.
 	infraTemplate   *unstructured.Unstructured
 	templateProblem error
 	// infraProblem is why the manager may not read the infrastructure machines; they are unknown then.
@@ -111,10 +113,12 @@ type scope struct {
 	infraMachines map[string]*unstructured.Unstructured
 	configs       map[string]*bootstrapv1.OpenshiftAssistedConfig
 
-	// installerKubeconfig is the Secret by which assisted-service reaches the cluster, kubeconfig the Secret <cluster>-kubeconfig; nil when they do not exist.
+	// installerKubeconfig is the Secret by which assisted-service reaches the cluster, kubeconfig the Secret <cluster>-kubeconfig; nil when
+	// they do not exist.
 	installerKubeconfig *corev1.Secret
 	kubeconfig          *corev1.Secret
-	// namesake says that another Cluster or control plane of the namespace uses one of these Secrets for its own kubeconfig; empty when none does.
+	// namesake says that another Cluster or control plane of the namespace uses one of these Secrets for its own kubeconfig; empty when none
+	// does.
 	namesake string
 
 	// release is what is known of the release image. Not read while deleting.
@@ -143,8 +147,8 @@ func (s *scope) verified() bool {
 	return s.recorded && s.clusterID != "" && s.clusterID == s.record.ClusterID
 }
 
-// imported reports whether the cluster was installed elsewhere: this management cluster's assisted-service does not know it as its own work.
-// hive, where it runs, marks every ClusterDeployment as installed in the end, but none as one to preserve.
+// imported reports whether the cluster was installed elsewhere: this management cluster's assisted-service does not know it as its own
+// work. hive, where it runs, marks every ClusterDeployment as installed in the end, but none as one to preserve.
 func (s *scope) imported() bool {
 	cd := s.clusterDeployment
 	return s.installed() && (cd == nil || cd.Spec.Installed && cd.Spec.PreserveOnDelete)
@@ -162,14 +166,21 @@ func (s *scope) clusterKey() types.NamespacedName {
 }
 
 // observe reads all that a pass needs. An error means that a fact is unknown, and nothing is decided.
-func (r *Reconciler) observe(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) (*scope, error) {
-	s := &scope{controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(), missingCRDs: r.gate.Missing(neededBy(cp)...)}
+func (r *Reconciler) observe(
+	ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster,
+) (*scope, error) {
+	s := &scope{
+		controlPlane: cp, cluster: cluster, clusterName: clusterNameOf(cp, cluster), now: r.now(),
+		missingCRDs: r.gate.Missing(neededBy(cp)...),
+	}
 	s.expected = answerExpectedSince(cp, r.leading.since(s.now))
 	s.record, s.recorded = plan.InstalledOf(cp)
 	s.started = plan.StartedOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
-		reads = append(reads, r.observeWorkers, r.observeMachineObjects, r.observeNamesake, r.observeKubeconfigs, r.observeWorkload, r.observeRelease)
+		reads = append(
+			reads, r.observeWorkers, r.observeMachineObjects, r.observeNamesake, r.observeKubeconfigs, r.observeWorkload, r.observeRelease,
+		)
 	} else {
 		reads = append(reads, r.observePools)
 	}

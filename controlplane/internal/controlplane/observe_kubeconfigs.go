@@ -16,11 +16,12 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
-// installerSuffix is what the Assisted Installer adds to the name of a ClusterDeployment, which is that of its control plane, before it adds that of
-// kubeconfigs.
+// installerSuffix is what the Assisted Installer adds to the name of a ClusterDeployment, which is that of its control plane, before it
+// adds that of kubeconfigs.
 const installerSuffix = "-admin"
 
-// observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a move.
+// observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a
+// move.
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
 	name := sourceName(s)
 	if name == "" {
@@ -57,8 +58,13 @@ func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
 // <control plane>-admin-kubeconfig, in which the Assisted Installer publishes credentials, is <cluster>-kubeconfig of the one with -admin.
 func (r *Reconciler) observeNamesake(ctx context.Context, s *scope) error {
 	tell := func(cluster, controlPlane string) {
-		s.namesake = fmt.Sprintf("Secret %s is for the kubeconfig of Cluster %s and for the installer's credentials of OpenshiftAssistedControlPlane %s: "+
-			"rename one of the two", secret.Name(cluster, secret.Kubeconfig), cluster, controlPlane)
+		s.namesake = fmt.Sprintf(
+			"Secret %s is for the kubeconfig of Cluster %s and for the installer's credentials of OpenshiftAssistedControlPlane %s: "+
+				"rename one of the two",
+			secret.Name(cluster, secret.Kubeconfig),
+			cluster,
+			controlPlane,
+		)
 	}
 	namespace, other := s.controlPlane.Namespace, s.controlPlane.Name+installerSuffix
 	exists, err := s.clusterName == other, error(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// observeStrangers finds Agents of other namespaces that are bound to the ClusterDeployment: assisted-service counts them. A manager of one namespace
-// does not see them.
+// observeStrangers finds Agents of other namespaces that are bound to the ClusterDeployment: assisted-service counts them. A manager of one
+// namespace does not see them.
 func (r *Reconciler) observeStrangers(ctx context.Context, s *scope) error {
 	if s.install == nil || unmetRequirements(s) == "" {
 		return nil

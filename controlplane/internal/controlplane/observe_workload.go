@@ -18,8 +18,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
-// observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while that
-// decides something.
+// observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while
+// that decides something.
 func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	if s.initialized() {
 		s.lastAnswer = r.Workloads.LastAnswer(ctx, s.clusterKey())
@@ -30,7 +30,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 		}
 		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
 		s.settling = s.now.Sub(s.expected) <= r.RemoteConditionsGracePeriod
-		subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)}}
+		subscriber := workload.Subscriber{
+			Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)},
+		}
 		s.operators, s.apiProblem = r.Workloads.Operators(ctx, s.clusterKey(), subscriber)
 	}
 	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
@@ -41,8 +43,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// answerExpectedSince is since when the API of an initialized cluster is expected to answer this manager: since the manager acts, and no longer than
-// the control plane is known to be initialized, and is not paused any more, which may have come to this management cluster later.
+// answerExpectedSince is since when the API of an initialized cluster is expected to answer this manager: since the manager acts, and no
+// longer than the control plane is known to be initialized, and is not paused any more, which may have come to this management cluster
+// later.
 func answerExpectedSince(cp *controlplanev1.OpenshiftAssistedControlPlane, leading time.Time) time.Time {
 	since := leading
 	for conditionType, status := range map[string]metav1.ConditionStatus{

@@ -50,5 +50,6 @@ func TestRefusedMachine(t *testing.T) {
 		w.reconcile()
 	}
 	g.Expect(w.machines()).To(HaveLen(3))
-	g.Expect(w.reason(controlplanev1.MachinesUpToDateCondition)).To(Equal(controlplanev1.MachinesUpToDateReason), "no Machine is born outdated")
+	g.Expect(w.reason(controlplanev1.MachinesUpToDateCondition)).
+		To(Equal(controlplanev1.MachinesUpToDateReason), "no Machine is born outdated")
 }

@@ -75,7 +75,9 @@ func architectureNames(architectures []bootstrapv1.CPUArchitecture) []string {
 
 // architectureCheck compares the hosts of the Machines that exist with the release image.
 func architectureCheck(s *scope) plan.ArchitectureCheck {
-	check := plan.ArchitectureCheck{Spec: s.controlPlane.Spec, Resolved: s.controlPlane.Status.Release, Hosts: map[string]bootstrapv1.CPUArchitecture{}}
+	check := plan.ArchitectureCheck{
+		Spec: s.controlPlane.Spec, Resolved: s.controlPlane.Status.Release, Hosts: map[string]bootstrapv1.CPUArchitecture{},
+	}
 	for machine, config := range s.configs {
 		check.Hosts[machine] = config.Spec.Architecture()
 	}
@@ -87,7 +89,9 @@ func releaseCondition(cp *controlplanev1.OpenshiftAssistedControlPlane, facts re
 	switch {
 	case facts.image == "":
 		condition.Reason = controlplanev1.ReleaseResolutionSkippedReason
-		condition.Message = fmt.Sprintf("The release is that of ClusterImageSet %s: there is nothing to resolve", cp.Spec.Release.ImageSetRef.Name)
+		condition.Message = fmt.Sprintf(
+			"The release is that of ClusterImageSet %s: there is nothing to resolve", cp.Spec.Release.ImageSetRef.Name,
+		)
 	case cp.Status.Release.Image != "":
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ReleaseResolvedReason
 	case facts.off:

@@ -97,7 +97,9 @@ func TestRelease(t *testing.T) {
 		w := newWorld(t, 3, 0)
 		w.r.Releases = &fakeReleases{}
 		cp := w.controlPlane()
-		cp.Status.Release = controlplanev1.ReleaseStatus{Image: "quay.io/other:1", Digest: "sha256:2", Version: "4.20.3", KubernetesVersion: "v1.33.4"}
+		cp.Status.Release = controlplanev1.ReleaseStatus{
+			Image: "quay.io/other:1", Digest: "sha256:2", Version: "4.20.3", KubernetesVersion: "v1.33.4",
+		}
 		w.must(w.client.Status().Update(t.Context(), cp))
 		w.begin()
 		g.Expect(w.controlPlane().Status.Release).To(BeZero())
@@ -110,7 +112,10 @@ func TestRelease(t *testing.T) {
 		cp.Spec.Install.MirrorRegistryRef.Name, cp.Spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name = "mirrors", "ca"
 		w.must(w.client.Update(t.Context(), cp))
 		w.begin()
-		NewWithT(t).Expect(releases.asked[0]).To(Equal(release.Request{Image: releaseImage, PullSecret: "pull", TrustBundleRef: "ca", MirrorRegistryRef: "mirrors"}))
+		NewWithT(
+			t,
+		).Expect(releases.asked[0]).
+			To(Equal(release.Request{Image: releaseImage, PullSecret: "pull", TrustBundleRef: "ca", MirrorRegistryRef: "mirrors"}))
 	})
 	t.Run("a ClusterImageSet is not looked up", func(t *testing.T) {
 		g := NewWithT(t)
@@ -147,8 +152,13 @@ func TestArchitectureOfAWorker(t *testing.T) {
 	s.configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"w-0": {}}
 	g.Expect(versionsMatchCondition(s).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
 	s.configs["w-0"].Spec.CPUArchitecture = "aarch64"
-	g.Expect(versionsMatchCondition(s)).To(And(HaveField("Status", metav1.ConditionFalse),
-		HaveField("Reason", controlplanev1.ArchitectureNotInReleaseReason), HaveField("Message", And(ContainSubstring("Machine w-0"), ContainSubstring("4.20.4-multi")))))
+	g.Expect(versionsMatchCondition(s)).To(And(
+		HaveField("Status", metav1.ConditionFalse),
+		HaveField(
+			"Reason", controlplanev1.ArchitectureNotInReleaseReason,
+		),
+		HaveField("Message", And(ContainSubstring("Machine w-0"), ContainSubstring("4.20.4-multi"))),
+	))
 	s.controlPlane.Status.Release = controlplanev1.ReleaseStatus{Image: releaseImage, Architectures: []string{"aarch64", "x86_64"}}
 	g.Expect(versionsMatchCondition(s).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
 }

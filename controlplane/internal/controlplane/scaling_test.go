@@ -83,8 +83,8 @@ func TestWaitForWorkersBeginsAnew(t *testing.T) {
 	g.Expect(waitStarted()).NotTo(BeEmpty())
 }
 
-// TestReplacementOfALostMachine: nothing joins etcd while it is not well or counts the member of the Machine that is gone, and no name is used
-// twice.
+// TestReplacementOfALostMachine: nothing joins etcd while it is not well or counts the member of the Machine that is gone, and no name is
+// used twice.
 func TestReplacementOfALostMachine(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 3, 0)

@@ -75,8 +75,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		Watches(&clusterv1.MachinePool{}, byCluster).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofKubeconfig)).
-		WatchesRawSource(w.ClusterCache.GetClusterSource(controllerName, ofCluster, clustercache.WatchForProbeFailure(r.RemoteConditionsGracePeriod))).
-		WatchesRawSource(source.Kind[client.Object](w.InstallerKubeconfigs, &corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ofClusterDeploymentSecret)))
+		WatchesRawSource(w.ClusterCache.GetClusterSource(controllerName, ofCluster,
+			clustercache.WatchForProbeFailure(r.RemoteConditionsGracePeriod))).
+		WatchesRawSource(source.Kind[client.Object](w.InstallerKubeconfigs, &corev1.Secret{},
+			handler.EnqueueRequestsFromMapFunc(ofClusterDeploymentSecret)))
 	if w.Releases != nil {
 		builder.WatchesRawSource(source.Channel(w.Releases, &handler.EnqueueRequestForObject{}))
 	}
@@ -102,7 +104,9 @@ func (r *Reconciler) watchLate(mgr ctrl.Manager, gate *manager.Gate, c capicontr
 		{assisted.CRDAgents, &assisted.Agent{}, ofAgent},
 	}
 	for _, l := range late {
-		src := source.Kind(mgr.GetCache(), l.kind, handler.EnqueueRequestsFromMapFunc(l.to), predicates.TypedResourceIsChanged[client.Object](mgr.GetScheme(), log))
+		src := source.Kind(
+			mgr.GetCache(), l.kind, handler.EnqueueRequestsFromMapFunc(l.to), predicates.TypedResourceIsChanged[client.Object](mgr.GetScheme(), log),
+		)
 		if err := gate.Watch(c, l.crd, src); err != nil {
 			return fmt.Errorf("watch the kind of %s: %w", l.crd, err)
 		}
@@ -116,7 +120,9 @@ func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 }
 
 // list returns the control planes of the cache that a predicate accepts.
-func (r *Reconciler) list(ctx context.Context, accept func(*controlplanev1.OpenshiftAssistedControlPlane) bool, opts ...client.ListOption) []reconcile.Request {
+func (r *Reconciler) list(
+	ctx context.Context, accept func(*controlplanev1.OpenshiftAssistedControlPlane) bool, opts ...client.ListOption,
+) []reconcile.Request {
 	list := &controlplanev1.OpenshiftAssistedControlPlaneList{}
 	if err := r.Client.List(ctx, list, opts...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing control planes to find the one that an object belongs to")
@@ -140,8 +146,8 @@ func ofCluster(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}}}
 }
 
-// ofClusterObject maps an object of a Cluster to the Cluster's control plane. It does not ask the Cluster, which may be gone while the control
-// plane is being deleted.
+// ofClusterObject maps an object of a Cluster to the Cluster's control plane. It does not ask the Cluster, which may be gone while the
+// control plane is being deleted.
 func (r *Reconciler) ofClusterObject(ctx context.Context, o client.Object) []reconcile.Request {
 	cluster := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if cluster == "" {
@@ -159,8 +165,8 @@ func (r *Reconciler) ofKubeconfig(ctx context.Context, o client.Object) []reconc
 	return r.ofClusterObject(ctx, o)
 }
 
-// ofSameName maps ClusterDeployment and AgentClusterInstall, which have the control plane's name. One that belongs to somebody else is mapped
-// too: it may be in the way, and its deletion is good news.
+// ofSameName maps ClusterDeployment and AgentClusterInstall, which have the control plane's name. One that belongs to somebody else is
+// mapped too: it may be in the way, and its deletion is good news.
 func ofSameName(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 }

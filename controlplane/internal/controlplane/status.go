@@ -73,7 +73,10 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 			bounded.SetCondition(cp, *condition)
 		}
 	}
-	if c := conditions.Get(cp, controlplanev1.InstalledCondition); c != nil && c.Reason == controlplanev1.InstallationFailedReason && !wasFailed {
+	if c := conditions.Get(
+		cp, controlplanev1.InstalledCondition,
+	); c != nil && c.Reason == controlplanev1.InstallationFailedReason &&
+		!wasFailed {
 		r.event(s, corev1.EventTypeWarning, controlplanev1.EventInstallationFailed, "Install", "%s", c.Message)
 	}
 }

@@ -27,8 +27,9 @@ func mayBegin(install *hiveext.AgentClusterInstall) bool {
 }
 
 // preparationFailure says why assisted-service could not prepare the installation; empty when it could, or has not tried. The service tries
-// again for ever, and shows the reason for some seconds of every round only (ASSISTED 3.9 and 3.10): what the condition Installed said stays
-// until hosts are being installed, or the user changes what is installed. Without that, the condition would change several times a round.
+// again for ever, and shows the reason for some seconds of every round only (ASSISTED 3.9 and 3.10): what the condition Installed said
+// stays until hosts are being installed, or the user changes what is installed. Without that, the condition would change several times a
+// round.
 func preparationFailure(s *scope, phase assisted.Phase) string {
 	if !mayBegin(s.install) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {
 		return ""
@@ -51,9 +52,9 @@ func preparationFailure(s *scope, phase assisted.Phase) string {
 	}
 }
 
-// setMatchesSpec says whether the cluster is installed as the control plane asks for. Between the start of the installation and the moment at which
-// admission knows of it, a change of spec.install is accepted and has no effect. Once the cluster is initialized nothing new is found out: a later
-// release of this provider may render the same spec in another way.
+// setMatchesSpec says whether the cluster is installed as the control plane asks for. Between the start of the installation and the moment
+// at which admission knows of it, a change of spec.install is accepted and has no effect. Once the cluster is initialized nothing new is
+// found out: a later release of this provider may render the same spec in another way.
 func setMatchesSpec(s *scope, d decision) {
 	if s.install == nil || d.retrying || changeable(s) {
 		if !s.installed() {
@@ -76,13 +77,15 @@ func setMatchesSpec(s *scope, d decision) {
 	}
 	if update != nil {
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.ChangedTooLateReason
-		condition.Message = "spec.install, or another field that the cluster is installed from, was changed after the installation had begun: the cluster is " +
+		condition.Message = "spec.install, or another field that the cluster is installed from, was changed after the installation had begun: " +
+			"the cluster is " +
 			"installed without the change. To have it with the change, delete the Cluster and create it again"
 	}
 	bounded.SetCondition(s.controlPlane, condition)
 }
 
-// maxText bounds what is repeated of a text of assisted-service, in bytes: it may hold the output of a command, and a condition holds 32 KiB.
+// maxText bounds what is repeated of a text of assisted-service, in bytes: it may hold the output of a command, and a condition holds 32
+// KiB.
 const maxText = 2048
 
 // sentence is a text of assisted-service without the full stop at its end, and not too long.

@@ -17,8 +17,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
-// availableCondition is nil while nothing new is known: of a cluster that was seen by an earlier manager, or whose operators cannot be asked and
-// are remembered by nothing but the condition.
+// availableCondition is nil while nothing new is known: of a cluster that was seen by an earlier manager, or whose operators cannot be
+// asked and are remembered by nothing but the condition.
 func availableCondition(s *scope, d decision) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotAvailableReason,
@@ -92,8 +92,8 @@ func voters(s *scope) []*clusterv1.Machine {
 	return machines
 }
 
-// oneNodeIsEnough reports whether a cluster of two Nodes may live on with one of them: its hosts power each other off, or the Node of its arbiter is
-// not known. Then the operator of etcd decides.
+// oneNodeIsEnough reports whether a cluster of two Nodes may live on with one of them: its hosts power each other off, or the Node of its
+// arbiter is not known. Then the operator of etcd decides.
 func oneNodeIsEnough(s *scope, nodes, ready int) bool {
 	return s.controlPlane.Spec.Install.TwoNode != "" && nodes == 2 && ready == 1
 }

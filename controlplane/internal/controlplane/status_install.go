@@ -31,13 +31,18 @@ const clusterFailedToInstall = "Host is part of a cluster that failed to install
 
 // installProgress is what is said of an installation in a phase: the reason of the condition Installed, and status.install.phase.
 var installProgress = map[assisted.Phase]struct{ reason, phase, message string }{
-	assisted.PhaseUnknown:    {controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts, "Waiting for assisted-service to take over the AgentClusterInstall"},
+	assisted.PhaseUnknown: {
+		controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts,
+		"Waiting for assisted-service to take over the AgentClusterInstall",
+	},
 	assisted.PhaseWaiting:    {controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts, ""},
 	assisted.PhasePreparing:  {controlplanev1.PreparingReason, controlplanev1.InstallPhasePreparing, "Preparing the installation"},
 	assisted.PhaseInstalling: {controlplanev1.InstallingReason, controlplanev1.InstallPhaseInstalling, "Installing hosts"},
-	assisted.PhaseFinalizing: {controlplanev1.FinalizingReason, controlplanev1.InstallPhaseFinalizing, "Installing the operators of the cluster"},
-	assisted.PhaseCompleted:  {controlplanev1.InstalledReason, controlplanev1.InstallPhaseCompleted, ""},
-	assisted.PhaseFailed:     {controlplanev1.InstallationFailedReason, controlplanev1.InstallPhaseFailed, ""},
+	assisted.PhaseFinalizing: {
+		controlplanev1.FinalizingReason, controlplanev1.InstallPhaseFinalizing, "Installing the operators of the cluster",
+	},
+	assisted.PhaseCompleted: {controlplanev1.InstalledReason, controlplanev1.InstallPhaseCompleted, ""},
+	assisted.PhaseFailed:    {controlplanev1.InstallationFailedReason, controlplanev1.InstallPhaseFailed, ""},
 }
 
 // percentageStep is in what steps status.install.progressPercentage is written: the service counts every few seconds.
@@ -97,7 +102,8 @@ func installed(s *scope, d decision) (reason, message string) {
 	case assisted.PhaseCompleted:
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
-		return installProgress[phase].reason, installProgress[phase].message // Without the percentage, for which status would be written every few seconds.
+		// Without the percentage, for which status would be written every few seconds.
+		return installProgress[phase].reason, installProgress[phase].message
 	}
 }
 
@@ -108,7 +114,9 @@ func betweenAttempts(s *scope, d decision) (reason, message string) {
 	case d.lost != "" && !d.startRetry:
 		return lostReason(s, d)
 	case d.lost != "":
-		return controlplanev1.RetryingReason, fmt.Sprintf("%s vanished during attempt %s of the installation: the next attempt begins", d.lost, attempt)
+		return controlplanev1.RetryingReason, fmt.Sprintf(
+			"%s vanished during attempt %s of the installation: the next attempt begins", d.lost, attempt,
+		)
 	case d.startRetry || d.retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", attempt)
 	default:
@@ -123,7 +131,8 @@ func lostReason(s *scope, d decision) (reason, message string) {
 		return controlplanev1.RetryingReason, fmt.Sprintf("%s: the next attempt begins at %s", vanished, d.retryAt.UTC().Format(time.RFC3339))
 	}
 	return controlplanev1.InstallationFailedReason, fmt.Sprintf("%s, and so it was in the attempts before: find out who deletes it. "+
-		"To install again, set annotation %s on the control plane; its hosts are power-cycled", vanished, controlplanev1.RetryInstallationAnnotation)
+		"To install again, set annotation %s on the control plane; its hosts are power-cycled", vanished,
+		controlplanev1.RetryInstallationAnnotation)
 }
 
 // importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
@@ -136,7 +145,9 @@ func importing(s *scope) (reason, message string) {
 	}
 	if s.kubeconfig == nil {
 		return controlplanev1.ImportingReason, fmt.Sprintf(
-			"Cluster %s was installed and Secret %s, which leads to it, does not exist: restore it; nothing is installed meanwhile", s.record.ClusterID, name)
+			"Cluster %s was installed and Secret %s, which leads to it, does not exist: restore it; nothing is installed meanwhile",
+			s.record.ClusterID, name,
+		)
 	}
 	return controlplanev1.ImportingReason, fmt.Sprintf(
 		"Waiting for the API of the installed cluster %s to answer through Secret %s; nothing is installed meanwhile", s.record.ClusterID, name)
@@ -154,7 +165,8 @@ func obstacle(s *scope, d decision) (reason, message string) {
 		return controlplanev1.InstallRefusedReason, s.installProblem
 	}
 	if conflict := cmp.Or(d.conflict, s.conflict); conflict != "" {
-		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the control plane"
+		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the " +
+			"control plane"
 	}
 	return "", ""
 }
@@ -190,12 +202,13 @@ const maxProblems = 3
 
 // expectedReasons are of conditions of a host that is on its way.
 var expectedReasons = sets.New(
-	bootstrapv1.WaitingForHostReason, bootstrapv1.WaitingForRecognitionReason, bootstrapv1.WaitingForCRDsReason, bootstrapv1.WaitingForClusterReason,
-	bootstrapv1.AgentDiscoveringReason, bootstrapv1.AgentBindingReason, bootstrapv1.AgentReadyReason, bootstrapv1.AgentInstallingReason,
+	bootstrapv1.WaitingForHostReason, bootstrapv1.WaitingForRecognitionReason, bootstrapv1.WaitingForCRDsReason,
+	bootstrapv1.WaitingForClusterReason, bootstrapv1.AgentDiscoveringReason, bootstrapv1.AgentBindingReason, bootstrapv1.AgentReadyReason,
+	bootstrapv1.AgentInstallingReason,
 )
 
-// hostProblems says which hosts keep the installation from beginning, and why. clusterctl describe shows several Machines that are not ready
-// as one line without their messages, so the control plane has to say it.
+// hostProblems says which hosts keep the installation from beginning, and why. clusterctl describe shows several Machines that are not
+// ready as one line without their messages, so the control plane has to say it.
 func hostProblems(s *scope) []string {
 	machines := append(s.machines.UnsortedList(), s.workers...)
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
@@ -216,7 +229,8 @@ func hostProblem(config *bootstrapv1.OpenshiftAssistedConfig) string {
 	if config == nil {
 		return ""
 	}
-	for _, conditionType := range []string{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition, bootstrapv1.AgentInstalledCondition} {
+	for _, conditionType := range []string{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition,
+		bootstrapv1.AgentInstalledCondition} {
 		c := conditions.Get(config, conditionType)
 		if c != nil && c.Status == metav1.ConditionFalse && !expectedReasons.Has(c.Reason) {
 			return c.Message
@@ -246,8 +260,10 @@ func failure(s *scope) string {
 	} else if c := stopped(s.install); c != nil {
 		text = c.Message
 	}
-	return fmt.Sprintf("%s. To install again, set annotation %s on the control plane; its hosts are power-cycled", strings.TrimSuffix(text, "."),
-		controlplanev1.RetryInstallationAnnotation)
+	return fmt.Sprintf(
+		"%s. To install again, set annotation %s on the control plane; its hosts are power-cycled", strings.TrimSuffix(text, "."),
+		controlplanev1.RetryInstallationAnnotation,
+	)
 }
 
 // stopped is the condition that says why the installation ended: it failed, or somebody cancelled it.

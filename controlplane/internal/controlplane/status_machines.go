@@ -59,7 +59,9 @@ func (a machineAggregate) condition(machines collections.Machines) metav1.Condit
 	}
 	strategy := conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
 		conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(a.anyFalse, a.unknown, a.allTrue)))}
-	condition, err := conditions.NewAggregateCondition(machines.SortedByCreationTimestamp(), a.source, conditions.TargetConditionType(a.target), strategy)
+	condition, err := conditions.NewAggregateCondition(
+		machines.SortedByCreationTimestamp(), a.source, conditions.TargetConditionType(a.target), strategy,
+	)
 	if err != nil {
 		return metav1.Condition{Type: a.target, Status: metav1.ConditionUnknown, Reason: a.internalError, Message: err.Error()}
 	}
@@ -69,7 +71,9 @@ func (a machineAggregate) condition(machines collections.Machines) metav1.Condit
 func rollingOutCondition(machines collections.Machines) metav1.Condition {
 	outdated := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.IsFalse(m, clusterv1.MachineUpToDateCondition) })
 	if len(outdated) == 0 {
-		return metav1.Condition{Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRollingOutReason}
+		return metav1.Condition{
+			Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRollingOutReason,
+		}
 	}
 	return metav1.Condition{
 		Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.RollingOutReason,
@@ -80,7 +84,9 @@ func rollingOutCondition(machines collections.Machines) metav1.Condition {
 // scalingUpCondition says what stands in the way of the Machines that are missing.
 func scalingUpCondition(s *scope, d decision) metav1.Condition {
 	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
-	condition := metav1.Condition{Type: controlplanev1.ScalingUpCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingUpReason}
+	condition := metav1.Condition{
+		Type: controlplanev1.ScalingUpCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingUpReason,
+	}
 	if len(s.machines) >= replicas || !s.controlPlane.DeletionTimestamp.IsZero() {
 		return condition
 	}
@@ -104,7 +110,9 @@ func scalingDownCondition(s *scope) metav1.Condition {
 	if !s.controlPlane.DeletionTimestamp.IsZero() {
 		replicas = 0
 	}
-	condition := metav1.Condition{Type: controlplanev1.ScalingDownCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingDownReason}
+	condition := metav1.Condition{
+		Type: controlplanev1.ScalingDownCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingDownReason,
+	}
 	if len(s.machines) > replicas {
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingDownReason
 		condition.Message = fmt.Sprintf("Scaling down from %d to %d replicas", len(s.machines), replicas)

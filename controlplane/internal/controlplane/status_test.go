@@ -73,8 +73,10 @@ func testAvailable(t *testing.T) {
 		{"one of two down, and the arbiter votes", arbiter(true, true, false), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"two Nodes well, and the arbiter down", arbiter(false, true, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"one of two down, and the arbiter", arbiter(false, true, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
-		{"one of two down, and the arbiter's Node is not known", twoNode(controlplanev1.TwoNodeArbiter, "True", true, false), metav1.ConditionTrue,
-			controlplanev1.AvailableReason},
+		{
+			"one of two down, and the arbiter's Node is not known", twoNode(controlplanev1.TwoNodeArbiter, "True", true, false),
+			metav1.ConditionTrue, controlplanev1.AvailableReason,
+		},
 		{"one of two fenced", twoNode(controlplanev1.TwoNodeFencing, "True", true, false), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"one of two fenced, and etcd has stopped", twoNode(controlplanev1.TwoNodeFencing, "False", true, false), metav1.ConditionFalse,
 			controlplanev1.NotAvailableReason},
@@ -102,7 +104,9 @@ func testAvailable(t *testing.T) {
 func testAvailableOfAnEarlierManager(t *testing.T) {
 	s := scopeOf(true, true)
 	s.connectionKnown = false
-	conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionTrue, Reason: "Available"})
+	conditions.Set(
+		s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionTrue, Reason: "Available"},
+	)
 	if got := availableCondition(s, decision{}); got != nil {
 		t.Errorf("the condition changed to %+v before the cluster was probed", got)
 	}
@@ -112,7 +116,9 @@ func testAvailableOfAnEarlierManager(t *testing.T) {
 func testAvailableWithoutOperators(t *testing.T) {
 	g := NewWithT(t)
 	s := scopeOf(true, true, true, true)
-	conditions.Set(s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: "NotAvailable"})
+	conditions.Set(
+		s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: "NotAvailable"},
+	)
 	g.Expect(availableCondition(s, decision{})).To(BeNil())
 	s.operators = healthyOperators()
 	g.Expect(availableCondition(s, decision{})).To(HaveField("Status", metav1.ConditionTrue))
@@ -120,11 +126,15 @@ func testAvailableWithoutOperators(t *testing.T) {
 
 func agentOf(name, state, info string) assisted.Agent {
 	return assisted.Agent{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "machine-" + name + "/uid"}},
-		Spec:       assisted.AgentSpec{ClusterDeploymentName: &assisted.ClusterReference{Namespace: namespace, Name: "cp"}, Approved: true},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "machine-" + name + "/uid"},
+		},
+		Spec: assisted.AgentSpec{ClusterDeploymentName: &assisted.ClusterReference{Namespace: namespace, Name: "cp"}, Approved: true},
 		Status: assisted.AgentStatus{
-			DebugInfo:  assisted.DebugInfo{State: state, StateInfo: info},
-			Conditions: []assisted.Condition{{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed}},
+			DebugInfo: assisted.DebugInfo{State: state, StateInfo: info},
+			Conditions: []assisted.Condition{
+				{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed},
+			},
 		},
 	}
 }
@@ -142,7 +152,9 @@ func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
 		}
 	}
 	s.agents = nil
-	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionTrue, Message: "operators timed out."}}
+	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{
+		{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionTrue, Message: "operators timed out."},
+	}
 	if got := failure(s); !strings.HasPrefix(got, "operators timed out. To install again") {
 		t.Errorf("without a failed host: %q", got)
 	}
@@ -156,7 +168,9 @@ func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
 }
 
 func TestWaitingForHosts(t *testing.T) {
-	unsynced := []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterSpecSyncedCondition, Status: corev1.ConditionFalse, Message: "ClusterImageSet x not found"}}
+	unsynced := []hivev1.ClusterInstallCondition{
+		{Type: hiveext.ClusterSpecSyncedCondition, Status: corev1.ConditionFalse, Message: "ClusterImageSet x not found"},
+	}
 	binding := agentOf("a", "binding", "")
 	tests := []struct {
 		name       string

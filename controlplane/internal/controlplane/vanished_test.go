@@ -108,8 +108,8 @@ func installing(t *testing.T, replicas int32, workers int) *world {
 	return w
 }
 
-// TestVanishedInstallObjects: what is deleted after the installation has begun counts as a new attempt, and everything of the old one is replaced
-// (DESIGN D18).
+// TestVanishedInstallObjects: what is deleted after the installation has begun counts as a new attempt, and everything of the old one is
+// replaced (DESIGN D18).
 func TestVanishedInstallObjects(t *testing.T) {
 	objects := map[string]func(*world) []client.Object{
 		"ClusterDeployment":   func(w *world) []client.Object { return []client.Object{w.deployment()} },
@@ -212,7 +212,8 @@ func (w *world) failWrite(n int) {
 			}
 			return c.Patch(ctx, o, p, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			if err := stops(); err != nil {
 				return err
 			}
@@ -227,7 +228,8 @@ func (w *world) failWrite(n int) {
 	})
 }
 
-// TestVanishedObjectsThatAreNoNewAttempt: nothing is taken down when nothing was begun, when the cache is old, or when somebody else decides.
+// TestVanishedObjectsThatAreNoNewAttempt: nothing is taken down when nothing was begun, when the cache is old, or when somebody else
+// decides.
 func TestVanishedObjectsThatAreNoNewAttempt(t *testing.T) {
 	unchanged := func(t *testing.T, w *world, before map[string]types.UID) {
 		t.Helper()
@@ -328,8 +330,8 @@ func TestVanishedObjectsThatAreNoNewAttempt(t *testing.T) {
 	})
 }
 
-// TestVanishedAfterTheInstallation: an AgentClusterInstall that is deleted once the installed cluster is recorded starts no installation. The
-// cluster is imported, whether its API has answered before or not (DESIGN D22).
+// TestVanishedAfterTheInstallation: an AgentClusterInstall that is deleted once the installed cluster is recorded starts no installation.
+// The cluster is imported, whether its API has answered before or not (DESIGN D22).
 func TestVanishedAfterTheInstallation(t *testing.T) {
 	// completed is a world whose installation is complete and recorded, and whose API has not answered.
 	completed := func(t *testing.T) *world {

@@ -37,7 +37,10 @@ func TestForeignImageSetIsKept(t *testing.T) {
 	w.run(nil, w.available)
 	w.vanish(&hivev1.ClusterImageSet{ObjectMeta: metav1.ObjectMeta{Name: plan.ImageSetName(key)}})
 	foreign := &hivev1.ClusterImageSet{
-		ObjectMeta: metav1.ObjectMeta{Name: plan.ImageSetName(key)}, Spec: hivev1.ClusterImageSetSpec{ReleaseImage: "registry.example.com/theirs"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: plan.ImageSetName(key),
+		},
+		Spec: hivev1.ClusterImageSetSpec{ReleaseImage: "registry.example.com/theirs"},
 	}
 	w.must(w.client.Create(context.Background(), foreign))
 	w.deleteControlPlane()
@@ -50,17 +53,19 @@ func TestDeletesNameTheObject(t *testing.T) {
 	w := newWorld(t, 3, 0)
 	w.run(nil, w.available)
 	kinds := map[string]bool{}
-	w.r.Client = w.intercepted(interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-		options := client.DeleteOptions{}
-		options.ApplyOptions(opts)
-		if options.Preconditions == nil || options.Preconditions.UID == nil {
-			t.Errorf("%T %s is deleted by its name alone", o, o.GetName())
-		} else {
-			NewWithT(t).Expect(*options.Preconditions.UID).To(And(Not(BeEmpty()), Equal(o.GetUID())))
-		}
-		kinds[fmt.Sprintf("%T", o)] = true
-		return c.Delete(ctx, o, opts...)
-	}})
+	w.r.Client = w.intercepted(
+		interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			options := client.DeleteOptions{}
+			options.ApplyOptions(opts)
+			if options.Preconditions == nil || options.Preconditions.UID == nil {
+				t.Errorf("%T %s is deleted by its name alone", o, o.GetName())
+			} else {
+				NewWithT(t).Expect(*options.Preconditions.UID).To(And(Not(BeEmpty()), Equal(o.GetUID())))
+			}
+			kinds[fmt.Sprintf("%T", o)] = true
+			return c.Delete(ctx, o, opts...)
+		}},
+	)
 	w.deleteControlPlane()
 	NewWithT(t).Expect(kinds).To(HaveLen(4), "Machines, ClusterDeployment, AgentClusterInstall and ClusterImageSet")
 }

@@ -101,7 +101,8 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
-		WithStatusSubresource(&controlplanev1.OpenshiftAssistedControlPlane{}, &clusterv1.Machine{}, &clusterv1.Cluster{}, &hiveext.AgentClusterInstall{}).
+		WithStatusSubresource(&controlplanev1.OpenshiftAssistedControlPlane{}, &clusterv1.Machine{}, &clusterv1.Cluster{},
+			&hiveext.AgentClusterInstall{}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: w.create}).
 		WithObjects(inputs(replicas, workers)...).Build()
 	w.r = &Reconciler{
@@ -133,9 +134,14 @@ func inputs(replicas int32, workers int) []client.Object {
 	cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.0.2.5", Port: 6443}
 	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: "cp", UID: "cp", Generation: 1,
-		Labels:          map[string]string{clusterv1.ClusterNameLabel: clusterName},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: clusterName, UID: "cluster"}},
+		Namespace:  namespace,
+		Name:       "cp",
+		UID:        "cp",
+		Generation: 1,
+		Labels:     map[string]string{clusterv1.ClusterNameLabel: clusterName},
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: clusterName, UID: "cluster"},
+		},
 	}}
 	cp.Spec = controlplanev1.OpenshiftAssistedControlPlaneSpec{
 		Replicas: &replicas, Version: kubelet, DistributionVersion: "4.20.4",
@@ -256,7 +262,10 @@ func (w *world) bootstrap() {
 			agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
 			w.must(w.client.Create(context.Background(), agent))
 		case agent.Spec.ClusterDeploymentName == nil && assisted.GateOf(w.install(), role) == assisted.GateDayOne:
-			agent.Spec = assisted.AgentSpec{ClusterDeploymentName: &assisted.ClusterReference{Namespace: namespace, Name: "cp"}, Role: role, Approved: true}
+			agent.Spec = assisted.AgentSpec{
+				ClusterDeploymentName: &assisted.ClusterReference{Namespace: namespace, Name: "cp"}, Role: role,
+				Approved: true,
+			}
 			w.must(w.client.Update(context.Background(), agent))
 		case agent.Spec.ClusterDeploymentName != nil && agent.Status.DebugInfo.State == assisted.AgentStateKnownUnbound:
 			ready(agent)
@@ -307,7 +316,9 @@ func (w *world) service() {
 
 // report writes what the service says at its stage.
 func (w *world) report(install *hiveext.AgentClusterInstall) {
-	states := []string{assisted.ClusterStateInsufficient, assisted.ClusterStatePreparing, assisted.ClusterStateInstalling, assisted.ClusterStateFinalizing}
+	states := []string{
+		assisted.ClusterStateInsufficient, assisted.ClusterStatePreparing, assisted.ClusterStateInstalling, assisted.ClusterStateFinalizing,
+	}
 	reason := hiveext.ClusterInstallationInProgressReason
 	completed, failed := corev1.ConditionFalse, corev1.ConditionFalse
 	state := assisted.ClusterStateAddingHosts
@@ -345,7 +356,10 @@ func (w *world) publishCredentials(install *hiveext.AgentClusterInstall) {
 	}
 	w.must(client.IgnoreNotFound(w.client.Delete(context.Background(), secret.DeepCopy())))
 	w.must(w.client.Create(context.Background(), secret))
-	install.Spec.ClusterMetadata = &hivev1.ClusterMetadata{ClusterID: clusterID, InfraID: "infra", AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: secret.Name}}
+	install.Spec.ClusterMetadata = &hivev1.ClusterMetadata{
+		ClusterID: clusterID, InfraID: "infra",
+		AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: secret.Name},
+	}
 	w.must(w.client.Update(context.Background(), install))
 	install.Status.DebugInfo.State = ""
 }
@@ -366,7 +380,8 @@ func (w *world) core() {
 		}
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
 		m.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: kubelet}
-		for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineAvailableCondition, clusterv1.MachineNodeReadyCondition} {
+		for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineAvailableCondition,
+			clusterv1.MachineNodeReadyCondition} {
 			conditions.Set(&m, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Test"})
 		}
 		w.must(w.client.Status().Update(context.Background(), &m))
@@ -405,9 +420,11 @@ func (w *world) summary() string {
 	fmt.Fprintf(&b, "\n  machines: %s", strings.Join(names, " "))
 	if install := w.install(); install != nil {
 		set, closed := assisted.DayOneAgents(install)
-		fmt.Fprintf(&b, "\n  install %s: hold=%t requirements=%d+%d closed=%t %s", install.Annotations[controlplanev1.InstallAttemptAnnotation],
-			install.Spec.HoldInstallation, install.Spec.ProvisionRequirements.ControlPlaneAgents, install.Spec.ProvisionRequirements.WorkerAgents, closed,
-			strings.Join(set, " "))
+		fmt.Fprintf(
+			&b, "\n  install %s: hold=%t requirements=%d+%d closed=%t %s", install.Annotations[controlplanev1.InstallAttemptAnnotation],
+			install.Spec.HoldInstallation, install.Spec.ProvisionRequirements.ControlPlaneAgents, install.Spec.ProvisionRequirements.WorkerAgents,
+			closed, strings.Join(set, " "),
+		)
 	}
 	bound := []string{}
 	for _, a := range w.agents() {

@@ -24,7 +24,8 @@ const (
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) []error {
 	var errs []error
 	for _, a := range d.approve {
-		ctrl.LoggerFrom(ctx).Info("Approving the serving certificate of a kubelet", "CertificateSigningRequest", a.request.Name, "Machine", a.machine)
+		ctrl.LoggerFrom(ctx).
+			Info("Approving the serving certificate of a kubelet", "CertificateSigningRequest", a.request.Name, "Machine", a.machine)
 		err := r.Certificates.Approve(ctx, client.ObjectKeyFromObject(s.cluster), a.request, approvedReason, approvedMessage)
 		// The request has changed or is gone: the watch triggers another pass.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -37,8 +38,11 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) []error {
 		}
 		r.reported.Add(refused.request.UID, nil)
 		// Events that differ in their text only are one to the recorder: the related request keeps them apart.
-		r.Recorder.Eventf(s.controlPlane, referenceTo(refused.request), corev1.EventTypeWarning, controlplanev1.EventServingCertificateNotApproved, "Approve",
-			"CertificateSigningRequest %s of %s in the installed cluster is left alone: %s", refused.request.Name, refused.request.Spec.Username, refused.reason)
+		r.Recorder.Eventf(
+			s.controlPlane, referenceTo(refused.request), corev1.EventTypeWarning, controlplanev1.EventServingCertificateNotApproved, "Approve",
+			"CertificateSigningRequest %s of %s in the installed cluster is left alone: %s", refused.request.Name, refused.request.Spec.Username,
+			refused.reason,
+		)
 	}
 	return errs
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package csr approves the requests of kubelets for serving certificates in installed clusters, for Nodes of the Cluster's Machines only. In a
-// cluster without MachineAPI nobody else does, and without a certificate there are no logs of Pods after 30 days (DESIGN D7).
+// Package csr approves the requests of kubelets for serving certificates in installed clusters, for Nodes of the Cluster's Machines only.
+// In a cluster without MachineAPI nobody else does, and without a certificate there are no logs of Pods after 30 days (DESIGN D7).
 package csr
 
 import (
@@ -62,7 +62,9 @@ type Reconciler struct {
 }
 
 // SetupWithManager adds the controller to a manager.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(
+	ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options,
+) error {
 	r.reported, r.now = lru.New(reportedSize), time.Now
 	c, err := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
 		For(&clusterv1.Cluster{}).

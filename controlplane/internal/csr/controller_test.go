@@ -41,7 +41,9 @@ type installed struct {
 	err      error
 }
 
-func (i *installed) ServingRequests(context.Context, client.ObjectKey, workload.Subscriber) ([]certificatesv1.CertificateSigningRequest, bool, error) {
+func (i *installed) ServingRequests(
+	context.Context, client.ObjectKey, workload.Subscriber,
+) ([]certificatesv1.CertificateSigningRequest, bool, error) {
 	i.asked++
 	return i.requests, true, nil
 }
@@ -63,14 +65,18 @@ func (i *installed) Approve(_ context.Context, _ client.ObjectKey, request *cert
 }
 
 // reconciler is one of a Cluster with Machine m of Node n, changed before it starts.
-func reconciler(t *testing.T, cluster *installed, change func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine)) (*Reconciler, *events.FakeRecorder) {
+func reconciler(
+	t *testing.T, cluster *installed, change func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine),
+) (*Reconciler, *events.FakeRecorder) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	NewWithT(t).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))).To(Succeed())
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "OpenshiftAssistedControlPlane", Name: "cp"}
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp"}}
-	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}}
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+	}
 	m.Spec.ClusterName = "c"
 	m.Status.NodeRef.Name = "n"
 	change(c, cp, m)
@@ -94,7 +100,9 @@ func TestReconcile(t *testing.T) {
 
 	t.Run("a request of a Node is approved, and a foreign one left alone, with one event", func(t *testing.T) {
 		g := NewWithT(t)
-		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template()), *foreign}, nodes: []*corev1.Node{node()}}
+		cluster := &installed{
+			requests: []certificatesv1.CertificateSigningRequest{*request(t, template()), *foreign}, nodes: []*corev1.Node{node()},
+		}
 		r, recorder := reconciler(t, cluster, unchanged)
 		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -110,7 +118,9 @@ func TestReconcile(t *testing.T) {
 		g := NewWithT(t)
 		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
 		r, recorder := reconciler(t, cluster, unchanged)
-		other := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}}
+		other := &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		}
 		other.Spec.ClusterName = "c"
 		g.Expect(r.Client.Create(t.Context(), other)).To(Succeed())
 		other.Status.Addresses = clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.21"}}
@@ -123,13 +133,19 @@ func TestReconcile(t *testing.T) {
 	t.Run("somebody else was faster", func(t *testing.T) {
 		g := NewWithT(t)
 		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "certificatesigningrequests"}, "csr-1", errors.New("changed"))
-		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}, err: fmt.Errorf("approve: %w", conflict)}
+		cluster := &installed{
+			requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()},
+			err: fmt.Errorf("approve: %w", conflict),
+		}
 		r, _ := reconciler(t, cluster, unchanged)
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	t.Run("a request that cannot be approved is an error", func(t *testing.T) {
-		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}, err: errors.New("refused")}
+		cluster := &installed{
+			requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()},
+			err: errors.New("refused"),
+		}
 		r, _ := reconciler(t, cluster, unchanged)
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("refused")))

@@ -83,7 +83,8 @@ func decide(s *scope) decision {
 
 // isPending reports whether a request is for a kubelet's serving certificate and nobody has approved or denied it.
 func isPending(request *certificatesv1.CertificateSigningRequest) bool {
-	return request.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(request.Status.Conditions) == 0 && len(request.Status.Certificate) == 0
+	return request.Spec.SignerName == certificatesv1.KubeletServingSignerName && len(request.Status.Conditions) == 0 &&
+		len(request.Status.Certificate) == 0
 }
 
 // nodeName is the name of the Node that has sent a request; empty when it was sent by something else.
@@ -121,8 +122,9 @@ func (s *scope) check(request *certificatesv1.CertificateSigningRequest, node *c
 	return s.checkWitnesses(certificate, node.Name)
 }
 
-// checkWitnesses checks that no name or address is one of the cluster's API and Ingress, or of another Machine, whatever the Node says of itself.
-// What nobody else has is left to the Node: the infrastructure provider does not know addresses that a host got after its inspection.
+// checkWitnesses checks that no name or address is one of the cluster's API and Ingress, or of another Machine, whatever the Node says of
+// itself. What nobody else has is left to the Node: the infrastructure provider does not know addresses that a host got after its
+// inspection.
 func (s *scope) checkWitnesses(certificate *x509.CertificateRequest, node string) error {
 	asked := slices.Clone(certificate.DNSNames)
 	for _, ip := range certificate.IPAddresses {
@@ -135,7 +137,8 @@ func (s *scope) checkWitnesses(certificate *x509.CertificateRequest, node string
 		case address == node, slices.Contains(owners, s.machines[node]):
 		case len(owners) > 0:
 			return fmt.Errorf("%s is an address of Machine %s, not of its Node", address, owners[0])
-		case slices.ContainsFunc(slices.Concat(install.APIVIPs, install.IngressVIPs), func(vip string) bool { return canonical(vip) == canonical(address) }):
+		case slices.ContainsFunc(slices.Concat(install.APIVIPs, install.IngressVIPs),
+			func(vip string) bool { return canonical(vip) == canonical(address) }):
 			return fmt.Errorf("%s is an address of the cluster's API or Ingress, not of its Node", address)
 		}
 	}

@@ -106,21 +106,51 @@ func TestDecide(t *testing.T) {
 			r.Spec.Usages = append(r.Spec.Usages, certificatesv1.UsageKeyEncipherment)
 		})},
 		{name: "fewer names", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = nil })},
-		{name: "foreign name", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = []string{"n", "api.example.com"} }), refused: `does not have the name "api.example.com"`},
-		{name: "wildcard", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = []string{"*.example.com"} }), refused: "does not have the name"},
-		{name: "foreign address", change: asks(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.ParseIP("192.0.2.5")} }), refused: "does not have the address 192.0.2.5"},
-		{name: "address as name", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = []string{"192.0.2.21"} }), refused: "does not have the name"},
-		{name: "nothing", change: asks(func(r *x509.CertificateRequest) { r.DNSNames, r.IPAddresses = nil, nil }), refused: "no name and no address"},
-		{name: "e-mail address", change: asks(func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@example.com"} }), refused: "e-mail"},
+		{
+			name: "foreign name", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = []string{"n", "api.example.com"} }),
+			refused: `does not have the name "api.example.com"`,
+		},
+		{
+			name: "wildcard", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = []string{"*.example.com"} }),
+			refused: "does not have the name",
+		},
+		{
+			name: "foreign address", change: asks(func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.ParseIP("192.0.2.5")} }),
+			refused: "does not have the address 192.0.2.5",
+		},
+		{
+			name: "address as name", change: asks(func(r *x509.CertificateRequest) { r.DNSNames = []string{"192.0.2.21"} }),
+			refused: "does not have the name",
+		},
+		{
+			name: "nothing", change: asks(func(r *x509.CertificateRequest) { r.DNSNames, r.IPAddresses = nil, nil }),
+			refused: "no name and no address",
+		},
+		{
+			name: "e-mail address", change: asks(func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@example.com"} }),
+			refused: "e-mail",
+		},
 		{name: "URI", change: asks(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "https", Host: "n"}} }), refused: "URIs"},
-		{name: "another Node's subject", change: asks(func(r *x509.CertificateRequest) { r.Subject.CommonName = "system:node:m" }), refused: "not for its sender"},
+		{
+			name: "another Node's subject", change: asks(func(r *x509.CertificateRequest) { r.Subject.CommonName = "system:node:m" }),
+			refused: "not for its sender",
+		},
 		{name: "organization", change: asks(func(r *x509.CertificateRequest) {
 			r.Subject.Organization = []string{"system:nodes", "system:masters"}
 		}), refused: "its organization is"},
-		{name: "client usage", change: sends(func(r *csr) { r.Spec.Usages = append(r.Spec.Usages, certificatesv1.UsageClientAuth) }), refused: "usages"},
+		{
+			name: "client usage", change: sends(func(r *csr) { r.Spec.Usages = append(r.Spec.Usages, certificatesv1.UsageClientAuth) }),
+			refused: "usages",
+		},
 		{name: "too few usages", change: sends(func(r *csr) { r.Spec.Usages = r.Spec.Usages[:1] }), refused: "usages"},
-		{name: "not in the group of Nodes", change: sends(func(r *csr) { r.Spec.Groups = []string{"system:authenticated"} }), refused: "group system:nodes"},
-		{name: "not authenticated", change: sends(func(r *csr) { r.Spec.Groups = []string{"system:nodes"} }), refused: "group system:authenticated"},
+		{
+			name: "not in the group of Nodes", change: sends(func(r *csr) { r.Spec.Groups = []string{"system:authenticated"} }),
+			refused: "group system:nodes",
+		},
+		{
+			name: "not authenticated", change: sends(func(r *csr) { r.Spec.Groups = []string{"system:nodes"} }),
+			refused: "group system:authenticated",
+		},
 		{name: "sender is no Node", change: sends(func(r *csr) { r.Spec.Username = "kube:admin" }), refused: "kube:admin is no Node"},
 		{name: "no PEM", change: sends(func(r *csr) { r.Spec.Request = []byte("x") }), refused: "PEM block"},
 		{name: "two requests", change: sends(func(r *csr) { r.Spec.Request = append(r.Spec.Request, r.Spec.Request...) }), refused: "PEM block"},
@@ -185,12 +215,15 @@ func TestWitnesses(t *testing.T) {
 	}{
 		"nobody knows an address of the Node": {},
 		"its Machine has them":                {known: map[string][]string{"192.0.2.21": {"m"}, "n.example.com": {"m"}}},
-		"another Machine has its address":     {known: map[string][]string{"192.0.2.21": {"other"}}, refused: "192.0.2.21 is an address of Machine other"},
-		"another Machine has its name":        {known: map[string][]string{"n.example.com": {"other"}}, refused: "n.example.com is an address of Machine other"},
+		"another Machine has its address": {known: map[string][]string{"192.0.2.21": {"other"}},
+			refused: "192.0.2.21 is an address of Machine other"},
+		"another Machine has its name": {known: map[string][]string{"n.example.com": {"other"}},
+			refused: "n.example.com is an address of Machine other"},
 		"both have it":                        {known: map[string][]string{"192.0.2.21": {"other", "m"}}},
 		"another Machine has the Node's name": {known: map[string][]string{"n": {"other"}}},
-		"the API has its address":             {vips: []string{"2001:db8:0::21"}, refused: "2001:db8::21 is an address of the cluster's API or Ingress"},
-		"the API of a single Node":            {known: map[string][]string{"192.0.2.21": {"m"}}, vips: []string{"192.0.2.21"}},
+		"the API has its address": {vips: []string{"2001:db8:0::21"},
+			refused: "2001:db8::21 is an address of the cluster's API or Ingress"},
+		"the API of a single Node": {known: map[string][]string{"192.0.2.21": {"m"}}, vips: []string{"192.0.2.21"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

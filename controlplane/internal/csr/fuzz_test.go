@@ -11,7 +11,8 @@ import (
 )
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n", "-----BEGIN CERTIFICATE REQUEST-----", ""} {
+	for _, seed := range []string{"-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n",
+		"-----BEGIN CERTIFICATE REQUEST-----", ""} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

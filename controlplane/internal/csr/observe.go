@@ -29,15 +29,17 @@ type scope struct {
 	pending []certificatesv1.CertificateSigningRequest
 	// machines has, by the name of the Node, the name of the Machine of each Node of the Cluster.
 	machines map[string]string
-	// known has, by address or name, the names of the Machines that the infrastructure provider says have it. The address of a Node is what its kubelet
-	// says, and a kubelet that somebody has taken over may say that of another host.
+	// known has, by address or name, the names of the Machines that the infrastructure provider says have it. The address of a Node is what
+	// its kubelet says, and a kubelet that somebody has taken over may say that of another host.
 	known map[string][]string
 	// nodes are the Nodes of Machines that have sent a request; one that does not exist is missing.
 	nodes map[string]*corev1.Node
 }
 
 // observe reads no more than the cached requests while none is pending.
-func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane) (*scope, error) {
+func (r *Reconciler) observe(
+	ctx context.Context, cluster *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane,
+) (*scope, error) {
 	s := &scope{cluster: cluster, controlPlane: cp, now: r.now(), machines: map[string]string{}, nodes: map[string]*corev1.Node{}}
 	s.known = map[string][]string{}
 	key := client.ObjectKeyFromObject(cluster)

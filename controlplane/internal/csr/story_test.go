@@ -26,7 +26,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
-// TestRealAPIServer lets a real API server play the installed cluster: it sets who has sent a request, and takes the approval or refuses it.
+// TestRealAPIServer lets a real API server play the installed cluster: it sets who has sent a request, and takes the approval or refuses
+// it.
 func TestRealAPIServer(t *testing.T) {
 	g := NewWithT(t)
 	cp, err := localcontrolplane.Start(t.Context(), localcontrolplane.Options{Progress: t.Output()})
@@ -51,7 +52,8 @@ func TestRealAPIServer(t *testing.T) {
 	_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(remote.Get(t.Context(), client.ObjectKeyFromObject(own), own)).To(Succeed())
-	g.Expect(own.Status.Conditions).To(ConsistOf(And(HaveField("Type", certificatesv1.CertificateApproved), HaveField("Status", corev1.ConditionTrue))))
+	g.Expect(own.Status.Conditions).
+		To(ConsistOf(And(HaveField("Type", certificatesv1.CertificateApproved), HaveField("Status", corev1.ConditionTrue))))
 	g.Expect(remote.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 	g.Expect(foreign.Status.Conditions).To(BeEmpty())
 	g.Eventually(func() ([]eventsv1.Event, error) {
@@ -85,7 +87,9 @@ func record(t *testing.T, remote client.Client, admin *rest.Config) events.Event
 }
 
 // send makes a request as the kubelet of the Node does.
-func send(t *testing.T, admin *rest.Config, scheme *runtime.Scheme, name string, dnsNames ...string) *certificatesv1.CertificateSigningRequest {
+func send(
+	t *testing.T, admin *rest.Config, scheme *runtime.Scheme, name string, dnsNames ...string,
+) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	g := NewWithT(t)
 	asked := template()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leftovers deletes what a control plane leaves behind that vanished without its finalizer, as `clusterctl move` makes it vanish from the
-// management cluster that it is moved away from: ClusterDeployment, AgentClusterInstall and ClusterImageSet. Garbage collection cannot do
-// that. It would delete the ClusterDeployment while Agents are bound to it, and assisted-service unbinds those: it reboots a Node of the running
-// cluster into the discovery image when it can reach it (ASSISTED 1.2, docs/adr/0002).
+// Package leftovers deletes what a control plane leaves behind that vanished without its finalizer, as `clusterctl move` makes it vanish
+// from the management cluster that it is moved away from: ClusterDeployment, AgentClusterInstall and ClusterImageSet. Garbage collection
+// cannot do that. It would delete the ClusterDeployment while Agents are bound to it, and assisted-service unbinds those: it reboots a Node
+// of the running cluster into the discovery image when it can reach it (ASSISTED 1.2, docs/adr/0002).
 package leftovers
 
 import (
@@ -51,8 +51,8 @@ type Reconciler struct {
 	APIReader client.Reader
 	// Namespace is the only one that the manager serves; empty when it serves all.
 	Namespace string
-	// WatchFilter restricts the ClusterDeployments that are looked after to those whose label cluster.x-k8s.io/watch-filter has this value; empty
-	// is all. They have the label of their control plane.
+	// WatchFilter restricts the ClusterDeployments that are looked after to those whose label cluster.x-k8s.io/watch-filter has this value;
+	// empty is all. They have the label of their control plane.
 	WatchFilter string
 	// Gate knows which CRDs are served.
 	Gate *manager.Gate
@@ -75,8 +75,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	cache := mgr.GetCache()
 	return errors.Join(
-		r.Gate.Watch(c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), &handler.EnqueueRequestForObject{})),
-		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(ofAgent), releases)),
+		r.Gate.Watch(
+			c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), &handler.EnqueueRequestForObject{}),
+		),
+		r.Gate.Watch(
+			c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(ofAgent), releases),
+		),
 	)
 }
 
@@ -96,7 +100,9 @@ var releases = predicate.Funcs{
 
 // Reconcile deletes a ClusterDeployment of ours whose control plane does not exist any more.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if len(r.Gate.Missing(assisted.CRDClusterDeployments, assisted.CRDAgentClusterInstalls, assisted.CRDClusterImageSets, assisted.CRDAgents)) > 0 {
+	if len(
+		r.Gate.Missing(assisted.CRDClusterDeployments, assisted.CRDAgentClusterInstalls, assisted.CRDClusterImageSets, assisted.CRDAgents),
+	) > 0 {
 		return ctrl.Result{}, nil
 	}
 	deployment := &hivev1.ClusterDeployment{}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node gives the Nodes of installed clusters the provider IDs of their Machines, by which Cluster API finds them. Metal3 does that for its
-// own Machines; of other infrastructure nobody does, because the kubelet of OpenShift knows no provider ID on bare metal (docs/adr/0005).
+// Package node gives the Nodes of installed clusters the provider IDs of their Machines, by which Cluster API finds them. Metal3 does that
+// for its own Machines; of other infrastructure nobody does, because the kubelet of OpenShift knows no provider ID on bare metal
+// (docs/adr/0005).
 package node
 
 import (
@@ -54,7 +55,9 @@ type Reconciler struct {
 }
 
 // SetupWithManager adds the controller to a manager.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(
+	ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options,
+) error {
 	c, err := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
 		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.NewPredicateFuncs(waits))).
 		Named(controllerName).
@@ -79,7 +82,9 @@ func waits(o client.Object) bool {
 // waiting are the Machines of a Cluster that wait for their Nodes: the Cluster has just been connected.
 func (r *Reconciler) waiting(ctx context.Context, cluster client.Object) []reconcile.Request {
 	list := &clusterv1.MachineList{}
-	err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
+	err := r.Client.List(
+		ctx, list, client.InNamespace(cluster.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()},
+	)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Machines to find those that wait for their Nodes")
 		return nil
@@ -93,7 +98,8 @@ func (r *Reconciler) waiting(ctx context.Context, cluster client.Object) []recon
 	return requests
 }
 
-// Reconcile sets the provider ID of the Node of one Machine, once. A provider ID that a Node has is never changed: the API server refuses it.
+// Reconcile sets the provider ID of the Node of one Machine, once. A provider ID that a Node has is never changed: the API server refuses
+// it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	machine := &clusterv1.Machine{}
 	if err := r.Client.Get(ctx, req.NamespacedName, machine); err != nil {
@@ -119,16 +125,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case machine.Spec.ProviderID:
 		return ctrl.Result{}, nil
 	case "":
-		ctrl.LoggerFrom(ctx).Info("Setting the provider ID of a Node", "Cluster", klog.KObj(cluster), "Node", node.Name, "providerID", machine.Spec.ProviderID)
+		ctrl.LoggerFrom(ctx).
+			Info("Setting the provider ID of a Node", "Cluster", klog.KObj(cluster), "Node", node.Name, "providerID", machine.Spec.ProviderID)
 		err := r.Nodes.SetProviderID(ctx, key, node, machine.Spec.ProviderID)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return ctrl.Result{}, nil // The change of the Node triggers the next pass.
 		}
 		return ctrl.Result{}, err
 	default:
-		r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, controlplanev1.EventProviderIDMismatch, "SetProviderID",
-			"Node %s in the installed cluster has spec.providerID %s and Machine %s has %s, so Cluster API does not find the Node: delete the Machine",
-			node.Name, node.Spec.ProviderID, machine.Name, machine.Spec.ProviderID)
+		r.Recorder.Eventf(
+			machine, nil, corev1.EventTypeWarning, controlplanev1.EventProviderIDMismatch, "SetProviderID",
+			"Node %s in the installed cluster has spec.providerID %s and Machine %s has %s, so Cluster API does not find the Node: delete the "+
+				"Machine",
+			node.Name, node.Spec.ProviderID, machine.Name, machine.Spec.ProviderID,
+		)
 		return ctrl.Result{}, nil
 	}
 }

@@ -57,8 +57,12 @@ func machine() *clusterv1.Machine {
 		Name: "m-0", Namespace: "ns", CreationTimestamp: born, Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
 	}}
 	m.Spec.ClusterName, m.Spec.ProviderID = "demo", providerID
-	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: "DevMachine", Name: "m-0"}
-	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: "m-0"}
+	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: metal3.InfrastructureGroup, Kind: "DevMachine", Name: "m-0",
+	}
+	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: "m-0",
+	}
 	return m
 }
 
@@ -72,14 +76,21 @@ func TestReconcile(t *testing.T) {
 	}{
 		{name: "the Node has none", change: func(*clusterv1.Cluster, *clusterv1.Machine, *installed) {}, set: providerID},
 		{name: "the Node has it", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node.Spec.ProviderID = providerID }},
-		{name: "the Node has another one", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node.Spec.ProviderID = "other" }, event: true},
+		{name: "the Node has another one", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine,
+			i *installed) {
+			i.node.Spec.ProviderID = "other"
+		}, event: true},
 		{name: "there is no Node", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node = nil }},
 		{name: "the Node is of another Machine", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node.Name = "m-1" }},
 		{name: "the Node is of an earlier Machine of this name", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) {
 			i.node.CreationTimestamp = metav1.NewTime(born.Add(-time.Minute))
 		}},
-		{name: "infrastructure has given no provider ID", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) { m.Spec.ProviderID = "" }, idle: true},
-		{name: "core knows the Node", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) { m.Status.NodeRef.Name = "m-0" }, idle: true},
+		{name: "infrastructure has given no provider ID", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine,
+			_ *installed) {
+			m.Spec.ProviderID = ""
+		}, idle: true},
+		{name: "core knows the Node", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) { m.Status.NodeRef.Name = "m-0" },
+			idle: true},
 		{name: "Metal3 sets it itself", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) {
 			m.Spec.InfrastructureRef.Kind = metal3.MachineKind
 		}, idle: true},

@@ -33,15 +33,18 @@ func (c ArchitectureCheck) Problem() string {
 	}
 	for _, machine := range slices.Sorted(maps.Keys(c.Hosts)) {
 		if architecture := string(c.Hosts[machine]); !slices.Contains(known, architecture) {
-			return fmt.Sprintf("Image %s is for %s, and the host of Machine %s is to be %s: hosts of several architectures need a release image for all of them from the first installation on, such as %s:%s-%s in spec.release.image",
-				image, strings.Join(known, ", "), machine, architecture, defaultReleaseRepository, c.Spec.DistributionVersion, multiArchitecture)
+			return fmt.Sprintf(
+				"Image %s is for %s, and the host of Machine %s is to be %s: hosts of several architectures need a release image for all of them "+
+					"from the first installation on, such as %s:%s-%s in spec.release.image",
+				image, strings.Join(known, ", "), machine, architecture, defaultReleaseRepository, c.Spec.DistributionVersion, multiArchitecture,
+			)
 		}
 	}
 	return ""
 }
 
-// release is the release image and what it is for, as far as that is known: the public image of a release is for the architecture that its tag
-// ends with, whether or not a registry was asked.
+// release is the release image and what it is for, as far as that is known: the public image of a release is for the architecture that its
+// tag ends with, whether or not a registry was asked.
 func (c ArchitectureCheck) release() (image string, architectures []string) {
 	if c.Spec.Release.ImageSetRef.Name != "" {
 		return "", nil

@@ -36,7 +36,8 @@ func TestArchitectureCheck(t *testing.T) {
 			change: func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release.Image = own }},
 		{name: "an image for some", hosts: mixed, resolved: of(own, "aarch64", "x86_64"),
 			change: func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release.Image = own },
-			want:   "is for aarch64, x86_64, and the host of Machine w-1 is to be s390x: hosts of several architectures need a release image for all of them from the first installation on, such as quay.io/openshift-release-dev/ocp-release:4.20.4-multi in spec.release.image"},
+			want: "is for aarch64, x86_64, and the host of Machine w-1 is to be s390x: hosts of several architectures need a release image for " +
+				"all of them from the first installation on, such as quay.io/openshift-release-dev/ocp-release:4.20.4-multi in spec.release.image"},
 		{name: "an image that nobody knows", hosts: mixed,
 			change: func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release.Image = own }},
 		{name: "an image that does not tell", hosts: mixed, resolved: of(own),

@@ -17,7 +17,8 @@ import (
 
 // capabilitiesSince lists what an installed cluster gets, by the first release that knows it: everything of openshift/api's sets but
 // MachineAPI, which would write a provider ID of its own into Nodes (DESIGN D7), DeploymentConfig, which is deprecated since 4.14, and
-// openshift-samples and CloudControllerManager, which mean nothing here. The installer insists on baremetal for the platform, on Ingress, and on OperatorLifecycleManager with marketplace.
+// openshift-samples and CloudControllerManager, which mean nothing here. The installer insists on baremetal for the platform, on Ingress,
+// and on OperatorLifecycleManager with marketplace.
 var capabilitiesSince = []struct {
 	release      string
 	capabilities []configv1.ClusterVersionCapability
@@ -43,12 +44,15 @@ var capabilitiesSince = []struct {
 
 // leftOut are capabilities that a cluster gets only when the user asks for a baseline that has them.
 var leftOut = []configv1.ClusterVersionCapability{
-	configv1.ClusterVersionCapabilityOpenShiftSamples, configv1.ClusterVersionCapabilityCloudControllerManager, configv1.ClusterVersionCapabilityDeploymentConfig,
+	configv1.ClusterVersionCapabilityOpenShiftSamples, configv1.ClusterVersionCapabilityCloudControllerManager,
+	configv1.ClusterVersionCapabilityDeploymentConfig,
 }
 
-// Capabilities are those of the install-config, nil for the release's own. On platform BareMetal there is no baseline, because all but None have
-// MachineAPI: what the baseline has is listed instead (DESIGN D7). path is that of install.
-func Capabilities(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *field.Path) (*configv1.ClusterVersionCapabilitiesSpec, field.ErrorList) {
+// Capabilities are those of the install-config, nil for the release's own. On platform BareMetal there is no baseline, because all but None
+// have MachineAPI: what the baseline has is listed instead (DESIGN D7). path is that of install.
+func Capabilities(
+	spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *field.Path,
+) (*configv1.ClusterVersionCapabilitiesSpec, field.ErrorList) {
 	platform, asked := PlatformOf(spec), spec.Install.Capabilities
 	set := configv1.ClusterVersionCapabilitySet(cmp.Or(asked.Baseline, string(configv1.ClusterVersionCapabilitySetCurrent)))
 	isSet := asked.Baseline != "" || len(asked.Additional) > 0
@@ -73,13 +77,16 @@ func Capabilities(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *f
 		base = known
 	}
 	additional := without(union(base, additionalOf(asked), required(spec, platform)), configv1.ClusterVersionCapabilityMachineAPI)
-	capabilities := &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone, AdditionalEnabledCapabilities: additional}
+	capabilities := &configv1.ClusterVersionCapabilitiesSpec{
+		BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone, AdditionalEnabledCapabilities: additional,
+	}
 	if platform != controlplanev1.PlatformBareMetal {
 		capabilities.BaselineCapabilitySet = set
 		capabilities.AdditionalEnabledCapabilities = without(union(additionalOf(asked), required(spec, platform)), base...)
 	}
 	enabled := union(base, capabilities.AdditionalEnabledCapabilities)
-	if slices.Contains(enabled, configv1.ClusterVersionCapabilityMarketplace) && !slices.Contains(enabled, configv1.ClusterVersionCapabilityOperatorLifecycleManager) {
+	if slices.Contains(enabled, configv1.ClusterVersionCapabilityMarketplace) &&
+		!slices.Contains(enabled, configv1.ClusterVersionCapabilityOperatorLifecycleManager) {
 		errs = append(errs, field.Invalid(path.Child("capabilities", "additional"), asked.Additional,
 			"capability marketplace, which the baseline has or which is added, needs OperatorLifecycleManager: add it"))
 	}
@@ -87,16 +94,30 @@ func Capabilities(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *f
 }
 
 // capabilityProblems checks what is asked for against release and platform.
-func capabilityProblems(asked controlplanev1.CapabilitiesSpec, platform controlplanev1.Platform, release semver.Version, path *field.Path) field.ErrorList {
+func capabilityProblems(
+	asked controlplanev1.CapabilitiesSpec, platform controlplanev1.Platform, release semver.Version, path *field.Path,
+) field.ErrorList {
 	var errs field.ErrorList
 	var minor uint64
 	if _, err := fmt.Sscanf(asked.Baseline, "v4.%d", &minor); err == nil && release.Major == 4 && minor > release.Minor {
-		errs = append(errs, field.Invalid(path.Child("baseline"), asked.Baseline, fmt.Sprintf("release %s does not know it: must be v4.%d or older, or vCurrent", release, release.Minor)))
+		errs = append(
+			errs,
+			field.Invalid(
+				path.Child("baseline"), asked.Baseline,
+				fmt.Sprintf("release %s does not know it: must be v4.%d or older, or vCurrent", release, release.Minor),
+			),
+		)
 	}
 	for i, name := range asked.Additional {
 		path := path.Child("additional").Index(i)
-		if platform == controlplanev1.PlatformBareMetal && configv1.ClusterVersionCapability(name) == configv1.ClusterVersionCapabilityMachineAPI {
-			errs = append(errs, field.Forbidden(path, "MachineAPI cannot be installed on platform BareMetal: it would give Nodes a provider ID that Cluster API does not know"))
+		if platform == controlplanev1.PlatformBareMetal &&
+			configv1.ClusterVersionCapability(name) == configv1.ClusterVersionCapabilityMachineAPI {
+			errs = append(
+				errs,
+				field.Forbidden(
+					path, "MachineAPI cannot be installed on platform BareMetal: it would give Nodes a provider ID that Cluster API does not know",
+				),
+			)
 		}
 		for _, since := range capabilitiesSince {
 			if release.LT(semver.MustParse(since.release)) && slices.Contains(since.capabilities, configv1.ClusterVersionCapability(name)) {

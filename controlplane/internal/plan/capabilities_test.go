@@ -55,8 +55,8 @@ func TestInstallConfigOverrides(t *testing.T) {
 		{release: "4.21.0-rc.2", set: configv1.ClusterVersionCapabilitySetCurrent},
 	}
 	left := []configv1.ClusterVersionCapability{
-		configv1.ClusterVersionCapabilityMachineAPI, configv1.ClusterVersionCapabilityOpenShiftSamples, configv1.ClusterVersionCapabilityCloudControllerManager,
-		configv1.ClusterVersionCapabilityDeploymentConfig,
+		configv1.ClusterVersionCapabilityMachineAPI, configv1.ClusterVersionCapabilityOpenShiftSamples,
+		configv1.ClusterVersionCapabilityCloudControllerManager, configv1.ClusterVersionCapabilityDeploymentConfig,
 	}
 	for _, tt := range tests {
 		t.Run(tt.release, func(t *testing.T) {
@@ -124,7 +124,8 @@ func TestCapabilitiesElsewhere(t *testing.T) {
 		{"none with a cloud controller manager", func(i *controlplanev1.InstallSpec) {
 			i.Platform, i.Capabilities.Baseline = "External", "None"
 			i.External.CloudControllerManager = controlplanev1.CloudControllerManagerExternal
-		}, `{"capabilities":{"baselineCapabilitySet":"None","additionalEnabledCapabilities":["Ingress","CloudCredential","CloudControllerManager"]}}`},
+		}, `{"capabilities":{"baselineCapabilitySet":"None",` +
+			`"additionalEnabledCapabilities":["Ingress","CloudCredential","CloudControllerManager"]}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,9 +145,15 @@ func TestInstallConfigOverridesRefused(t *testing.T) {
 		asked         controlplanev1.CapabilitiesSpec
 		want          string
 	}{
-		{"MachineAPI", "4.20.4", controlplanev1.CapabilitiesSpec{Additional: []string{"NodeTuning", "MachineAPI"}}, "additional[1]: Forbidden: MachineAPI cannot"},
+		{
+			"MachineAPI", "4.20.4", controlplanev1.CapabilitiesSpec{Additional: []string{"NodeTuning", "MachineAPI"}},
+			"additional[1]: Forbidden: MachineAPI cannot",
+		},
 		{"a newer baseline", "4.17.3", controlplanev1.CapabilitiesSpec{Baseline: "v4.18"}, "must be v4.17 or older"},
-		{"a newer capability", "4.17.3", controlplanev1.CapabilitiesSpec{Additional: []string{"OperatorLifecycleManagerV1"}}, "releases before 4.18"},
+		{
+			"a newer capability", "4.17.3", controlplanev1.CapabilitiesSpec{Additional: []string{"OperatorLifecycleManagerV1"}},
+			"releases before 4.18",
+		},
 		{"a dependency", "4.20.4", controlplanev1.CapabilitiesSpec{Baseline: "v4.11"}, "needs OperatorLifecycleManager"},
 	}
 	for _, tt := range tests {
@@ -161,9 +168,12 @@ func TestInstallConfigOverridesRefused(t *testing.T) {
 func TestMergedOverrides(t *testing.T) {
 	spec := specOf("4.20.4", func(i *controlplanev1.InstallSpec) {
 		i.Platform, i.FeatureSet, i.FIPS, i.CPUPartitioning = "None", "CustomNoUpgrade", new(true), "AllNodes"
-		i.ConfigOverrides = runtime.RawExtension{Raw: []byte(`{"publish":"Internal","featureGates":["A=true"],"controlPlane":{"x":12345678901234567890}}`)}
+		i.ConfigOverrides = runtime.RawExtension{
+			Raw: []byte(`{"publish":"Internal","featureGates":["A=true"],"controlPlane":{"x":12345678901234567890}}`),
+		}
 	})
-	const want = `{"controlPlane":{"x":12345678901234567890},"cpuPartitioningMode":"AllNodes","featureGates":["A=true"],"featureSet":"CustomNoUpgrade","fips":true,"publish":"Internal"}`
+	const want = `{"controlPlane":{"x":12345678901234567890},"cpuPartitioningMode":"AllNodes",` +
+		`"featureGates":["A=true"],"featureSet":"CustomNoUpgrade","fips":true,"publish":"Internal"}`
 	for range 20 {
 		NewWithT(t).Expect(plan.InstallConfigOverrides(spec)).To(Equal(want))
 	}
@@ -181,7 +191,10 @@ func TestOverrideProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			errs := plan.OverrideProblems(controlplanev1.InstallSpec{ConfigOverrides: runtime.RawExtension{Raw: []byte(tt.overrides)}}, field.NewPath("install", "configOverrides"))
+			errs := plan.OverrideProblems(
+				controlplanev1.InstallSpec{ConfigOverrides: runtime.RawExtension{Raw: []byte(tt.overrides)}},
+				field.NewPath("install", "configOverrides"),
+			)
 			if tt.want == "" {
 				NewWithT(t).Expect(errs).To(BeEmpty())
 				return

@@ -125,12 +125,13 @@ func testSpecPatchWhileDeleting(t *testing.T) {
 	g.Expect(objects.SpecPatch(machine)).To(HaveKeyWithValue("spec", And(HaveLen(2), HaveKey("deletion"), HaveKey("taints"))))
 }
 
-// testVersionsAreReadable checks lists of random versions by the rules with which core reads them: every entry is a semantic version, and none
-// is older than the one before it, with build metadata compared.
+// testVersionsAreReadable checks lists of random versions by the rules with which core reads them: every entry is a semantic version, and
+// none is older than the one before it, with build metadata compared.
 func testVersionsAreReadable(t *testing.T) {
 	g := NewWithT(t)
 	versions := []string{
-		"v1.32.9", "v1.33.4", "v1.33.10", "v1.33.4-rc.1", "v1.33.4+abc", "v1.33.4+f00", "v1.33.4+2", "v1.33.4+10", "v1.33.4+1.2", "1.33.4", "", "newest",
+		"v1.32.9", "v1.33.4", "v1.33.10", "v1.33.4-rc.1", "v1.33.4+abc", "v1.33.4+f00", "v1.33.4+2", "v1.33.4+10", "v1.33.4+1.2", "1.33.4", "",
+		"newest",
 	}
 	random := rand.New(rand.NewSource(1))
 	for range 500 {

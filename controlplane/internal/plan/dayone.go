@@ -64,8 +64,8 @@ type DayOneAction string
 const (
 	// DayOneNothing: there is nothing to write now.
 	DayOneNothing DayOneAction = ""
-	// DayOneRequire: write Requirements to the held AgentClusterInstall. The wait for workers begins anew: other workers are waited for, or the
-	// user holds the installation, which is no time to wait in.
+	// DayOneRequire: write Requirements to the held AgentClusterInstall. The wait for workers begins anew: other workers are waited for, or
+	// the user holds the installation, which is no time to wait in.
 	DayOneRequire DayOneAction = "Require"
 	// DayOneStartWait: persist the time at which the wait for workers begins.
 	DayOneStartWait DayOneAction = "StartWait"

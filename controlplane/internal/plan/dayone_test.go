@@ -156,8 +156,8 @@ func TestDayOne(t *testing.T) {
 		{
 			name: "closed: the counts of what is bound and the hold go in one step",
 			in: plan.DayOne{
-				Phase: assisted.PhaseWaiting, Replicas: 3, Workers: 2, Closed: true, Set: []string{"a", "b", "c", "w"}, Hold: true, Requirements: counts(3, 2),
-				Hosts: []plan.Host{worker("w"), master("a"), unready(master("b")), master("c")},
+				Phase: assisted.PhaseWaiting, Replicas: 3, Workers: 2, Closed: true, Set: []string{"a", "b", "c", "w"},
+				Hold: true, Requirements: counts(3, 2), Hosts: []plan.Host{worker("w"), master("a"), unready(master("b")), master("c")},
 			},
 			want: plan.DayOneStep{Action: plan.DayOneStart, Requirements: counts(3, 1)},
 		},
@@ -172,7 +172,8 @@ func TestDayOne(t *testing.T) {
 		{
 			name: "started: nothing is left to do",
 			in: plan.DayOne{
-				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a"}, Requirements: counts(1, 0), Hosts: []plan.Host{master("a")},
+				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a"}, Requirements: counts(1, 0),
+				Hosts: []plan.Host{master("a")},
 			},
 		},
 		{
@@ -186,7 +187,8 @@ func TestDayOne(t *testing.T) {
 		{
 			name: "a worker of the set that vanished: the counts adapt",
 			in: plan.DayOne{
-				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "w"}, Requirements: counts(1, 1), Hosts: []plan.Host{master("a")},
+				Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "w"}, Requirements: counts(1, 1),
+				Hosts: []plan.Host{master("a")},
 			},
 			want: plan.DayOneStep{Action: plan.DayOneStart, Requirements: counts(1, 0)},
 		},
@@ -240,12 +242,14 @@ func TestDayOne(t *testing.T) {
 	}
 }
 
-// TestDayOneNamesHostsThatAreNotReady: a member of the set that turns insufficient stays bound and blocks the service, and nothing is written.
+// TestDayOneNamesHostsThatAreNotReady: a member of the set that turns insufficient stays bound and blocks the service, and nothing is
+// written.
 func TestDayOneNamesHostsThatAreNotReady(t *testing.T) {
 	broken := unready(worker("w"))
 	broken.Machine = "worker-0"
 	in := plan.DayOne{
-		Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "w"}, Requirements: counts(1, 1), Hosts: []plan.Host{master("a"), broken},
+		Phase: assisted.PhaseWaiting, Replicas: 1, Closed: true, Set: []string{"a", "w"}, Requirements: counts(1, 1),
+		Hosts: []plan.Host{master("a"), broken},
 	}
 	step := in.Next()
 	if step.Action != plan.DayOneNothing || !strings.Contains(step.Note, "w (Machine worker-0)") || strings.Contains(step.Note, "a (Machine") {

@@ -22,14 +22,26 @@ func testDeletion(t *testing.T) {
 		step            plan.DeletionStep
 		reason, message string
 	}{
-		{"workers first", all, plan.DeletionWaitForWorkers, controlplanev1.WaitingForWorkersDeletionReason, "Waiting for the deletion of workers: p, w1, w2 and 2 more"},
-		{"then Machines", noWorkers, plan.DeletionMachines, controlplanev1.WaitingForMachineDeletionReason, "Waiting for the deletion of Machines: cp-0, cp-1"},
-		{"then what is left of the installation", plan.Leftovers{Install: []string{"AgentClusterInstall c"}, ImageSet: "ns.c"}, plan.DeletionInstall,
-			controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of AgentClusterInstall c"},
-		{"but not from under Machines that were orphaned", plan.Leftovers{Orphans: []string{"cp-1", "cp-0"}, Install: []string{"AgentClusterInstall c"}},
-			plan.DeletionWaitForHosts, controlplanev1.WaitingForOrphanedMachinesReason,
+		{
+			"workers first", all, plan.DeletionWaitForWorkers, controlplanev1.WaitingForWorkersDeletionReason,
+			"Waiting for the deletion of workers: p, w1, w2 and 2 more",
+		},
+		{
+			"then Machines", noWorkers, plan.DeletionMachines, controlplanev1.WaitingForMachineDeletionReason,
+			"Waiting for the deletion of Machines: cp-0, cp-1",
+		},
+		{
+			"then what is left of the installation", plan.Leftovers{Install: []string{"AgentClusterInstall c"}, ImageSet: "ns.c"},
+			plan.DeletionInstall, controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of AgentClusterInstall c",
+		},
+		{
+			"but not from under Machines that were orphaned",
+			plan.Leftovers{Orphans: []string{"cp-1", "cp-0"}, Install: []string{"AgentClusterInstall c"}},
+			plan.DeletionWaitForHosts,
+			controlplanev1.WaitingForOrphanedMachinesReason,
 			"Machines that the control plane does not control run on hosts that are bound to its ClusterDeployment: cp-0, cp-1. " +
-				"AgentClusterInstall c must stay until these Machines are deleted, because assisted-service would take the hosts from the cluster"},
+				"AgentClusterInstall c must stay until these Machines are deleted, because assisted-service would take the hosts from the cluster",
+		},
 		{"then the ClusterImageSet", plan.Leftovers{ImageSet: "ns.c"}, plan.DeletionImageSet,
 			controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of ClusterImageSet ns.c"},
 		{"then nothing", plan.Leftovers{}, plan.DeletionDone, controlplanev1.DeletionCompletedReason, ""},

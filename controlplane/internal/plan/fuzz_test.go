@@ -71,7 +71,8 @@ func FuzzOverrideProblems(f *testing.F) {
 
 // FuzzRecords is for the annotations that the provider reads back, which anybody may have changed.
 func FuzzRecords(f *testing.F) {
-	for _, seed := range []string{`{"attempt":"1","controlPlane":"u","workers":["a"]}`, `{"labels":["a"],"annotations":["b"]}`, "{", "null", strings.Repeat("[", 1000)} {
+	for _, seed := range []string{`{"attempt":"1","controlPlane":"u","workers":["a"]}`, `{"labels":["a"],"annotations":["b"]}`, "{", "null",
+		strings.Repeat("[", 1000)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

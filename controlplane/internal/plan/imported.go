@@ -39,8 +39,9 @@ func (i Installed) String() string {
 	return string(value)
 }
 
-// InstalledOf returns the record of a control plane, and whether a cluster was installed for the wanted attempt. A record that cannot be read
-// counts, with an empty ClusterID that no cluster has: somebody broke it, and to install again would destroy the cluster that it told of.
+// InstalledOf returns the record of a control plane, and whether a cluster was installed for the wanted attempt. A record that cannot be
+// read counts, with an empty ClusterID that no cluster has: somebody broke it, and to install again would destroy the cluster that it told
+// of.
 func InstalledOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) (record Installed, ok bool) {
 	value, ok := controlPlane.Annotations[controlplanev1.InstalledClusterAnnotation]
 	if !ok {
@@ -52,14 +53,14 @@ func InstalledOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) (re
 	return record, record.Attempt == Attempt(controlPlane)
 }
 
-// ImportedKubeconfigName is the name of the Secret by which assisted-service reaches an imported cluster. It is the one that the service would
-// choose itself (ASSISTED 1.4).
+// ImportedKubeconfigName is the name of the Secret by which assisted-service reaches an imported cluster. It is the one that the service
+// would choose itself (ASSISTED 1.4).
 func ImportedKubeconfigName(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
 	return controlPlane.Name + "-admin-kubeconfig"
 }
 
-// ImportedClusterDeployment tells assisted-service that the cluster is installed: it takes day-2 hosts at once (ASSISTED 1.4). Deleting it is
-// never to touch the cluster, which this management cluster did not install.
+// ImportedClusterDeployment tells assisted-service that the cluster is installed: it takes day-2 hosts at once (ASSISTED 1.4). Deleting it
+// is never to touch the cluster, which this management cluster did not install.
 func (i Install) ImportedClusterDeployment(record Installed) *hivev1.ClusterDeployment {
 	deployment := i.ClusterDeployment()
 	deployment.Spec.Installed = true
@@ -68,9 +69,9 @@ func (i Install) ImportedClusterDeployment(record Installed) *hivev1.ClusterDepl
 	return deployment
 }
 
-// ImportedAgentClusterInstall is what assisted-service asks for beside an imported ClusterDeployment. Networks and addresses are left out: the
-// service refuses to change those of an installed cluster, which it does not know. The hold means nothing for an installed cluster, and keeps
-// the service from starting anything should it ever take it for a new one.
+// ImportedAgentClusterInstall is what assisted-service asks for beside an imported ClusterDeployment. Networks and addresses are left out:
+// the service refuses to change those of an installed cluster, which it does not know. The hold means nothing for an installed cluster, and
+// keeps the service from starting anything should it ever take it for a new one.
 func (i Install) ImportedAgentClusterInstall(record Installed) *hiveext.AgentClusterInstall {
 	return &hiveext.AgentClusterInstall{
 		ObjectMeta: i.meta(),
@@ -93,8 +94,8 @@ func (i Install) importedMetadata(record Installed) *hivev1.ClusterMetadata {
 	}
 }
 
-// ImportedKubeconfig is the Secret by which assisted-service reaches an imported cluster: a copy of <cluster>-kubeconfig under the key that the
-// service reads. It goes with the ClusterDeployment, and has no label of the Cluster (CONTRACT CP-58).
+// ImportedKubeconfig is the Secret by which assisted-service reaches an imported cluster: a copy of <cluster>-kubeconfig under the key that
+// the service reads. It goes with the ClusterDeployment, and has no label of the Cluster (CONTRACT CP-58).
 func ImportedKubeconfig(deployment *hivev1.ClusterDeployment, kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -76,8 +76,8 @@ func APIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string
 	return "api." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
 }
 
-// ServesEndpoint reports whether the installed cluster may answer at the Cluster's control-plane endpoint: an address has to be one of the API's
-// where the cluster brings its own. What a name resolves to, only the management cluster's DNS knows (CONTRACT CP-6).
+// ServesEndpoint reports whether the installed cluster may answer at the Cluster's control-plane endpoint: an address has to be one of the
+// API's where the cluster brings its own. What a name resolves to, only the management cluster's DNS knows (CONTRACT CP-6).
 func ServesEndpoint(spec controlplanev1.InstallSpec, host string) bool {
 	endpoint, err := netip.ParseAddr(host)
 	if err != nil || len(spec.APIVIPs) == 0 {
@@ -134,8 +134,8 @@ func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
 	}
 }
 
-// AgentClusterInstall is the held installation (DESIGN D8), without fields that are newer than its type. It fails when the release cannot be
-// installed as it is asked for.
+// AgentClusterInstall is the held installation (DESIGN D8), without fields that are newer than its type. It fails when the release cannot
+// be installed as it is asked for.
 func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 	spec := i.ControlPlane.Spec
 	platform := PlatformOf(spec)

@@ -31,7 +31,9 @@ func RewriteKubeconfig(source []byte, endpointHost, endpoint, apiName string) ([
 	}
 	if cluster.CertificateAuthority+user.ClientCertificate+user.ClientKey+user.TokenFile != "" {
 		// The path would be read in the Pod of whoever connects, and what is there sent to a server of the file's choice.
-		return nil, fmt.Errorf("user %s or cluster %s of the kubeconfig names a file: it must hold its credential", current.AuthInfo, current.Cluster)
+		return nil, fmt.Errorf(
+			"user %s or cluster %s of the kubeconfig names a file: it must hold its credential", current.AuthInfo, current.Cluster,
+		)
 	}
 	rewritten := cluster.DeepCopy()
 	rewritten.Server = "https://" + endpoint

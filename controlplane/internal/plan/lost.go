@@ -24,8 +24,8 @@ type Lost struct {
 	Last  time.Time `json:"last"`
 }
 
-// LostOf returns the record of a control plane; an empty one when there is none. One that somebody broke counts as many attempts: a new one,
-// which takes hosts down, is not begun on a guess.
+// LostOf returns the record of a control plane; an empty one when there is none. One that somebody broke counts as many attempts: a new
+// one, which takes hosts down, is not begun on a guess.
 func LostOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) Lost {
 	value, ok := controlPlane.Annotations[controlplanev1.LostInstallationsAnnotation]
 	if !ok {

@@ -50,7 +50,10 @@ func testFreeMachineNames(t *testing.T) {
 		want  []string
 	}{
 		{name: "from zero", n: 3, want: []string{"cp-0", "cp-1", "cp-2"}},
-		{name: "gaps are filled, also around Machines that are being deleted", n: 2, taken: []string{"cp-0", "cp-2", "other"}, want: []string{"cp-1", "cp-3"}},
+		{
+			name: "gaps are filled, also around Machines that are being deleted", n: 2, taken: []string{"cp-0", "cp-2", "other"},
+			want: []string{"cp-1", "cp-3"},
+		},
 		{name: "none", n: 0},
 	}
 	for _, tt := range tests {

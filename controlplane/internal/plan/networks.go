@@ -57,16 +57,25 @@ type Networks struct {
 	complete bool
 }
 
-// NetworksOf gathers the networks of an installation. The Cluster, whose networks are the defaults, is nil at admission. path is that of install.
+// NetworksOf gathers the networks of an installation. The Cluster, whose networks are the defaults, is nil at admission. path is that of
+// install.
 func NetworksOf(install controlplanev1.InstallSpec, replicas int32, cluster *clusterv1.Cluster, path *field.Path) Networks {
 	at := path.Child("networking")
 	n := Networks{
-		Machine: listOf(install.Networking.MachineNetwork, at.Child("machineNetwork")), Service: listOf(install.Networking.ServiceNetwork, at.Child("serviceNetwork")),
-		Replicas: replicas, install: install, path: path, complete: cluster != nil,
+		Machine: listOf(
+			install.Networking.MachineNetwork, at.Child("machineNetwork"),
+		),
+		Service:  listOf(install.Networking.ServiceNetwork, at.Child("serviceNetwork")),
+		Replicas: replicas,
+		install:  install,
+		path:     path,
+		complete: cluster != nil,
 	}
 	for i, entry := range install.Networking.ClusterNetwork {
 		at := at.Child("clusterNetwork").Index(i)
-		n.Cluster = append(n.Cluster, Network{CIDR: entry.CIDR, HostPrefix: entry.HostPrefix, Path: at.Child("cidr"), HostPrefixPath: at.Child("hostPrefix")})
+		n.Cluster = append(
+			n.Cluster, Network{CIDR: entry.CIDR, HostPrefix: entry.HostPrefix, Path: at.Child("cidr"), HostPrefixPath: at.Child("hostPrefix")},
+		)
 	}
 	if cluster == nil {
 		return n
@@ -100,7 +109,9 @@ func (n Networks) Render() hiveext.Networking {
 		networking.MachineNetwork = append(networking.MachineNetwork, hiveext.MachineNetworkEntry{CIDR: network.CIDR})
 	}
 	for _, network := range n.Cluster {
-		networking.ClusterNetwork = append(networking.ClusterNetwork, hiveext.ClusterNetworkEntry{CIDR: network.CIDR, HostPrefix: network.hostPrefix()})
+		networking.ClusterNetwork = append(
+			networking.ClusterNetwork, hiveext.ClusterNetworkEntry{CIDR: network.CIDR, HostPrefix: network.hostPrefix()},
+		)
 	}
 	for _, network := range n.Service {
 		networking.ServiceNetwork = append(networking.ServiceNetwork, network.CIDR)
@@ -183,14 +194,20 @@ func (n Networks) hostPrefixProblems(network Network) field.ErrorList {
 	path, longest := network.HostPrefixPath, prefix.Addr().BitLen()-minClusterBits
 	switch {
 	case prefix.Addr().Is6() && hostPrefix != hostPrefixIPv6:
-		return field.ErrorList{field.Invalid(path, hostPrefix, fmt.Sprintf("must be %d for IPv6, which is all that the installer takes", hostPrefixIPv6))}
+		return field.ErrorList{
+			field.Invalid(path, hostPrefix, fmt.Sprintf("must be %d for IPv6, which is all that the installer takes", hostPrefixIPv6)),
+		}
 	case hostPrefix > longest:
 		return field.ErrorList{field.Invalid(path, hostPrefix, fmt.Sprintf("must be at most %d, so that a Node has 128 addresses", longest))}
 	case hostPrefix < prefix.Bits():
-		return field.ErrorList{field.Invalid(path, hostPrefix, fmt.Sprintf("must be at least %d, the prefix length of %s", prefix.Bits(), network.CIDR))}
+		return field.ErrorList{
+			field.Invalid(path, hostPrefix, fmt.Sprintf("must be at least %d, the prefix length of %s", prefix.Bits(), network.CIDR)),
+		}
 	case hostPrefix-prefix.Bits() < 32 && 1<<(hostPrefix-prefix.Bits()) < nodes:
-		return field.ErrorList{field.Invalid(path, hostPrefix, fmt.Sprintf("%s has room for %d parts of this prefix length: must be for at least %d Nodes",
-			network.CIDR, 1<<(hostPrefix-prefix.Bits()), nodes))}
+		return field.ErrorList{
+			field.Invalid(path, hostPrefix, fmt.Sprintf("%s has room for %d parts of this prefix length: must be for at least %d Nodes",
+				network.CIDR, 1<<(hostPrefix-prefix.Bits()), nodes)),
+		}
 	default:
 		return nil
 	}
@@ -208,13 +225,21 @@ func (n Networks) familyProblems() field.ErrorList {
 		case !ok || len(families) == 0:
 			continue
 		case len(families) == 2 && families[0] == families[1]:
-			errs = append(errs, field.Invalid(networks[1].Path, networks[1].CIDR, "must be of another IP family than the first one: one IPv4 and one IPv6 network"))
+			errs = append(
+				errs,
+				field.Invalid(networks[1].Path, networks[1].CIDR, "must be of another IP family than the first one: one IPv4 and one IPv6 network"),
+			)
 			continue
 		case wanted == nil:
 			wanted, from = families, names[i]
 		case !slices.Equal(families, wanted):
 			last := networks[len(networks)-1]
-			errs = append(errs, field.Invalid(last.Path, cidrs(networks), fmt.Sprintf("must have the IP families of %s in their order: %s", from, strings.Join(wanted, ", "))))
+			errs = append(
+				errs,
+				field.Invalid(
+					last.Path, cidrs(networks), fmt.Sprintf("must have the IP families of %s in their order: %s", from, strings.Join(wanted, ", ")),
+				),
+			)
 		}
 	}
 	if len(wanted) == 2 && len(n.Machine) == 0 {

@@ -29,35 +29,85 @@ func TestNetworkProblems(t *testing.T) {
 		want       string // none when there is no problem
 	}{
 		{name: "nothing"},
-		{name: "one family", networking: networking{MachineNetwork: []string{"192.0.2.0/24"}, ClusterNetwork: pods("10.128.0.0/14", 0), ServiceNetwork: []string{"172.30.0.0/16"}}, vips: []string{"192.0.2.5"}, replicas: 3},
-		{name: "IPv6 only", networking: networking{MachineNetwork: []string{"2001:db8::/64"}, ClusterNetwork: pods("fd01::/48", 64), ServiceNetwork: []string{"fd02::/112"}}, vips: []string{"2001:db8::5"}, replicas: 3},
+		{
+			name: "one family",
+			networking: networking{
+				MachineNetwork: []string{"192.0.2.0/24"}, ClusterNetwork: pods("10.128.0.0/14", 0), ServiceNetwork: []string{"172.30.0.0/16"},
+			},
+			vips:     []string{"192.0.2.5"},
+			replicas: 3,
+		},
+		{
+			name: "IPv6 only",
+			networking: networking{
+				MachineNetwork: []string{"2001:db8::/64"}, ClusterNetwork: pods("fd01::/48", 64), ServiceNetwork: []string{"fd02::/112"},
+			},
+			vips:     []string{"2001:db8::5"},
+			replicas: 3,
+		},
 		{name: "IPv6 first", networking: networking{
 			MachineNetwork: []string{"2001:db8::/64", "192.0.2.0/24"}, ClusterNetwork: append(pods("fd01::/48", 0), pods("10.128.0.0/14", 0)...),
 			ServiceNetwork: []string{"fd02::/112", "172.30.0.0/16"},
 		}, vips: []string{"2001:db8::5", "192.0.2.5"}, replicas: 3},
-		{name: "one address for two families", networking: networking{MachineNetwork: []string{"192.0.2.0/24", "2001:db8::/64"}}, vips: []string{"192.0.2.5"}, replicas: 3},
-		{name: "a small network for one host", networking: networking{MachineNetwork: []string{"192.0.2.0/30"}, ClusterNetwork: pods("10.128.0.0/23", 0)}, replicas: 1},
-		{"a host's address", networking{MachineNetwork: []string{"192.0.2.1/24"}}, nil, 3, "machineNetwork[0]: Invalid value: \"192.0.2.1/24\": must be the address of a network: 192.0.2.0/24"},
-		{"a small machine network", networking{MachineNetwork: []string{"192.0.2.0/29"}}, nil, 3, "room for 16 addresses: a prefix length of at most 28"},
+		{
+			name: "one address for two families", networking: networking{MachineNetwork: []string{"192.0.2.0/24", "2001:db8::/64"}},
+			vips: []string{"192.0.2.5"}, replicas: 3,
+		},
+		{
+			name:       "a small network for one host",
+			networking: networking{MachineNetwork: []string{"192.0.2.0/30"}, ClusterNetwork: pods("10.128.0.0/23", 0)}, replicas: 1,
+		},
+		{
+			"a host's address", networking{MachineNetwork: []string{"192.0.2.1/24"}}, nil, 3,
+			"machineNetwork[0]: Invalid value: \"192.0.2.1/24\": must be the address of a network: 192.0.2.0/24",
+		},
+		{
+			"a small machine network", networking{MachineNetwork: []string{"192.0.2.0/29"}}, nil, 3,
+			"room for 16 addresses: a prefix length of at most 28",
+		},
 		{"a small Service network", networking{ServiceNetwork: []string{"172.30.0.0/26"}}, nil, 3, "serviceNetwork[0]"},
 		{"no network", networking{ServiceNetwork: []string{"0.0.0.0/8"}}, nil, 3, "unspecified"},
-		{"a Node without addresses", networking{ClusterNetwork: pods("10.128.0.0/14", 26)}, nil, 3, "clusterNetwork[0].hostPrefix: Invalid value: 26: must be at most 25"},
+		{
+			"a Node without addresses", networking{ClusterNetwork: pods("10.128.0.0/14", 26)}, nil, 3,
+			"clusterNetwork[0].hostPrefix: Invalid value: 26: must be at most 25",
+		},
 		{"a part larger than the network", networking{ClusterNetwork: pods("10.128.0.0/14", 13)}, nil, 3, "must be at least 14"},
-		{"room for two Nodes", networking{ClusterNetwork: pods("10.128.0.0/22", 23)}, nil, 3, "room for 2 parts of this prefix length: must be for at least 4"},
+		{
+			"room for two Nodes", networking{ClusterNetwork: pods("10.128.0.0/22", 23)}, nil, 3,
+			"room for 2 parts of this prefix length: must be for at least 4",
+		},
 		{"another prefix for IPv6", networking{ClusterNetwork: pods("fd01::/48", 63)}, nil, 3, "must be 64 for IPv6"},
-		{"two of one family", networking{MachineNetwork: []string{"192.0.2.0/24", "198.51.100.0/24"}}, nil, 3, "machineNetwork[1]: Invalid value: \"198.51.100.0/24\": must be of another IP family"},
-		{"families in another order", networking{MachineNetwork: []string{"192.0.2.0/24", "2001:db8::/64"}, ServiceNetwork: []string{"fd02::/112", "172.30.0.0/16"}}, nil, 3,
-			"serviceNetwork[1]: Invalid value: \"fd02::/112, 172.30.0.0/16\": must have the IP families of machineNetwork in their order: IPv4, IPv6"},
-		{"another family", networking{MachineNetwork: []string{"2001:db8::/64"}, ClusterNetwork: pods("10.128.0.0/14", 0)}, nil, 3, "clusterNetwork[0].cidr"},
-		{"two families without machine networks", networking{ServiceNetwork: []string{"172.30.0.0/16", "fd02::/112"}}, nil, 3, "machineNetwork: Required value: a cluster with two IP families needs it"},
-		{"an address of another family", networking{MachineNetwork: []string{"192.0.2.0/24"}}, []string{"2001:db8::5"}, 3, "apiVIPs[0]: Invalid value: \"2001:db8::5\": must be of the IP families of the networks"},
+		{
+			"two of one family", networking{MachineNetwork: []string{"192.0.2.0/24", "198.51.100.0/24"}}, nil, 3,
+			"machineNetwork[1]: Invalid value: \"198.51.100.0/24\": must be of another IP family",
+		},
+		{
+			"families in another order",
+			networking{MachineNetwork: []string{"192.0.2.0/24", "2001:db8::/64"}, ServiceNetwork: []string{"fd02::/112", "172.30.0.0/16"}}, nil, 3,
+			"serviceNetwork[1]: Invalid value: \"fd02::/112, 172.30.0.0/16\": must have the IP families of machineNetwork in their order: IPv4, " +
+				"IPv6",
+		},
+		{
+			"another family", networking{MachineNetwork: []string{"2001:db8::/64"}, ClusterNetwork: pods("10.128.0.0/14", 0)}, nil, 3,
+			"clusterNetwork[0].cidr",
+		},
+		{
+			"two families without machine networks", networking{ServiceNetwork: []string{"172.30.0.0/16", "fd02::/112"}}, nil, 3,
+			"machineNetwork: Required value: a cluster with two IP families needs it",
+		},
+		{
+			"an address of another family", networking{MachineNetwork: []string{"192.0.2.0/24"}}, []string{"2001:db8::5"}, 3,
+			"apiVIPs[0]: Invalid value: \"2001:db8::5\": must be of the IP families of the networks",
+		},
 		{"an address too many", networking{MachineNetwork: []string{"192.0.2.0/24"}}, []string{"192.0.2.5", "2001:db8::5"}, 3, "apiVIPs[1]"},
 		{"an overlap", networking{MachineNetwork: []string{"10.130.0.0/16"}, ClusterNetwork: pods("10.128.0.0/14", 0)}, nil, 3,
 			"clusterNetwork[0].cidr: Invalid value: \"10.128.0.0/14\": must not overlap with install.networking.machineNetwork[0]: 10.130.0.0/16"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			errs := plan.NetworksOf(controlplanev1.InstallSpec{Networking: tt.networking, APIVIPs: tt.vips}, tt.replicas, nil, field.NewPath("install")).Problems()
+			errs := plan.NetworksOf(controlplanev1.InstallSpec{Networking: tt.networking, APIVIPs: tt.vips}, tt.replicas, nil,
+				field.NewPath("install")).
+				Problems()
 			if tt.want == "" {
 				NewWithT(t).Expect(errs).To(BeEmpty())
 				return
@@ -77,7 +127,10 @@ func TestNetworkProblemOfCluster(t *testing.T) {
 	}{
 		{name: "the service's own networks", machine: "192.0.2.0/24"},
 		{name: "the Cluster's networks", machine: "2001:db8::/64", pods: []string{"fd01::/48"}, services: []string{"fd02::/112"}},
-		{"networks of another family than the service's own", "2001:db8::/64", nil, nil, "spec.install.networking.clusterNetwork: Invalid value: \"10.128.0.0/14\""},
+		{
+			"networks of another family than the service's own", "2001:db8::/64", nil, nil,
+			"spec.install.networking.clusterNetwork: Invalid value: \"10.128.0.0/14\"",
+		},
 		{"an overlap with the service's own", "172.30.4.0/24", nil, nil, "serviceNetwork: Invalid value: \"172.30.0.0/16\": must not overlap"},
 		{"an overlap with the Cluster's", "192.0.2.0/24", []string{"192.0.0.0/16"}, nil, "Cluster.spec.clusterNetwork.pods.cidrBlocks[0]"},
 	}

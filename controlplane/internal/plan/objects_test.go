@@ -38,7 +38,10 @@ func TestReleaseImage(t *testing.T) {
 		set  func(*controlplanev1.OpenshiftAssistedControlPlaneSpec)
 		want string
 	}{
-		{"the public image", func(*controlplanev1.OpenshiftAssistedControlPlaneSpec) {}, "quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64"},
+		{
+			"the public image", func(*controlplanev1.OpenshiftAssistedControlPlaneSpec) {},
+			"quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64",
+		},
 		{"of another architecture", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
 			s.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
 		}, "quay.io/openshift-release-dev/ocp-release:4.20.4-aarch64"},
@@ -70,7 +73,8 @@ func TestAgentClusterInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if install.Annotations[assisted.InstallConfigOverridesAnnotation] == "" || install.Annotations[controlplanev1.InstallAttemptAnnotation] != "1" {
+	if install.Annotations[assisted.InstallConfigOverridesAnnotation] == "" ||
+		install.Annotations[controlplanev1.InstallAttemptAnnotation] != "1" {
 		t.Errorf("annotations are %v", install.Annotations)
 	}
 	if !install.Spec.HoldInstallation || install.Spec.ProvisionRequirements != counts(3, 2) || install.Spec.PlatformType != "BareMetal" {
@@ -162,7 +166,9 @@ func testSpecPatch(t *testing.T) {
 	gates := []clusterv1.MachineReadinessGate{{ConditionType: "Racked"}}
 	taints := []clusterv1.MachineTaint{{Key: "example.com/a", Effect: "NoSchedule", Propagation: clusterv1.MachineTaintPropagationAlways}}
 	cp.Spec.MachineTemplate.Spec.ReadinessGates, cp.Spec.MachineTemplate.Spec.Taints = gates, taints
-	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"readinessGates": gates, "taints": taints}}, objects.SpecPatch(machine)); diff != "" {
+	if diff := cmp.Diff(
+		map[string]any{"spec": map[string]any{"readinessGates": gates, "taints": taints}}, objects.SpecPatch(machine),
+	); diff != "" {
 		t.Errorf("patch of gates and taints (-want +got):\n%s", diff)
 	}
 	machine.Spec.ReadinessGates, machine.Spec.Taints = gates, taints
@@ -202,7 +208,8 @@ func testDifferences(t *testing.T) {
 	machine.Spec.Version = "v1.32.0"
 	want := []string{
 		"Version v1.32.0, v1.33.4 required",
-		"Infrastructure machine made from Metal3MachineTemplate.infrastructure.cluster.x-k8s.io old, Metal3MachineTemplate.infrastructure.cluster.x-k8s.io t required",
+		"Infrastructure machine made from Metal3MachineTemplate.infrastructure.cluster.x-k8s.io old, " +
+			"Metal3MachineTemplate.infrastructure.cluster.x-k8s.io t required",
 		"OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec",
 	}
 	if diff := cmp.Diff(want, objects.Differences(machine, made("old"), false)); diff != "" {

@@ -18,8 +18,8 @@ import (
 // arbiterPool is the name of the arbiters' pool of machines.
 const arbiterPool = "arbiter"
 
-// addOptions sets the fields of an AgentClusterInstall that say how the cluster is installed. What is not asked for is left out, so that older
-// releases of assisted-service, which do not know all fields, take the object.
+// addOptions sets the fields of an AgentClusterInstall that say how the cluster is installed. What is not asked for is left out, so that
+// older releases of assisted-service, which do not know all fields, take the object.
 func (i Install) addOptions(spec *hiveext.AgentClusterInstallSpec) {
 	install := i.ControlPlane.Spec.Install
 	spec.SSHPublicKey = install.SSHAuthorizedKey
@@ -87,8 +87,8 @@ func diskEncryptionOf(encryption controlplanev1.DiskEncryptionSpec, arbiters boo
 	return spec
 }
 
-// encryptedRoles is the list of roles in the form and order of the AgentClusterInstall's API; empty for all that the cluster has. Lists are newer
-// than the values for one role and for all of them, and so only used where they say something else.
+// encryptedRoles is the list of roles in the form and order of the AgentClusterInstall's API; empty for all that the cluster has. Lists are
+// newer than the values for one role and for all of them, and so only used where they say something else.
 func encryptedRoles(roles []controlplanev1.HostRole, arbiters bool) string {
 	names := []struct {
 		role controlplanev1.HostRole
@@ -113,7 +113,8 @@ func encryptedRoles(roles []controlplanev1.HostRole, arbiters bool) string {
 	return strings.Join(wanted, ",")
 }
 
-// poolsOf says which hosts use hyperthreading: always all pools, because assisted-service takes one that is missing beside the others for disabled.
+// poolsOf says which hosts use hyperthreading: always all pools, because assisted-service takes one that is missing beside the others for
+// disabled.
 func poolsOf(hyperthreading controlplanev1.HyperthreadingSpec) (*hiveext.AgentMachinePool, []hiveext.AgentMachinePool) {
 	if hyperthreading == (controlplanev1.HyperthreadingSpec{}) {
 		return nil, nil

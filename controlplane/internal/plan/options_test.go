@@ -33,12 +33,17 @@ func everything(i *controlplanev1.InstallSpec) {
 	i.SchedulableControlPlane = new(true)
 	i.Proxy = bootstrapv1.ProxySpec{HTTPProxy: "http://p", HTTPSProxy: "http://s", NoProxy: []string{".example.com", "192.0.2.0/24"}}
 	i.NTPSources = []string{"ntp.example.com"}
-	i.DiskEncryption = controlplanev1.DiskEncryptionSpec{Mode: controlplanev1.DiskEncryptionTang, Roles: []controlplanev1.HostRole{controlplanev1.HostRoleControlPlane},
-		TangServers: []controlplanev1.TangServer{{URL: "http://tang.example.com:7500", Thumbprint: "AbC-_"}}}
+	i.DiskEncryption = controlplanev1.DiskEncryptionSpec{
+		Mode:        controlplanev1.DiskEncryptionTang,
+		Roles:       []controlplanev1.HostRole{controlplanev1.HostRoleControlPlane},
+		TangServers: []controlplanev1.TangServer{{URL: "http://tang.example.com:7500", Thumbprint: "AbC-_"}},
+	}
 	i.ManifestsConfigMapRefs = []controlplanev1.LocalConfigMapReference{{Name: "a"}, {Name: "b"}}
 	i.MirrorRegistryRef.Name = "mirrors"
 	i.Hyperthreading.Worker = controlplanev1.HyperthreadingDisabled
-	i.IgnoredValidations = controlplanev1.IgnoredValidationsSpec{Cluster: []string{"ntp-server-configured"}, Host: []string{"has-min-memory", "all"}}
+	i.IgnoredValidations = controlplanev1.IgnoredValidationsSpec{
+		Cluster: []string{"ntp-server-configured"}, Host: []string{"has-min-memory", "all"},
+	}
 }
 
 func TestInstallOptions(t *testing.T) {
@@ -81,9 +86,11 @@ func TestNoOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := NewWithT(t)
-	g.Expect(object.Object["spec"]).To(And(HaveLen(6), HaveKey("clusterDeploymentRef"), HaveKey("imageSetRef"), HaveKey("holdInstallation"), HaveKey("networking"),
-		HaveKey("platformType"), HaveKey("provisionRequirements")))
-	g.Expect(object.GetAnnotations()).NotTo(Or(HaveKey(assisted.IgnoredClusterValidationsAnnotation), HaveKey(assisted.IgnoredHostValidationsAnnotation)))
+	g.Expect(object.Object["spec"]).
+		To(And(HaveLen(6), HaveKey("clusterDeploymentRef"), HaveKey("imageSetRef"), HaveKey("holdInstallation"), HaveKey("networking"),
+			HaveKey("platformType"), HaveKey("provisionRequirements")))
+	g.Expect(object.GetAnnotations()).
+		NotTo(Or(HaveKey(assisted.IgnoredClusterValidationsAnnotation), HaveKey(assisted.IgnoredHostValidationsAnnotation)))
 }
 
 func TestDiskEncryptionRoles(t *testing.T) {
@@ -98,7 +105,9 @@ func TestDiskEncryptionRoles(t *testing.T) {
 		g.Expect(*install.Spec.DiskEncryption.Mode).To(Equal("tpmv2"))
 	}
 	both, err := installOf(func(i *controlplanev1.InstallSpec) {
-		i.DiskEncryption = controlplanev1.DiskEncryptionSpec{Mode: controlplanev1.DiskEncryptionTPM2, Roles: []controlplanev1.HostRole{worker, master}}
+		i.DiskEncryption = controlplanev1.DiskEncryptionSpec{
+			Mode: controlplanev1.DiskEncryptionTPM2, Roles: []controlplanev1.HostRole{worker, master},
+		}
 	}).AgentClusterInstall()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(*both.Spec.DiskEncryption.EnableOn).To(Equal("all"))
@@ -108,11 +117,14 @@ func TestExternalPlatform(t *testing.T) {
 	g := NewWithT(t)
 	install, err := installOf(func(i *controlplanev1.InstallSpec) {
 		i.Platform = controlplanev1.PlatformExternal
-		i.External = controlplanev1.ExternalPlatformSpec{PlatformName: "acme", CloudControllerManager: controlplanev1.CloudControllerManagerExternal}
+		i.External = controlplanev1.ExternalPlatformSpec{
+			PlatformName: "acme", CloudControllerManager: controlplanev1.CloudControllerManagerExternal,
+		}
 	}).AgentClusterInstall()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(install.Spec.PlatformType).To(Equal(hiveext.ExternalPlatformType))
-	g.Expect(install.Spec.ExternalPlatformSpec).To(Equal(&hiveext.ExternalPlatformSpec{PlatformName: "acme", CloudControllerManager: "External"}))
+	g.Expect(install.Spec.ExternalPlatformSpec).
+		To(Equal(&hiveext.ExternalPlatformSpec{PlatformName: "acme", CloudControllerManager: "External"}))
 	g.Expect(install.Spec.Networking.UserManagedNetworking).To(HaveValue(BeTrue()))
 }
 
@@ -142,7 +154,8 @@ func TestInstallUpdate(t *testing.T) {
 	g.Expect(update.Spec).To(HaveKeyWithValue("ntpSources", []any{"ntp2.example.com"}))
 	g.Expect(update.Spec["proxy"]).To(HaveKeyWithValue("httpsProxy", BeNil()))
 	g.Expect(update.Annotations[assisted.InstallSpecAnnotation]).NotTo(Equal(stored.Annotations[assisted.InstallSpecAnnotation]))
-	for _, other := range []string{"holdInstallation", "provisionRequirements", "imageSetRef", "clusterDeploymentRef", "platformType", "external", "clusterMetadata"} {
+	for _, other := range []string{"holdInstallation", "provisionRequirements", "imageSetRef", "clusterDeploymentRef", "platformType",
+		"external", "clusterMetadata"} {
 		g.Expect(update.Spec).NotTo(HaveKey(other))
 	}
 	g.Expect(update.Spec["networking"]).NotTo(HaveKey("userManagedNetworking"))
@@ -150,7 +163,9 @@ func TestInstallUpdate(t *testing.T) {
 	update, err = installOf(func(*controlplanev1.InstallSpec) {}).Update(stored)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(update.Annotations).To(HaveKeyWithValue(assisted.IgnoredHostValidationsAnnotation, BeNil()))
-	g.Expect(update.Spec).To(And(HaveKeyWithValue("ntpSources", BeNil()), HaveKeyWithValue("manifestsConfigMapRefs", BeNil()), HaveKeyWithValue("mastersSchedulable", BeNil()),
-		HaveKeyWithValue("diskEncryption", map[string]any{"enableOn": "none", "mode": nil, "tangServers": nil}),
-		HaveKeyWithValue("loadBalancer", map[string]any{"type": "ClusterManaged"})))
+	g.Expect(update.Spec).
+		To(And(HaveKeyWithValue("ntpSources", BeNil()), HaveKeyWithValue("manifestsConfigMapRefs", BeNil()),
+			HaveKeyWithValue("mastersSchedulable", BeNil()),
+			HaveKeyWithValue("diskEncryption", map[string]any{"enableOn": "none", "mode": nil, "tangServers": nil}),
+			HaveKeyWithValue("loadBalancer", map[string]any{"type": "ClusterManaged"})))
 }

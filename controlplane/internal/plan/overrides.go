@@ -21,7 +21,8 @@ import (
 // overridesLimits leave room for the other annotations of an object, which may have 256 KiB together.
 var overridesLimits = untrusted.Limits{Bytes: 64 << 10, Values: 10_000}
 
-// ownedKeys are the keys of an install-config that fields are for, and what to use instead. assisted-service reads keys without regard to case.
+// ownedKeys are the keys of an install-config that fields are for, and what to use instead. assisted-service reads keys without regard to
+// case.
 var ownedKeys = map[string]string{
 	"apiversion":                  "assisted-service sets it",
 	"metadata":                    "use install.clusterName",
@@ -94,8 +95,8 @@ func decodeObject(raw []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// InstallConfigOverrides is the value of assisted-service's override annotation; empty when there is nothing to override. Keys are in alphabetical
-// order.
+// InstallConfigOverrides is the value of assisted-service's override annotation; empty when there is nothing to override. Keys are in
+// alphabetical order.
 func InstallConfigOverrides(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) (string, error) {
 	path := field.NewPath("spec", "install")
 	errs := OverrideProblems(spec.Install, path.Child("configOverrides"))

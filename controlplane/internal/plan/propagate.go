@@ -63,9 +63,9 @@ func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
 }
 
 // SpecPatch is the merge patch of the parts of a Machine's spec that change in place, or nil: the deletion time-outs, taints, readiness
-// gates, minReadySeconds, and the version while there is no Node, or once the Node is known to run what the control plane asks for (CONTRACT
-// CP-42…CP-44): a version that was wrong from the beginning can be corrected, and Cluster API sees no upgrade in it (CP-70). Of a Machine
-// that is being deleted only the first two change (CP-46).
+// gates, minReadySeconds, and the version while there is no Node, or once the Node is known to run what the control plane asks for
+// (CONTRACT CP-42…CP-44): a version that was wrong from the beginning can be corrected, and Cluster API sees no upgrade in it (CP-70). Of a
+// Machine that is being deleted only the first two change (CP-46).
 func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
 	template := m.ControlPlane.Spec.MachineTemplate.Spec
 	spec := map[string]any{}
@@ -115,8 +115,8 @@ func mapPatch(have, wanted map[string]string, former []string) map[string]any {
 }
 
 // Differences lists how a Machine differs from what the control plane asks for, in words and in a fixed order; it is up to date when there
-// are none (CONTRACT CP-45). infrastructure is nil while the infrastructure machine cannot be read; configEqual tells whether its config has
-// the spec that is asked for.
+// are none (CONTRACT CP-45). infrastructure is nil while the infrastructure machine cannot be read; configEqual tells whether its config
+// has the spec that is asked for.
 func (m MachineObjects) Differences(machine *clusterv1.Machine, infrastructure metav1.Object, configEqual bool) []string {
 	var differences []string
 	if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted {

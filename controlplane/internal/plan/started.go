@@ -15,7 +15,8 @@ import (
 type Started struct {
 	// Attempt is the number of the installation that has begun; see Attempt.
 	Attempt string `json:"attempt"`
-	// ControlPlane is the UID of the control plane that it was begun for. After a move or a restore it is another one's: there, nothing has begun.
+	// ControlPlane is the UID of the control plane that it was begun for. After a move or a restore it is another one's: there, nothing has
+	// begun.
 	ControlPlane types.UID `json:"controlPlane"`
 	// Workers are the claims of the worker Machines that take part, sorted.
 	Workers []string `json:"workers,omitempty"`
@@ -35,8 +36,8 @@ func (s Started) String() string {
 	return string(value)
 }
 
-// StartedOf returns the record of a control plane; an empty one when there is none, when it is another control plane's, or when somebody broke
-// it: a new attempt, which takes hosts down, is not begun on a guess.
+// StartedOf returns the record of a control plane; an empty one when there is none, when it is another control plane's, or when somebody
+// broke it: a new attempt, which takes hosts down, is not begun on a guess.
 func StartedOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) Started {
 	var record Started
 	err := json.Unmarshal([]byte(controlPlane.Annotations[controlplanev1.InstallationStartedAnnotation]), &record)

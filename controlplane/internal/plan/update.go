@@ -16,8 +16,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// changeable are the fields of an AgentClusterInstall's spec that follow the control plane until the installation begins, with the parts of those
-// that others write to, or that a merge patch would mix with what was there.
+// changeable are the fields of an AgentClusterInstall's spec that follow the control plane until the installation begins, with the parts of
+// those that others write to, or that a merge patch would mix with what was there.
 var changeable = []struct {
 	field string
 	parts []string
@@ -86,7 +86,8 @@ func (i Install) Object() (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// requireArbiter asks for the arbiter, which the AgentClusterInstall's type does not know. The number never changes, so that nothing else writes it.
+// requireArbiter asks for the arbiter, which the AgentClusterInstall's type does not know. The number never changes, so that nothing else
+// writes it.
 func requireArbiter(object *unstructured.Unstructured, install controlplanev1.InstallSpec) error {
 	if arbiters := Arbiters(install); arbiters > 0 {
 		return unstructured.SetNestedField(object.Object, int64(arbiters), "spec", "provisionRequirements", "arbiterAgents")

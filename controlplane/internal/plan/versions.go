@@ -96,8 +96,8 @@ func (c VersionCheck) Problem() (problem string, known bool) {
 	return "", true
 }
 
-// remedy says where the version of all Machines is set. Cluster API takes a worker whose Node differs from its MachineDeployment for upgrading
-// and changes no version of the topology until it has ended, which it never does (CONTRACT CP-72).
+// remedy says where the version of all Machines is set. Cluster API takes a worker whose Node differs from its MachineDeployment for
+// upgrading and changes no version of the topology until it has ended, which it never does (CONTRACT CP-72).
 func (c VersionCheck) remedy(version string) string {
 	switch {
 	case c.Topology == "":
@@ -126,8 +126,8 @@ func (c VersionCheck) differentWorker() *clusterv1.Machine {
 	return nil
 }
 
-// releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions; releases other than
-// those of OpenShift 4 and versions that cannot be parsed are not judged.
+// releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions; releases other
+// than those of OpenShift 4 and versions that cannot be parsed are not judged.
 func (c VersionCheck) releaseProblem() string {
 	if c.Resolved.KubernetesVersion != "" {
 		return c.resolvedProblem()
@@ -148,13 +148,18 @@ func (c VersionCheck) releaseProblem() string {
 // resolvedProblem compares with the release image. Kubelets may add build metadata to the version, which an image does not tell.
 func (c VersionCheck) resolvedProblem() string {
 	if c.Resolved.Version != c.Release {
-		return fmt.Sprintf("Image %s is release %s, but spec.distributionVersion is %s: they must be the same release", c.Resolved.Image, c.Resolved.Version, c.Release)
+		return fmt.Sprintf(
+			"Image %s is release %s, but spec.distributionVersion is %s: they must be the same release", c.Resolved.Image, c.Resolved.Version,
+			c.Release,
+		)
 	}
 	version, _, _ := strings.Cut(c.Version, "+")
 	if version == c.Resolved.KubernetesVersion {
 		return ""
 	}
-	return fmt.Sprintf("Release %s has Kubernetes %s, not %s: %s", c.Release, c.Resolved.KubernetesVersion, c.Version, c.remedy(c.Resolved.KubernetesVersion))
+	return fmt.Sprintf(
+		"Release %s has Kubernetes %s, not %s: %s", c.Release, c.Resolved.KubernetesVersion, c.Version, c.remedy(c.Resolved.KubernetesVersion),
+	)
 }
 
 // compareBuild orders two identifiers of build metadata as Cluster API does: numbers by value, and before everything else. Others have no

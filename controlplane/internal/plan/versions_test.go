@@ -38,10 +38,20 @@ func testStatusVersions(t *testing.T) {
 		{
 			name: "older first, plain before build metadata",
 			machines: []*clusterv1.Machine{
-				machineOf("v1.33.4", "v1.33.4+f00"), machineOf("v1.33.4", "v1.33.4"), machineOf("v1.33.4", "v1.33.4+abc"), machineOf("v1.33.4", "v1.9.0"),
+				machineOf(
+					"v1.33.4", "v1.33.4+f00",
+				),
+				machineOf("v1.33.4", "v1.33.4"),
+				machineOf("v1.33.4", "v1.33.4+abc"),
+				machineOf("v1.33.4", "v1.9.0"),
 			},
 			want: []clusterv1.StatusVersion{
-				{Version: "v1.9.0", Replicas: 1}, {Version: "v1.33.4", Replicas: 1}, {Version: "v1.33.4+abc", Replicas: 1}, {Version: "v1.33.4+f00", Replicas: 1},
+				{
+					Version: "v1.9.0", Replicas: 1,
+				},
+				{Version: "v1.33.4", Replicas: 1},
+				{Version: "v1.33.4+abc", Replicas: 1},
+				{Version: "v1.33.4+f00", Replicas: 1},
 			},
 		},
 		{name: "what is no version is left out", machines: []*clusterv1.Machine{machineOf("", ""), machineOf("newest", "")}},
@@ -81,8 +91,8 @@ func TestContractVersionCheck(t *testing.T) {
 		{
 			name:  "CP-73 of a topology, it is the Cluster that has to be changed",
 			check: plan.VersionCheck{Version: "v1.34.0", Release: "4.20.4-rc.1", Topology: "demo"},
-			want: "Release 4.20.4-rc.1 has Kubernetes 1.33, not v1.34.0: set spec.topology.version of Cluster demo to the version of its kubelets, " +
-				"which begins with v1.33.",
+			want: "Release 4.20.4-rc.1 has Kubernetes 1.33, not v1.34.0: set spec.topology.version of Cluster demo to the version " +
+				"of its kubelets, which begins with v1.33.",
 		},
 		{
 			name:  "CP-70 a release image tells the exact version before there is a Node",
@@ -94,10 +104,13 @@ func TestContractVersionCheck(t *testing.T) {
 			check: plan.VersionCheck{Version: "v1.32.5", Release: "4.20.4", Resolved: resolved, Topology: "demo"},
 			want:  "Release 4.20.4 has Kubernetes v1.33.5, not v1.32.5: set spec.topology.version of Cluster demo to v1.33.5",
 		},
-		{name: "CP-72 it does not tell what kubelets add to the version", check: plan.VersionCheck{Version: "v1.33.5+abc", Release: "4.20.4", Resolved: resolved}},
 		{
-			name: "CP-70 a Node knows better", check: plan.VersionCheck{Version: plain, Release: "4.20.4", Resolved: resolved, ControlPlane: named("cp-0", plain, plain)},
-			known: true,
+			name:  "CP-72 it does not tell what kubelets add to the version",
+			check: plan.VersionCheck{Version: "v1.33.5+abc", Release: "4.20.4", Resolved: resolved},
+		},
+		{
+			name:  "CP-70 a Node knows better",
+			check: plan.VersionCheck{Version: plain, Release: "4.20.4", Resolved: resolved, ControlPlane: named("cp-0", plain, plain)}, known: true,
 		},
 		{
 			name:  "an image of another release",
@@ -120,13 +133,20 @@ func TestContractVersionCheck(t *testing.T) {
 			want: "The Node of Machine cp-0 runs v1.33.4: set spec.version, and the version of MachineDeployments, to v1.33.4",
 		},
 		{
-			name:  "CP-72 CP-73 a topology can be corrected before workers join",
-			check: plan.VersionCheck{Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed), Workers: named("w", plain, "")},
-			known: true, want: "The Node of Machine cp-0 runs v1.33.4+abc: set spec.topology.version of Cluster demo to v1.33.4+abc",
+			name: "CP-72 CP-73 a topology can be corrected before workers join",
+			check: plan.VersionCheck{
+				Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed),
+				Workers: named("w", plain, ""),
+			},
+			known: true,
+			want:  "The Node of Machine cp-0 runs v1.33.4+abc: set spec.topology.version of Cluster demo to v1.33.4+abc",
 		},
 		{
-			name:  "CP-72 CP-73 and after they have joined, without them",
-			check: plan.VersionCheck{Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed), Workers: named("w", plain, hashed)},
+			name: "CP-72 CP-73 and after they have joined, without them",
+			check: plan.VersionCheck{
+				Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed),
+				Workers: named("w", plain, hashed),
+			},
 			known: true,
 			want: "The Node of Machine cp-0 runs v1.33.4+abc: scale the workers to 0, set spec.topology.version of Cluster demo to v1.33.4+abc, " +
 				"and scale them up again",
@@ -144,9 +164,13 @@ func TestContractVersionCheck(t *testing.T) {
 				"set the version of its MachineDeployment to v1.33.4",
 		},
 		{
-			name:  "CP-72 CP-73 a topology has one version, which a worker left behind does not run",
-			check: plan.VersionCheck{Version: plain, Topology: "demo", ControlPlane: named("cp-0", plain, plain), Workers: named("w", plain, "v1.32.9")}, known: true,
-			want: `The Node of worker Machine w runs v1.32.9 and its version is "v1.33.4", so that Cluster API takes it for upgrading: update its Node to v1.33.4`,
+			name: "CP-72 CP-73 a topology has one version, which a worker left behind does not run",
+			check: plan.VersionCheck{
+				Version: plain, Topology: "demo", ControlPlane: named("cp-0", plain, plain), Workers: named("w", plain, "v1.32.9"),
+			},
+			known: true,
+			want: `The Node of worker Machine w runs v1.32.9 and its version is "v1.33.4", so that ` +
+				`Cluster API takes it for upgrading: update its Node to v1.33.4`,
 		},
 	}
 	for _, tt := range tests {
@@ -171,7 +195,10 @@ func TestWantedWorkers(t *testing.T) {
 	}
 	sets := []clusterv1.MachineSet{
 		{Spec: clusterv1.MachineSetSpec{Replicas: new(int32(3))}},
-		{ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlled("MachineDeployment")}, Spec: clusterv1.MachineSetSpec{Replicas: new(int32(2))}},
+		{
+			ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlled("MachineDeployment")},
+			Spec:       clusterv1.MachineSetSpec{Replicas: new(int32(2))},
+		},
 	}
 	machines := []*clusterv1.Machine{
 		{},

@@ -18,7 +18,8 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
-// mirrorsKey is the file in a ConfigMap of mirrors, as assisted-service has it; the certificates of the mirrors are where those of a trust bundle are.
+// mirrorsKey is the file in a ConfigMap of mirrors, as assisted-service has it; the certificates of the mirrors are where those of a trust
+// bundle are.
 const mirrorsKey = "registries.conf"
 
 // +kubebuilder:rbac:groups=config.openshift.io,resources=imagedigestmirrorsets;imagetagmirrorsets,verbs=list

@@ -40,8 +40,8 @@ const (
 	// maxUnpacked is how much of an unpacked layer is read, and maxReferences how much of the file.
 	maxUnpacked   = 256 << 20
 	maxReferences = 4 << 20
-	// maxDocument is the size up to which a manifest, or the configuration of an image, is read. They have some KiB; unpacked, one of them takes
-	// three hundred times as much memory.
+	// maxDocument is the size up to which a manifest, or the configuration of an image, is read. They have some KiB; unpacked, one of them
+	// takes three hundred times as much memory.
 	maxDocument = 128 << 10
 	// maxWindow is how far back a layer compressed with zstd may refer, which is kept in memory. It is what every decompressor has to support.
 	maxWindow = 8 << 20

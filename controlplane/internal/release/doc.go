@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release finds out what a release image is: its digest, its version and the Kubernetes version in it (DESIGN D10). Nothing waits for
-// it. A Resolver asks registries beside the reconciler, wakes it when there is an answer, and tries again less and less often.
+// Package release finds out what a release image is: its digest, its version and the Kubernetes version in it (DESIGN D10). Nothing waits
+// for it. A Resolver asks registries beside the reconciler, wakes it when there is an answer, and tries again less and less often.
 package release
 
 import (
@@ -47,8 +47,10 @@ var (
 	// ErrNotFound: the registry does not have the image.
 	ErrNotFound = errors.New("the registry does not have the image")
 	// ErrCertificate: the registry's certificate is not trusted.
-	ErrCertificate = errors.New("the certificate of the registry is not trusted: add its CA to openshiftAssistedConfigSpec.additionalTrustBundle, or to " +
-		"the file of the manager's flag --" + manager.FlagRegistryCAFile)
+	ErrCertificate = errors.New(
+		"the certificate of the registry is not trusted: add its CA to openshiftAssistedConfigSpec.additionalTrustBundle, or to " +
+			"the file of the manager's flag --" + manager.FlagRegistryCAFile,
+	)
 	// ErrTimeout: the registry is too slow.
 	ErrTimeout = errors.New("the registry did not answer in time")
 	// ErrUnreachable: there is no connection to the registry, or it has a problem of its own.

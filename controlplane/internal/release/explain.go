@@ -52,7 +52,8 @@ func Explain(err error) string {
 		return shortened(several.join(Explain), maxExplanation)
 	}
 	for _, reason := range []error{
-		ErrManagementCluster, ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrMirrorsFile, ErrManagementMirrors, ErrMirrors, ErrBlocked, ErrUnauthorized,
+		ErrManagementCluster, ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrMirrorsFile, ErrManagementMirrors, ErrMirrors, ErrBlocked,
+		ErrUnauthorized,
 		ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
 	} {
 		if errors.Is(err, reason) {

@@ -90,7 +90,8 @@ func TestLayers(t *testing.T) {
 
 func FuzzLayer(f *testing.F) {
 	plain := archive(f, oneReference)
-	for _, seed := range [][]byte{nil, plain, gzipped(f, plain), zstandard(f, 1<<20, plain), zstandard(f, 512<<20, plain), gzipped(f, make([]byte, 1<<20))} {
+	for _, seed := range [][]byte{nil, plain, gzipped(f, plain), zstandard(f, 1<<20, plain), zstandard(f, 512<<20, plain),
+		gzipped(f, make([]byte, 1<<20))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, layer []byte) {
@@ -99,7 +100,8 @@ func FuzzLayer(f *testing.F) {
 }
 
 func FuzzReferences(f *testing.F) {
-	for _, seed := range []string{oneReference, `{"spec":{"tags":[` + strings.Repeat("{},", 50_000) + "{}]}}", "[[", `{"spec":{"tags":[{"annotations":null}]}}`} {
+	for _, seed := range []string{oneReference, `{"spec":{"tags":[` + strings.Repeat("{},", 50_000) + "{}]}}", "[[",
+		`{"spec":{"tags":[{"annotations":null}]}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, file string) {
@@ -114,7 +116,8 @@ func FuzzReferences(f *testing.F) {
 // FuzzManifests is for the documents of images, which the registry library parses once the manager has let them pass.
 func FuzzManifests(f *testing.F) {
 	for _, seed := range []string{
-		`{"schemaVersion":2,"config":{"size":1},"layers":[]}`, `{"manifests":[{"platform":{"architecture":"amd64"}}]}`, `{"config":{"Labels":{"a":"b"}}}`,
+		`{"schemaVersion":2,"config":{"size":1},"layers":[]}`, `{"manifests":[{"platform":{"architecture":"amd64"}}]}`,
+		`{"config":{"Labels":{"a":"b"}}}`,
 		`{"layers":[` + strings.Repeat("{},", maxDocument/3-10) + "{}]}", `{"manifests":[` + strings.Repeat("{},", maxDocument/3-10) + "{}]}",
 	} {
 		f.Add(seed)
@@ -135,8 +138,10 @@ func FuzzManifests(f *testing.F) {
 
 func FuzzMirrors(f *testing.F) {
 	for _, seed := range []string{
-		"[[registry]]\nlocation = \"quay.io\"\n[[registry.mirror]]\nlocation = \"a:5000/b\"\n", "[[registry]]\nprefix = \"*.io\"\n", "a = {b = [1, 2]}",
-		strings.Repeat("[[registry]]\nlocation=\"quay.io/a\"\n", 7000), "registry = [" + strings.Repeat("{location=\"a\"},", 15_000) + "]", strings.Repeat("[", 200_000),
+		"[[registry]]\nlocation = \"quay.io\"\n[[registry.mirror]]\nlocation = \"a:5000/b\"\n", "[[registry]]\nprefix = \"*.io\"\n",
+		"a = {b = [1, 2]}",
+		strings.Repeat("[[registry]]\nlocation=\"quay.io/a\"\n", 7000), "registry = [" + strings.Repeat("{location=\"a\"},", 15_000) + "]",
+		strings.Repeat("[", 200_000),
 	} {
 		f.Add([]byte(seed))
 	}

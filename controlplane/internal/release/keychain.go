@@ -47,8 +47,8 @@ func newKeychain(config []byte) (keychain, error) {
 // dockerHub is the name that users have for name.DefaultRegistry.
 const dockerHub = "docker.io"
 
-// normalize brings the key of a docker configuration into the form of a repository's name: it may be a URL, with the version of the API at its
-// end, and the Docker Hub has several names.
+// normalize brings the key of a docker configuration into the form of a repository's name: it may be a URL, with the version of the API at
+// its end, and the Docker Hub has several names.
 func normalize(scope string) string {
 	scope = strings.TrimPrefix(strings.TrimPrefix(scope, "https://"), "http://")
 	scope = strings.TrimSuffix(strings.TrimSuffix(scope, "/"), "/v1")

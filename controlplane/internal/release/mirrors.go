@@ -17,8 +17,8 @@ import (
 // mirrorsLimits are those of a registries.conf: of TOML, only the size is looked at.
 var mirrorsLimits = untrusted.Limits{Bytes: 256 << 10}
 
-// Mirrors say where else the images of registries are: what containers-registries.conf(5), an ImageDigestMirrorSet and an ImageTagMirrorSet have
-// in common. The library that container engines read that file with takes it from a disk only, and the managers have none to write to.
+// Mirrors say where else the images of registries are: what containers-registries.conf(5), an ImageDigestMirrorSet and an ImageTagMirrorSet
+// have in common. The library that container engines read that file with takes it from a disk only, and the managers have none to write to.
 type Mirrors struct {
 	registries []registryRule
 	// unusable is the error of a mirror that no image can be asked for at; it tells whose mirrors they are.
@@ -54,8 +54,8 @@ const (
 // maxSources is the number of names under which an image is looked up: each may take as long as a registry that does not answer.
 const maxSources = 16
 
-// ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone. unusable is the error when it, or a name in
-// it, cannot be used.
+// ParseMirrors reads a registries.conf of version 2. What is in it besides mirrors is left alone. unusable is the error when it, or a name
+// in it, cannot be used.
 func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
 	if err := mirrorsLimits.Size(file); err != nil {
 		return Mirrors{}, fmt.Errorf("%w: %w", unusable, err)
@@ -147,8 +147,8 @@ func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTag
 // wildcard begins a prefix that is for all hosts of a domain.
 const wildcard = "*."
 
-// sources are the names under which an image is looked up, each once and in order: at the mirrors of the first set that knows it, then of the next,
-// and last at the source itself, unless a set forbids that.
+// sources are the names under which an image is looked up, each once and in order: at the mirrors of the first set that knows it, then of
+// the next, and last at the source itself, unless a set forbids that.
 func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 	var found []name.Reference
 	source, blocked := image, false
@@ -232,8 +232,8 @@ func (r registryRule) covers(image string) int {
 	return end
 }
 
-// mirrored are the names that an image has at those mirrors that may be asked for it: some are for names with a digest only, some for those with
-// a tag. rest is what follows the prefix in its own name.
+// mirrored are the names that an image has at those mirrors that may be asked for it: some are for names with a digest only, some for those
+// with a tag. rest is what follows the prefix in its own name.
 func (r registryRule) mirrored(image name.Reference, rest string) ([]name.Reference, error) {
 	_, byDigest := image.(name.Digest)
 	var found []name.Reference

@@ -55,14 +55,18 @@ func TestSources(t *testing.T) {
 [[registry]]
 location = "quay.io"
 [[registry.mirror]]
-location = "mirror.example.com:5000/quay"`, ocp + ":4", []string{"mirror.example.com:5000/quay/openshift-release-dev/ocp-release:4", ocp + ":4"}},
+location = "mirror.example.com:5000/quay"`, ocp + ":4", []string{
+			"mirror.example.com:5000/quay/openshift-release-dev/ocp-release:4", ocp + ":4",
+		}},
 		{"a repository's, in order", `
 [[registry]]
 location = "` + ocp + `"
 [[registry.mirror]]
 location = "b.example.com/release"
 [[registry.mirror]]
-location = "a.example.com/release"`, ocp + someDigest, []string{"b.example.com/release" + someDigest, "a.example.com/release" + someDigest, ocp + someDigest}},
+location = "a.example.com/release"`, ocp + someDigest, []string{
+			"b.example.com/release" + someDigest, "a.example.com/release" + someDigest, ocp + someDigest,
+		}},
 		{"the longest prefix alone", `
 [[registry]]
 prefix = "quay.io/openshift-release-dev"
@@ -96,7 +100,9 @@ location = "tags.example.com"
 pull-from-mirror = "tag-only"
 [[registry.mirror]]
 location = "all.example.com"
-pull-from-mirror = "all"`, "quay.io/rel" + someDigest, []string{"digests.example.com/rel" + someDigest, "all.example.com/rel" + someDigest, "quay.io/rel" + someDigest}},
+pull-from-mirror = "all"`, "quay.io/rel" + someDigest, []string{
+			"digests.example.com/rel" + someDigest, "all.example.com/rel" + someDigest, "quay.io/rel" + someDigest,
+		}},
 		{"a blocked source", `
 [[registry]]
 location = "quay.io"
@@ -187,8 +193,10 @@ func TestMirrorsThatCannotBeUsed(t *testing.T) {
 	g.Expect(err).To(MatchError(ErrMirrorsFile))
 	const mirror = "\n[[registry.mirror]]\nlocation = 'm.example.com'\n"
 	for conf, want := range map[string]string{
-		"location = 'quay.io'" + mirror + "pull-from-mirror = 'digest_only'":                               `pull-from-mirror "digest_only" of m.example.com: it is all, digest-only or tag-only`,
-		"location = 'quay.io'\nmirror-by-digest-only = true" + mirror + "pull-from-mirror = 'digest-only'": "registry quay.io has mirror-by-digest-only, and its mirror m.example.com pull-from-mirror",
+		"location = 'quay.io'" + mirror + "pull-from-mirror = 'digest_only'": "" +
+			`pull-from-mirror "digest_only" of m.example.com: it is all, digest-only or tag-only`,
+		"location = 'quay.io'\nmirror-by-digest-only = true" + mirror + "pull-from-mirror = 'digest-only'": "registry quay.io has " +
+			"mirror-by-digest-only, and its mirror m.example.com pull-from-mirror",
 		"prefix = 'quay.io'" + mirror:            "registry quay.io has no location",
 		"blocked = true":                         "a registry has neither prefix nor location",
 		"prefix = '*.example.com/ocp'" + mirror:  "prefix *.example.com/ocp: after *. comes a domain alone",
@@ -199,14 +207,23 @@ func TestMirrorsThatCannotBeUsed(t *testing.T) {
 	}
 	image, err := name.ParseReference("quay.io/rel:4")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\nblocked = true\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'm.example.com'")})
+	_, err = sources(
+		image,
+		[]Mirrors{
+			parsed(
+				t, "[[registry]]\nlocation = 'quay.io'\nblocked = true\nmirror-by-digest-only = true\n[[registry.mirror]]\nlocation = 'm.example.com'",
+			),
+		},
+	)
 	g.Expect(err).To(MatchError(ErrBlocked))
 	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'M_/?'")})
 	g.Expect(err).To(And(MatchError(ErrMirrors), MatchError(ContainSubstring(`quay.io: location "M_/?"`))))
 	_, err = sources(image, []Mirrors{parsed(t, "[[registry]]\nprefix = 'quay.io'\nlocation = 'M_/?'")})
 	g.Expect(err).To(MatchError(ErrMirrors))
 	_, err = sources(image, []Mirrors{MirrorsOf([]configv1.ImageDigestMirrorSet{{Spec: configv1.ImageDigestMirrorSetSpec{
-		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: "quay.io/rel"}, {Source: "quay.io", Mirrors: []configv1.ImageMirror{"registry/ocp"}}},
+		ImageDigestMirrors: []configv1.ImageDigestMirrors{
+			{Source: "quay.io/rel"}, {Source: "quay.io", Mirrors: []configv1.ImageMirror{"registry/ocp"}},
+		},
 	}}}, nil)})
 	g.Expect(err).NotTo(HaveOccurred(), "the mirror is not for this image")
 	digest, err := name.ParseReference("quay.io/other" + someDigest)
@@ -233,7 +250,9 @@ func TestTooManyMirrors(t *testing.T) {
 	g.Expect(found[maxSources-1].Name()).To(Equal("quay.io/rel:4"))
 	var refused refusals
 	for _, source := range found {
-		refused = append(refused, refusal{image: source.Name(), err: fmt.Errorf("%w: no token:\nhush %s", ErrUnauthorized, strings.Repeat("x", 1<<10))})
+		refused = append(
+			refused, refusal{image: source.Name(), err: fmt.Errorf("%w: no token:\nhush %s", ErrUnauthorized, strings.Repeat("x", 1<<10))},
+		)
 	}
 	g.Expect(len(Explain(refused))).To(BeNumerically("<=", maxExplanation+len("…")))
 	g.Expect(detail(refused)).NotTo(ContainSubstring("hush"), "what a server answered is not logged")
@@ -286,7 +305,10 @@ func TestFetchFromMirrors(t *testing.T) {
 		g := NewWithT(t)
 		h.password[repository] = "right"
 		defer delete(h.password, repository)
-		access := Access{PullSecret: pullSecret(map[string]string{"release.invalid": "right", h.host(): "wrong"}), TrustBundle: h.bundle(), Cluster: parsed(t, conf(up))}
+		access := Access{
+			PullSecret: pullSecret(map[string]string{"release.invalid": "right", h.host(): "wrong"}), TrustBundle: h.bundle(),
+			Cluster: parsed(t, conf(up)),
+		}
 		_, err := NewRegistry("test").Fetch(t.Context(), "release.invalid/ocp/release:4.20.4", access)
 		g.Expect(err).To(MatchError(ErrUnauthorized))
 		access.PullSecret = pullSecret(map[string]string{"release.invalid": "wrong", up: "right"})
@@ -305,7 +327,9 @@ func TestMirrorsOfClusters(t *testing.T) {
 	tags := &configv1.ImageTagMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "tags"}}
 	tags.Spec.ImageTagMirrors = []configv1.ImageTagMirrors{{Source: "quay.io", Mirrors: []configv1.ImageMirror{"tags.example.com"}}}
 	mirrors := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mirrors"}}
-	mirrors.Data = map[string]string{mirrorsKey: "[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'own.example.com'", "ca-bundle.crt": "ca"}
+	mirrors.Data = map[string]string{
+		mirrorsKey: "[[registry]]\nlocation = 'quay.io'\n[[registry.mirror]]\nlocation = 'own.example.com'", "ca-bundle.crt": "ca",
+	}
 	objects := []client.Object{secret, digests, tags, mirrors}
 	byName := Request{Image: request.Image, PullSecret: "pull", TrustBundle: "pem", MirrorRegistryRef: "mirrors"}
 

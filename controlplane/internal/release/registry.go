@@ -52,8 +52,8 @@ type Registry struct {
 	UserAgent string
 	// Timeout bounds all requests for one image to one registry.
 	Timeout time.Duration
-	// CAFile is a file of PEM certificates that are trusted besides those of the system and of the cluster; may be empty. It is read anew for each
-	// image.
+	// CAFile is a file of PEM certificates that are trusted besides those of the system and of the cluster; may be empty. It is read anew for
+	// each image.
 	CAFile string
 	// MirrorsFile is a file in the format of containers-registries.conf(5), for all clusters; may be empty. It is read anew for each image.
 	MirrorsFile string
@@ -67,8 +67,8 @@ func NewRegistry(userAgent string) *Registry {
 	return &Registry{UserAgent: userAgent, Timeout: fetchTimeout, known: lru.New(cacheSize), now: time.Now}
 }
 
-// question is what an answer is remembered by. Who asks in another way must not get it: a registry may show users different images, may not show
-// them at all, and may lie about a digest that another one has too.
+// question is what an answer is remembered by. Who asks in another way must not get it: a registry may show users different images, may not
+// show them at all, and may lie about a digest that another one has too.
 type question struct {
 	image                                  string
 	pullSecret, trustBundle, mirrorsBundle [sha256.Size]byte

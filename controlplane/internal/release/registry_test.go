@@ -24,7 +24,9 @@ func TestFetch(t *testing.T) {
 	h := newHub(t)
 	single := h.push("4.20.4-x86_64", ofArchitecture(t, "amd64"))
 	silent := h.push("4.20.4", releaseImage(t))
-	list := h.pushIndex("4.20.4-multi", ofArchitecture(t, "s390x"), ofArchitecture(t, "arm64"), ofArchitecture(t, "amd64"), ofArchitecture(t, "amd64"))
+	list := h.pushIndex(
+		"4.20.4-multi", ofArchitecture(t, "s390x"), ofArchitecture(t, "arm64"), ofArchitecture(t, "amd64"), ofArchitecture(t, "amd64"),
+	)
 	for _, c := range []struct {
 		name, image, digest string
 		architectures       []bootstrapv1.CPUArchitecture
@@ -51,7 +53,10 @@ func TestImagesThatAreNoRelease(t *testing.T) {
 	h.push("empty", imageOf(t, labels))
 	h.push("no-references", imageOf(t, labels, layerOf(t, map[string]string{"etc/os-release": "rhel"})))
 	h.push("broken", imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": "apiVersion: v1"})))
-	h.push("no-kubernetes", imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": imageReferences("cli", "kubectl=1.33.4")})))
+	h.push(
+		"no-kubernetes",
+		imageOf(t, labels, layerOf(t, map[string]string{"release-manifests/image-references": imageReferences("cli", "kubectl=1.33.4")})),
+	)
 	h.pushIndex("empty-list")
 	kubernetes := func(version string) v1.Layer {
 		return layerOf(t, map[string]string{"release-manifests/image-references": imageReferences("hyperkube", "kubernetes="+version)})
@@ -60,7 +65,9 @@ func TestImagesThatAreNoRelease(t *testing.T) {
 	h.push("no-version", imageOf(t, map[string]string{"io.openshift.release": "latest"}, kubernetes("1.33.5")))
 	h.push("long-version", imageOf(t, map[string]string{"io.openshift.release": long}, kubernetes("1.33.5")))
 	h.push("long-kubernetes", imageOf(t, labels, kubernetes(long)))
-	h.push("large", imageOf(t, map[string]string{"io.openshift.release": version, "large": strings.Repeat("a", maxDocument)}, kubernetes("1.33.5")))
+	h.push(
+		"large", imageOf(t, map[string]string{"io.openshift.release": version, "large": strings.Repeat("a", maxDocument)}, kubernetes("1.33.5")),
+	)
 	for _, tag := range []string{
 		"other", "empty", "no-references", "broken", "no-kubernetes", "empty-list", "no-version", "long-version", "long-kubernetes", "large",
 	} {
@@ -78,7 +85,10 @@ func TestCredentialsByRepository(t *testing.T) {
 		return Access{PullSecret: pullSecret(passwords), TrustBundle: h.bundle()}
 	}
 	registry := NewRegistry("test")
-	_, err := registry.Fetch(t.Context(), h.image("4.20.4"), access(map[string]string{h.host(): "wrong", h.host() + "/ocp/release": "right", h.host() + "/ocp": "wrong"}))
+	_, err := registry.Fetch(
+		t.Context(), h.image("4.20.4"),
+		access(map[string]string{h.host(): "wrong", h.host() + "/ocp/release": "right", h.host() + "/ocp": "wrong"}),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	byDigest := h.host() + "/" + repository + "@" + digest
 	_, err = registry.Fetch(t.Context(), byDigest, access(map[string]string{h.host(): "right"}))
@@ -86,7 +96,8 @@ func TestCredentialsByRepository(t *testing.T) {
 	// What one pull secret may see is not shown to another.
 	_, err = registry.Fetch(t.Context(), byDigest, access(nil))
 	g.Expect(err).To(MatchError(ErrUnauthorized))
-	for _, passwords := range []map[string]string{nil, {h.host(): "wrong"}, {h.host() + "/ocp/rel": "right"}, {h.host(): "right", h.host() + "/ocp": "wrong"}} {
+	for _, passwords := range []map[string]string{nil, {h.host(): "wrong"}, {h.host() + "/ocp/rel": "right"},
+		{h.host(): "right", h.host() + "/ocp": "wrong"}} {
 		_, err := registry.Fetch(t.Context(), h.image("4.20.4"), access(passwords))
 		g.Expect(err).To(MatchError(ErrUnauthorized))
 		g.Expect(err.Error()).NotTo(Or(ContainSubstring("right"), ContainSubstring("wrong")))
@@ -99,13 +110,19 @@ func TestCredentialsByRepository(t *testing.T) {
 func TestKeysOfPullSecrets(t *testing.T) {
 	g := NewWithT(t)
 	keys, err := newKeychain(pullSecret(map[string]string{
-		"https://index.docker.io/v1/": "hub", "http://registry.example.com:5000/": "plain", "quay.io": "quay", "quay.io/org": "org", "docker.io/org": "hub-org",
-		"https://quay.io": "another", "https://quay.io/v2/": "and another",
+		"https://index.docker.io/v1/":       "hub",
+		"http://registry.example.com:5000/": "plain",
+		"quay.io":                           "quay",
+		"quay.io/org":                       "org",
+		"docker.io/org":                     "hub-org",
+		"https://quay.io":                   "another",
+		"https://quay.io/v2/":               "and another",
 	}))
 	g.Expect(err).NotTo(HaveOccurred())
 	for image, want := range map[string]string{
-		"docker.io/library/app:1": "hub", "docker.io/org/app:1": "hub-org", "registry.example.com:5000/app:1": "plain", "registry.example.com/app:1": "",
-		"quay.io/app:1": "quay", "quay.io/org/app:1": "org", "quay.io/org/b/app:1": "org", "quay.io/organisation/app:1": "quay",
+		"docker.io/library/app:1": "hub", "docker.io/org/app:1": "hub-org", "registry.example.com:5000/app:1": "plain",
+		"registry.example.com/app:1": "",
+		"quay.io/app:1":              "quay", "quay.io/org/app:1": "org", "quay.io/org/b/app:1": "org", "quay.io/organisation/app:1": "quay",
 	} {
 		reference, err := name.ParseReference(image)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -192,7 +209,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfTheManager: registries under a private CA are trusted by a file of the manager's, which may appear and change while it runs.
+// TestCertificatesOfTheManager: registries under a private CA are trusted by a file of the manager's, which may appear and change while it
+// runs.
 func TestCertificatesOfTheManager(t *testing.T) {
 	g := NewWithT(t)
 	h := newHub(t)

@@ -35,7 +35,8 @@ type Request struct {
 	TrustBundle string
 	// TrustBundleRef is the name of the ConfigMap with such certificates, in the control plane's namespace; empty when there is none.
 	TrustBundleRef string
-	// MirrorRegistryRef is the name of the ConfigMap with the mirrors of the cluster, in the control plane's namespace; empty when there is none.
+	// MirrorRegistryRef is the name of the ConfigMap with the mirrors of the cluster, in the control plane's namespace; empty when there is
+	// none.
 	MirrorRegistryRef string
 }
 
@@ -75,10 +76,13 @@ type entry struct {
 // NewResolver returns a Resolver that answers once it is started.
 func NewResolver(reader client.Reader, registry Fetcher) *Resolver {
 	return &Resolver{
-		Reader: reader, Registry: registry,
-		events: make(chan event.GenericEvent),
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry)),
-		known:  map[types.NamespacedName]entry{},
+		Reader:   reader,
+		Registry: registry,
+		events:   make(chan event.GenericEvent),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		),
+		known: map[types.NamespacedName]entry{},
 	}
 }
 
@@ -135,7 +139,8 @@ func (r *Resolver) next(ctx context.Context) bool {
 	answer := Answer{Release: &found}
 	if err != nil {
 		answer = Answer{Err: err}
-		ctrl.LoggerFrom(ctx).Info("Cannot resolve the release image", "OpenshiftAssistedControlPlane", key, "image", request.Image, "reason", detail(err))
+		ctrl.LoggerFrom(ctx).
+			Info("Cannot resolve the release image", "OpenshiftAssistedControlPlane", key, "image", request.Image, "reason", detail(err))
 	}
 	if r.answer(key, request, answer) {
 		r.send(ctx, key)

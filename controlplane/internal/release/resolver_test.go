@@ -157,7 +157,8 @@ func TestResolver(t *testing.T) {
 		r := start(t, &fakeRegistry{})
 		r.Lookup(controlPlane, request)
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, request).Err).To(And(MatchError(ErrPullSecret), MatchError(ContainSubstring("Secret pull does not exist"))))
+		g.Expect(r.Lookup(controlPlane, request).Err).
+			To(And(MatchError(ErrPullSecret), MatchError(ContainSubstring("Secret pull does not exist"))))
 	})
 }
 

@@ -95,7 +95,9 @@ func (h *hub) bundle() string {
 func (h *hub) access() Access { return Access{PullSecret: pullSecret(nil), TrustBundle: h.bundle()} }
 
 func (h *hub) options() []remote.Option {
-	return []remote.Option{remote.WithTransport(h.server.Client().Transport), remote.WithAuth(&authn.Basic{Username: "u", Password: h.password[repository]})}
+	return []remote.Option{
+		remote.WithTransport(h.server.Client().Transport), remote.WithAuth(&authn.Basic{Username: "u", Password: h.password[repository]}),
+	}
 }
 
 // push puts an image under a tag and returns its digest.

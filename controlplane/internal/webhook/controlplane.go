@@ -25,7 +25,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
-// maxNameLength leaves room for the ordinal in Machine names, which become hostnames: "-" and up to two digits of 63 characters (DESIGN D7).
+// maxNameLength leaves room for the ordinal in Machine names, which become hostnames: "-" and up to two digits of 63 characters (DESIGN
+// D7).
 const maxNameLength = apivalidation.DNS1123LabelMaxLength - 3
 
 // Setup adds the webhooks to a manager.
@@ -73,7 +74,9 @@ func (*ControlPlane) ValidateCreate(_ context.Context, cp *controlplanev1.Opensh
 
 // ValidateUpdate refuses a change after which a control plane cannot work, or that comes too late. While it is being deleted every
 // update is accepted: otherwise its finalizer could not be removed.
-func (*ControlPlane) ValidateUpdate(_ context.Context, former, cp *controlplanev1.OpenshiftAssistedControlPlane) (admission.Warnings, error) {
+func (*ControlPlane) ValidateUpdate(
+	_ context.Context, former, cp *controlplanev1.OpenshiftAssistedControlPlane,
+) (admission.Warnings, error) {
 	if !cp.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
@@ -107,7 +110,12 @@ func validateName(name string, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path, name, "Machine names begin with it and become hostnames: "+problem))
 	}
 	if len(name) > maxNameLength {
-		errs = append(errs, field.Invalid(path, name, fmt.Sprintf("must be no more than %d characters: Machine names begin with it and become hostnames", maxNameLength)))
+		errs = append(
+			errs,
+			field.Invalid(
+				path, name, fmt.Sprintf("must be no more than %d characters: Machine names begin with it and become hostnames", maxNameLength),
+			),
+		)
 	}
 	return errs
 }
@@ -119,13 +127,18 @@ func validateAttempt(annotations map[string]string, path *field.Path) field.Erro
 		return nil
 	}
 	if attempt, err := strconv.ParseInt(value, 10, 32); err != nil || attempt < 1 || strconv.FormatInt(attempt, 10) != value {
-		return field.ErrorList{field.Invalid(path.Key(controlplanev1.InstallAttemptAnnotation), value, "must be the number of an installation: 1, 2, 3, …; leave it to the provider")}
+		return field.ErrorList{
+			field.Invalid(
+				path.Key(controlplanev1.InstallAttemptAnnotation), value,
+				"must be the number of an installation: 1, 2, 3, …; leave it to the provider",
+			),
+		}
 	}
 	return nil
 }
 
-// validateAttemptChange keeps the number of the installation from going down: the objects of the cluster that is being installed, or is, would be
-// those of another attempt.
+// validateAttemptChange keeps the number of the installation from going down: the objects of the cluster that is being installed, or is,
+// would be those of another attempt.
 func validateAttemptChange(former, cp *controlplanev1.OpenshiftAssistedControlPlane, path *field.Path) field.ErrorList {
 	before, errBefore := strconv.Atoi(plan.Attempt(former))
 	after, errAfter := strconv.Atoi(plan.Attempt(cp))
@@ -136,8 +149,8 @@ func validateAttemptChange(former, cp *controlplanev1.OpenshiftAssistedControlPl
 		fmt.Sprintf("must not go down from %d, nor be removed: the cluster of attempt %d would be deleted", before, before))}
 }
 
-// validateTemplateMetadata refuses annotations of the providers' own: on a Machine, another number of the installation would have it replaced
-// for ever.
+// validateTemplateMetadata refuses annotations of the providers' own: on a Machine, another number of the installation would have it
+// replaced for ever.
 func validateTemplateMetadata(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(metadata.Annotations)) {

@@ -13,7 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 )
 
-// validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD. replicas is 0 in a template.
+// validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD. replicas is 0 in a
+// template.
 func validateInstall(install controlplanev1.InstallSpec, replicas int32, path *field.Path) field.ErrorList {
 	errs := validateVIPs(install.APIVIPs, path.Child("apiVIPs"))
 	errs = append(errs, validateVIPs(install.IngressVIPs, path.Child("ingressVIPs"))...)
@@ -33,7 +34,9 @@ func validateVIPs(vips []string, path *field.Path) field.ErrorList {
 	}
 	first, second, ok := parsePair(vips[0], vips[1])
 	if ok && first.Is4() == second.Is4() {
-		return field.ErrorList{field.Invalid(path.Index(1), vips[1], "must be of another IP family than the first one: one IPv4 and one IPv6 address")}
+		return field.ErrorList{
+			field.Invalid(path.Index(1), vips[1], "must be of another IP family than the first one: one IPv4 and one IPv6 address"),
+		}
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 // randomSpecs is how many control planes TestRendering makes up.
 const randomSpecs = 1000
 
-// TestRendering makes up control planes that admission accepts, and renders each twice, from copies: the install objects are the same, byte for
-// byte. A number that fails makes the same control plane again.
+// TestRendering makes up control planes that admission accepts, and renders each twice, from copies: the install objects are the same, byte
+// for byte. A number that fails makes the same control plane again.
 func TestRendering(t *testing.T) {
 	for n := range uint64(randomSpecs) {
 		g := NewWithT(t)
@@ -61,7 +61,9 @@ func some[T any](r *rand.Rand, values ...T) []T {
 }
 
 func randomControlPlane(r *rand.Rand) *controlplanev1.OpenshiftAssistedControlPlane {
-	cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: fmt.Sprintf("cp-%d", r.IntN(100))}}
+	cp := &controlplanev1.OpenshiftAssistedControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: fmt.Sprintf("cp-%d", r.IntN(100))},
+	}
 	cp.Spec.Version = "v1.33.4"
 	cp.Spec.DistributionVersion = pick(r, "4.18.3", "4.19.0", "4.20.4", "4.20.0-okd-scos.1", "4.21.0-rc.1")
 	cp.Spec.Replicas = ptr.To(pick[int32](r, 1, 2, 3, 4, 5))
@@ -114,7 +116,10 @@ func randomNetworking(r *rand.Rand, cp *controlplanev1.OpenshiftAssistedControlP
 
 func randomOptions(r *rand.Rand, install *controlplanev1.InstallSpec) {
 	if r.IntN(2) == 0 {
-		install.Proxy = bootstrapv1.ProxySpec{HTTPProxy: "http://proxy.example.com:3128", NoProxy: some(r, ".example.com", "192.0.2.0/24", "localhost")}
+		install.Proxy = bootstrapv1.ProxySpec{
+			HTTPProxy: "http://proxy.example.com:3128",
+			NoProxy:   some(r, ".example.com", "192.0.2.0/24", "localhost"),
+		}
 	}
 	if r.IntN(2) == 0 {
 		install.DiskEncryption = controlplanev1.DiskEncryptionSpec{

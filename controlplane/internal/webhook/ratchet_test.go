@@ -41,9 +41,12 @@ func TestRatcheting(t *testing.T) {
 		"another field": {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
 			cp.Spec.Install.SSHAuthorizedKey = "ssh-ed25519 AAAA"
 		}},
-		"mended":                  {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Replicas = new(int32(3)) }},
-		"another wrong number":    {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Replicas = new(int32(4)) }, want: "spec.replicas"},
-		"another wrong field too": {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Install.APIVIPs[0] = "198.51.100.1" }, want: "spec.install.apiVIPs[0]"},
+		"mended": {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Replicas = new(int32(3)) }},
+		"another wrong number": {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Replicas = new(int32(4)) },
+			want: "spec.replicas"},
+		"another wrong field too": {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+			cp.Spec.Install.APIVIPs[0] = "198.51.100.1"
+		}, want: "spec.install.apiVIPs[0]"},
 		"one more wrong item": {change: func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
 			cp.Spec.MachineTemplate.Spec.Taints = append(cp.Spec.MachineTemplate.Spec.Taints, clusterv1.MachineTaint{Key: "node.kubernetes.io/b"})
 		}, want: "spec.machineTemplate.spec.taints[1].key"},

@@ -22,8 +22,8 @@ import (
 // scalePath is the path of Scale in the marker below.
 const scalePath = "/validate-scale-controlplane-cluster-x-k8s-io-v1beta1-openshiftassistedcontrolplane"
 
-// Scale validates the subresource scale of OpenshiftAssistedControlPlanes, which kubectl scale and autoscalers write. Its requests hold a number
-// of replicas only, and do not reach the webhook of the control plane.
+// Scale validates the subresource scale of OpenshiftAssistedControlPlanes, which kubectl scale and autoscalers write. Its requests hold a
+// number of replicas only, and do not reach the webhook of the control plane.
 type Scale struct {
 	// Reader reads past the cache: the number has to fit to the control plane as it is now.
 	Reader client.Reader

@@ -15,7 +15,9 @@ import (
 // reservedTaints are keys that core refuses on a Machine, and reservedTaintPrefixes are those of kubelets and cloud providers: with one of
 // them no Machine could be created (CONTRACT CP-14).
 var (
-	reservedTaints        = []string{clusterv1.NodeUninitializedTaint.Key, clusterv1.NodeOutdatedRevisionTaint.Key, "node-role.kubernetes.io/master"}
+	reservedTaints = []string{
+		clusterv1.NodeUninitializedTaint.Key, clusterv1.NodeOutdatedRevisionTaint.Key, "node-role.kubernetes.io/master",
+	}
 	reservedTaintPrefixes = []string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"}
 )
 

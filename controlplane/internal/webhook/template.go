@@ -13,7 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
-// ControlPlaneTemplate validates OpenshiftAssistedControlPlaneTemplates, so that a ClusterClass fails when it is written and not when it is used.
+// ControlPlaneTemplate validates OpenshiftAssistedControlPlaneTemplates, so that a ClusterClass fails when it is written and not when it is
+// used.
 type ControlPlaneTemplate struct{}
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-controlplane-cluster-x-k8s-io-v1beta1-openshiftassistedcontrolplanetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanetemplates,versions=v1beta1,name=validation.openshiftassistedcontrolplanetemplate.controlplane.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -21,13 +22,17 @@ type ControlPlaneTemplate struct{}
 var _ admission.Validator[*controlplanev1.OpenshiftAssistedControlPlaneTemplate] = &ControlPlaneTemplate{}
 
 // ValidateCreate refuses a template from which no working control plane can be made.
-func (*ControlPlaneTemplate) ValidateCreate(_ context.Context, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+func (*ControlPlaneTemplate) ValidateCreate(
+	_ context.Context, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate,
+) (admission.Warnings, error) {
 	return nil, refuseTemplate(t, validateTemplate(t))
 }
 
 // ValidateUpdate refuses a change after which no working control plane can be made from a template. While it is being deleted every
 // update is accepted.
-func (*ControlPlaneTemplate) ValidateUpdate(_ context.Context, former, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+func (*ControlPlaneTemplate) ValidateUpdate(
+	_ context.Context, former, t *controlplanev1.OpenshiftAssistedControlPlaneTemplate,
+) (admission.Warnings, error) {
 	if !t.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
@@ -35,7 +40,9 @@ func (*ControlPlaneTemplate) ValidateUpdate(_ context.Context, former, t *contro
 }
 
 // ValidateDelete refuses nothing.
-func (*ControlPlaneTemplate) ValidateDelete(context.Context, *controlplanev1.OpenshiftAssistedControlPlaneTemplate) (admission.Warnings, error) {
+func (*ControlPlaneTemplate) ValidateDelete(
+	context.Context, *controlplanev1.OpenshiftAssistedControlPlaneTemplate,
+) (admission.Warnings, error) {
 	return nil, nil
 }
 

@@ -35,8 +35,10 @@ func validateTwoNode(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, rele
 	}
 	switch {
 	case release.LT(first):
-		return field.ErrorList{field.Invalid(path, twoNode, fmt.Sprintf("release %s has no two-node clusters of this kind: they need release %d.%d or newer",
-			spec.DistributionVersion, first.Major, first.Minor))}
+		return field.ErrorList{
+			field.Invalid(path, twoNode, fmt.Sprintf("release %s has no two-node clusters of this kind: they need release %d.%d or newer",
+				spec.DistributionVersion, first.Major, first.Minor)),
+		}
 	case release.LT(supported) && spec.Install.FeatureSet == "":
 		return field.ErrorList{field.Invalid(path, twoNode, fmt.Sprintf("is a technology preview in release %s: it needs install.featureSet "+
 			"TechPreviewNoUpgrade, with which the cluster can never be upgraded, or release %d.%d or newer",

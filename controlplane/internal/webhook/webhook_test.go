@@ -102,7 +102,10 @@ func TestValidate(t *testing.T) {
 		{"attempt empty", attempt(""), attemptRefused},
 		{"attempt in words", attempt("two"), attemptRefused},
 		{"a name with dots", func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Name = "a.b" }, []string{"metadata.name", "hostnames"}},
-		{"a long name", func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Name = strings.Repeat("x", 61) }, []string{"metadata.name", "60 characters"}},
+		{
+			"a long name", func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Name = strings.Repeat("x", 61) },
+			[]string{"metadata.name", "60 characters"},
+		},
 		{"two addresses of one family", install(func(i *controlplanev1.InstallSpec) { i.APIVIPs[1] = "192.0.2.7" }),
 			[]string{"spec.install.apiVIPs[1]", "another IP family"}},
 		{"families in another order", install(func(i *controlplanev1.InstallSpec) { i.IngressVIPs = []string{"2001:db8::6", "192.0.2.6"} }),
@@ -119,7 +122,9 @@ func TestValidate(t *testing.T) {
 		})},
 		{"overlapping networks", install(func(i *controlplanev1.InstallSpec) {
 			i.Networking.ServiceNetwork = []string{"192.0.2.0/25", "fd02::/112"}
-		}), []string{"spec.install.networking.serviceNetwork[0]", "must not overlap with spec.install.networking.machineNetwork[0]: 192.0.2.0/24"}},
+		}), []string{
+			"spec.install.networking.serviceNetwork[0]", "must not overlap with spec.install.networking.machineNetwork[0]: 192.0.2.0/24",
+		}},
 		{"an override of a field", install(func(i *controlplanev1.InstallSpec) { i.ConfigOverrides.Raw = []byte(`{"fips":true}`) }),
 			[]string{"spec.install.configOverrides.fips", "use install.fips"}},
 		{"MachineAPI", install(func(i *controlplanev1.InstallSpec) { i.Capabilities.Additional = []string{"MachineAPI"} }),
@@ -132,10 +137,19 @@ func TestValidate(t *testing.T) {
 		}, []string{"spec.replicas", "4 and 5 need release 4.18 or newer"}},
 		{name: "four hosts", mutate: func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Spec.Replicas = new(int32(4)) }},
 		{"text for certificates", trust("hello"), []string{"spec.openshiftAssistedConfigSpec.additionalTrustBundle", "cannot be decoded"}},
-		{"a key for a certificate", trust(strings.ReplaceAll(bundle, "CERTIFICATE", "PRIVATE KEY")), []string{"additionalTrustBundle", "must be a CERTIFICATE"}},
-		{"a broken certificate", trust("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"), []string{"additionalTrustBundle", "certificate 1 cannot be parsed"}},
+		{
+			"a key for a certificate", trust(strings.ReplaceAll(bundle, "CERTIFICATE", "PRIVATE KEY")),
+			[]string{"additionalTrustBundle", "must be a CERTIFICATE"},
+		},
+		{
+			"a broken certificate", trust("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"),
+			[]string{"additionalTrustBundle", "certificate 1 cannot be parsed"},
+		},
 		{"a taint of kubelets", taint("node.kubernetes.io/not-ready"), []string{"spec.machineTemplate.spec.taints[0].key", "a key of your own"}},
-		{"a taint of core", taint("node.cluster.x-k8s.io/uninitialized"), []string{"spec.machineTemplate.spec.taints[0].key", "a key of your own"}},
+		{
+			"a taint of core", taint("node.cluster.x-k8s.io/uninitialized"),
+			[]string{"spec.machineTemplate.spec.taints[0].key", "a key of your own"},
+		},
 		{name: "a taint of one's own", mutate: taint("example.com/masters")},
 		{name: "the taint of a kubelet that is for people", mutate: taint("node.kubernetes.io/out-of-service")},
 		{"a bad label", func(cp *controlplanev1.OpenshiftAssistedControlPlane) {

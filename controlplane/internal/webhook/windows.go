@@ -13,8 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 )
 
-// beforeInstallation are the fields of spec.install that are changeable before the installation only: assisted-service refuses them, or takes no
-// notice, once it has begun (ASSISTED 1.3).
+// beforeInstallation are the fields of spec.install that are changeable before the installation only: assisted-service refuses them, or
+// takes no notice, once it has begun (ASSISTED 1.3).
 var beforeInstallation = []struct {
 	name  string
 	value func(controlplanev1.InstallSpec) any
@@ -50,14 +50,16 @@ func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 	}
 	for _, f := range beforeInstallation {
 		if !equality.Semantic.DeepEqual(f.value(former.Spec.Install), f.value(cp.Spec.Install)) {
-			errs = append(errs, field.Forbidden(spec.Child("install", f.name), "is changeable before the installation only: the installation is in phase "+phase))
+			errs = append(
+				errs, field.Forbidden(spec.Child("install", f.name), "is changeable before the installation only: the installation is in phase "+phase),
+			)
 		}
 	}
 	return errs
 }
 
-// validateReleaseWindow refuses another release while the service installs the one that it has registered the cluster with. Afterwards it changes
-// together with spec.version when Cluster API upgrades a topology (CONTRACT CP-73), and for another attempt.
+// validateReleaseWindow refuses another release while the service installs the one that it has registered the cluster with. Afterwards it
+// changes together with spec.version when Cluster API upgrades a topology (CONTRACT CP-73), and for another attempt.
 func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
 	if installed(former) || former.Status.Install.Phase == controlplanev1.InstallPhaseFailed {
 		return nil
@@ -89,7 +91,10 @@ func begun(cp *controlplanev1.OpenshiftAssistedControlPlane) string {
 		return cmp.Or(cp.Status.Install.Phase, controlplanev1.InstallPhaseCompleted)
 	}
 	switch cp.Status.Install.Phase {
-	case controlplanev1.InstallPhasePreparing, controlplanev1.InstallPhaseInstalling, controlplanev1.InstallPhaseFinalizing, controlplanev1.InstallPhaseCompleted:
+	case controlplanev1.InstallPhasePreparing,
+		controlplanev1.InstallPhaseInstalling,
+		controlplanev1.InstallPhaseFinalizing,
+		controlplanev1.InstallPhaseCompleted:
 		return cp.Status.Install.Phase
 	default:
 		return ""

@@ -79,8 +79,8 @@ func refusalUnless(open bool, name, phase string) []string {
 	return []string{"spec.install." + name, "changeable before the installation only", "in phase " + phase}
 }
 
-// TestEveryFieldHasAWindow: what the description of a field says about changes is what admission does. What is never changeable is the CRD's to
-// refuse.
+// TestEveryFieldHasAWindow: what the description of a field says about changes is what admission does. What is never changeable is the
+// CRD's to refuse.
 func TestEveryFieldHasAWindow(t *testing.T) {
 	schema, err := crdschema.ReadKind("../../../config/controlplane/crd/bases", "OpenshiftAssistedControlPlane")
 	if err != nil {

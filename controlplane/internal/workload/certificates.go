@@ -19,9 +19,11 @@ import (
 
 // Certificates looks after requests for the serving certificates of kubelets in installed clusters.
 type Certificates interface {
-	// ServingRequests reads the requests, and lets every later change of one wake the subscriber. connected is false without an error when there
-	// is no connection; the subscriber is woken by the ClusterCache when there is one.
-	ServingRequests(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (requests []certificatesv1.CertificateSigningRequest, connected bool, err error)
+	// ServingRequests reads the requests, and lets every later change of one wake the subscriber. connected is false without an error when
+	// there is no connection; the subscriber is woken by the ClusterCache when there is one.
+	ServingRequests(
+		ctx context.Context, cluster client.ObjectKey, subscriber Subscriber,
+	) (requests []certificatesv1.CertificateSigningRequest, connected bool, err error)
 	// Node asks the cluster's API server now for a Node; nil when there is none.
 	Node(ctx context.Context, cluster client.ObjectKey, name string) (*corev1.Node, error)
 	// Approve approves a request as it was read.
@@ -42,7 +44,9 @@ func (s Subscriber) servingRequests() clustercache.Watcher {
 }
 
 // ServingRequests reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it.
-func (c Cached) ServingRequests(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) ([]certificatesv1.CertificateSigningRequest, bool, error) {
+func (c Cached) ServingRequests(
+	ctx context.Context, cluster client.ObjectKey, subscriber Subscriber,
+) ([]certificatesv1.CertificateSigningRequest, bool, error) {
 	err := c.Cache.Watch(ctx, cluster, subscriber.servingRequests())
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return nil, false, nil
@@ -80,7 +84,9 @@ func (c Cached) Node(ctx context.Context, cluster client.ObjectKey, name string)
 }
 
 // Approve writes with the version that was read: nothing is approved that has changed since.
-func (c Cached) Approve(ctx context.Context, cluster client.ObjectKey, request *certificatesv1.CertificateSigningRequest, reason, message string) error {
+func (c Cached) Approve(
+	ctx context.Context, cluster client.ObjectKey, request *certificatesv1.CertificateSigningRequest, reason, message string,
+) error {
 	remote, err := c.Cache.GetUncachedClient(ctx, cluster)
 	if err != nil {
 		return fmt.Errorf("connect to Cluster %s: %w", cluster, err)

@@ -24,8 +24,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
-// ours lets the manager connect to clusters of its own kind of control plane only: those of other providers are none of its business, and each
-// connection costs a cache and a probe every few seconds.
+// ours lets the manager connect to clusters of its own kind of control plane only: those of other providers are none of its business, and
+// each connection costs a cache and a probe every few seconds.
 func ours(cluster *clusterv1.Cluster) bool {
 	ref := cluster.Spec.ControlPlaneRef
 	return ref.Kind == "OpenshiftAssistedControlPlane" && ref.APIGroup == controlplanev1.GroupVersion.Group
@@ -34,8 +34,10 @@ func ours(cluster *clusterv1.Cluster) bool {
 // cacheRules keep out of the cache of a connection what nobody reads.
 func cacheRules() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
-		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName)},
-		&configv1.ClusterOperator{}:                 {Transform: keepConditions},
+		&certificatesv1.CertificateSigningRequest{}: {
+			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
+		},
+		&configv1.ClusterOperator{}: {Transform: keepConditions},
 	}
 }
 

@@ -20,8 +20,10 @@ func TestConnectsToItsOwnClustersOnly(t *testing.T) {
 		ref  clusterv1.ContractVersionedObjectReference
 		want bool
 	}{
-		"ours":         {clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "OpenshiftAssistedControlPlane"}, true},
-		"kubeadm's":    {clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane"}, false},
+		"ours": {clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io",
+			Kind: "OpenshiftAssistedControlPlane"}, true},
+		"kubeadm's": {clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane"},
+			false},
 		"a namesake's": {clusterv1.ContractVersionedObjectReference{APIGroup: "example.com", Kind: "OpenshiftAssistedControlPlane"}, false},
 		"without any":  {clusterv1.ContractVersionedObjectReference{}, false},
 	} {
@@ -36,7 +38,8 @@ func TestCachedOperatorsAreSmall(t *testing.T) {
 	of := func(name string) *configv1.ClusterOperator {
 		return &configv1.ClusterOperator{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, UID: "uid", ResourceVersion: "1", Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+				Name: name, UID: "uid", ResourceVersion: "1", Annotations: map[string]string{"a": "b"},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 			},
 			Status: configv1.ClusterOperatorStatus{
 				Conditions:     []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorAvailable}},

@@ -18,8 +18,8 @@ import (
 
 // Nodes finds Nodes of installed clusters and gives them provider IDs.
 type Nodes interface {
-	// Named reads a Node; nil when there is none, or no connection. A Node without a provider ID wakes the watcher, now and later, with a request
-	// for the Cluster's namespace and the Node's name; the ClusterCache wakes it when there is a connection.
+	// Named reads a Node; nil when there is none, or no connection. A Node without a provider ID wakes the watcher, now and later, with a
+	// request for the Cluster's namespace and the Node's name; the ClusterCache wakes it when there is a connection.
 	Named(ctx context.Context, cluster client.ObjectKey, name string, watcher clustercache.WatcherOptions) (*corev1.Node, error)
 	// SetProviderID sets the provider ID of a Node as it was read.
 	SetProviderID(ctx context.Context, cluster client.ObjectKey, node *corev1.Node, id string) error
@@ -27,9 +27,11 @@ type Nodes interface {
 
 var _ Nodes = Cached{}
 
-// Named reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it. Only clusters whose Machines
-// wait for their Nodes get this cache.
-func (c Cached) Named(ctx context.Context, cluster client.ObjectKey, name string, watcher clustercache.WatcherOptions) (*corev1.Node, error) {
+// Named reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it. Only clusters whose
+// Machines wait for their Nodes get this cache.
+func (c Cached) Named(
+	ctx context.Context, cluster client.ObjectKey, name string, watcher clustercache.WatcherOptions,
+) (*corev1.Node, error) {
 	watcher.Kind = &corev1.Node{}
 	watcher.EventHandler = handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		if node, ok := o.(*corev1.Node); !ok || node.Spec.ProviderID != "" {

@@ -24,8 +24,8 @@ type Clusters interface {
 	// LastAnswer is when the API server last answered a probe; zero if it never has since the manager started.
 	LastAnswer(ctx context.Context, cluster client.ObjectKey) time.Time
 	// Operators reads the operators of the control plane (OperatorNames) that exist, and lets every later change of one of them wake the
-	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one. With an
-	// error, the operators are those that were read last; nil when that is too long ago.
+	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one. With
+	// an error, the operators are those that were read last; nil when that is too long ago.
 	Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error)
 }
 
@@ -42,8 +42,8 @@ var _ Clusters = Cached{}
 // clusterVersion is the only ClusterVersion of an OpenShift cluster.
 const clusterVersion = "version"
 
-// ClusterID reads the ClusterVersion, which any OpenShift API server has and the admin credential may read. An ID that is empty is an error:
-// nothing may be decided on it.
+// ClusterID reads the ClusterVersion, which any OpenShift API server has and the admin credential may read. An ID that is empty is an
+// error: nothing may be decided on it.
 func (c Cached) ClusterID(ctx context.Context, cluster client.ObjectKey) (string, error) {
 	remote, err := c.Cache.GetUncachedClient(ctx, cluster)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {

@@ -78,11 +78,19 @@ func TestClusterWithoutAnID(t *testing.T) {
 func TestOperators(t *testing.T) {
 	g := NewWithT(t)
 	up := connected(t, interceptor.Funcs{},
-		operator(workload.OperatorEtcd,
+		operator(
+			workload.OperatorEtcd,
 			configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: "AsExpected"},
-			configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, Message: "2 of 3 members\nare available"}),
-		operator(workload.OperatorAPIServer,
-			configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, Message: strings.Repeat("ä", 1000)}),
+			configv1.ClusterOperatorStatusCondition{
+				Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, Message: "2 of 3 members\nare available",
+			},
+		),
+		operator(
+			workload.OperatorAPIServer,
+			configv1.ClusterOperatorStatusCondition{
+				Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, Message: strings.Repeat("ä", 1000),
+			},
+		),
 		operator("ingress"))
 	operators, err := up.Operators(t.Context(), cluster, subscriber)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -49,8 +49,8 @@ func TestCheck(t *testing.T) {
 	NewWithT(t).Expect(check([]Rule{good, good})).To(ConsistOf("BOOT-1 is there twice"))
 }
 
-// TestTableIsComplete compares the table with the list of all rules and how binding they are: an entry that was lost or made optional shows only
-// by such a list.
+// TestTableIsComplete compares the table with the list of all rules and how binding they are: an entry that was lost or made optional shows
+// only by such a list.
 func TestTableIsComplete(t *testing.T) {
 	g := NewWithT(t)
 	rules, err := Load(root)

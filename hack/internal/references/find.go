@@ -49,7 +49,9 @@ var (
 		"recording": regexp.MustCompile(`[a-z0-9]+(?:-[A-Za-z0-9]+)+`),
 	}
 	// elsewhere names pages that this repository does not have, and sections, which no page numbers.
-	elsewhere = regexp.MustCompile(`\b(?:STYLE|LIFECYCLE|PEER|ECOSYSTEM|SCALE|BUILD)(?:\.md\b|,? (?:rule|fact|§|\d))|§ ?\d|\b(?:DESIGN|ASSISTED|METAL3|CONTRACT)\.md\b`)
+	elsewhere = regexp.MustCompile(
+		`\b(?:STYLE|LIFECYCLE|PEER|ECOSYSTEM|SCALE|BUILD)(?:\.md\b|,? (?:rule|fact|§|\d))|§ ?\d|\b(?:DESIGN|ASSISTED|METAL3|CONTRACT)\.md\b`,
+	)
 )
 
 // list matches a word in capitals and the ids after it, if any. The word is not part of a name such as CONTRACT_PACKAGES or METAL3=v1beta1.

@@ -22,8 +22,10 @@ type page struct {
 
 // pages are the documents with ids, by the word that a reference to one begins with. The rules of Cluster API are read from their table.
 var pages = map[string]page{
-	"DESIGN":   {"docs/design/decisions.md", regexp.MustCompile(`(?m)^\*\*(D\d+) — `)},
-	"ASSISTED": {"docs/reference/assisted-service.md", regexp.MustCompile(`(?m)^(?:#+ (\d[\d.]*) |- \*\*([Ff]act \d+|\d[\d.]*[a-f]?(?: rule \d+)?)\*\* )`)},
+	"DESIGN": {"docs/design/decisions.md", regexp.MustCompile(`(?m)^\*\*(D\d+) — `)},
+	"ASSISTED": {
+		"docs/reference/assisted-service.md", regexp.MustCompile(`(?m)^(?:#+ (\d[\d.]*) |- \*\*([Ff]act \d+|\d[\d.]*[a-f]?(?: rule \d+)?)\*\* )`),
+	},
 	"METAL3":   {"docs/reference/metal3.md", regexp.MustCompile(`(?m)^- \*\*(M3-\d+)\*\* `)},
 	"CONTRACT": {"docs/reference/foundations.md", regexp.MustCompile(`(?m)^\| ((?:LIB|QUAL|E2E)-\d+) \|`)},
 }

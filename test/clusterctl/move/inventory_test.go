@@ -97,8 +97,10 @@ func statuses(ctx context.Context, w *sandbox.World) (map[string]any, error) {
 	}
 	for i := range controlPlanes.Items {
 		cp := &controlPlanes.Items[i]
-		found["OpenshiftAssistedControlPlane "+cp.Name] = []any{conditionStatuses(cp), cp.Status.Versions, cp.Status.Replicas,
-			cp.Status.ReadyReplicas, cp.Status.AvailableReplicas, cp.Status.UpToDateReplicas, cp.Status.Install, cp.Status.Initialization, cp.Status.Selector}
+		found["OpenshiftAssistedControlPlane "+cp.Name] = []any{
+			conditionStatuses(cp), cp.Status.Versions, cp.Status.Replicas, cp.Status.ReadyReplicas, cp.Status.AvailableReplicas,
+			cp.Status.UpToDateReplicas, cp.Status.Install, cp.Status.Initialization, cp.Status.Selector,
+		}
 	}
 	for i := range configs.Items {
 		c := &configs.Items[i]
@@ -107,8 +109,8 @@ func statuses(ctx context.Context, w *sandbox.World) (map[string]any, error) {
 	return found, nil
 }
 
-// conditionStatuses are the statuses of an object's conditions. What a control plane knows of its installation alone does not come along: the
-// target has not seen it.
+// conditionStatuses are the statuses of an object's conditions. What a control plane knows of its installation alone does not come along:
+// the target has not seen it.
 func conditionStatuses(o conditions.Getter) map[string]string {
 	found := map[string]string{}
 	for _, c := range o.GetConditions() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package move moves an installed cluster between two management clusters with the real clusterctl, and proves that nothing is lost: neither
-// an object nor a Node, and that a worker added afterwards joins (DESIGN D22).
+// Package move moves an installed cluster between two management clusters with the real clusterctl, and proves that nothing is lost:
+// neither an object nor a Node, and that a worker added afterwards joins (DESIGN D22).
 package move
 
 import (
@@ -302,7 +302,8 @@ func (s *story) delete(ctx context.Context) {
 		g.Expect(err).NotTo(HaveOccurred())
 		for object := range left {
 			bmc := strings.HasPrefix(object, "Secret ") && strings.HasSuffix(object, "-bmc")
-			g.Expect(bmc || strings.HasPrefix(object, "BareMetalHost ") || object == "Secret "+sandbox.PullSecretName).To(BeTrue(), "%s is left", object)
+			g.Expect(bmc || strings.HasPrefix(object, "BareMetalHost ") || object == "Secret "+sandbox.PullSecretName).
+				To(BeTrue(), "%s is left", object)
 		}
 		expectNoInstallObjects(ctx, g, s.target)
 	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())

@@ -54,24 +54,27 @@ func (l *lab) expectNothingLeft(t *testing.T) {
 }
 
 func TestContractDeletion(t *testing.T) {
-	t.Run("BOOT-35 BOOT-28 BOOT-50 a config stays for as long as its Machine needs it, then goes with its Secret and InfraEnv", func(t *testing.T) {
-		t.Parallel()
-		l := newPublishedLab(t, "outlived")
-		ctx := t.Context()
-		l.delete(t, l.config(ctx, NewWithT(t), "m-0"))
-		l.expectReason(t, bootstrapv1.DeletingCondition, bootstrapv1.WaitingForMachineReason)
-		eventually(t, func(g Gomega) {
-			g.Expect(conditions.IsFalse(l.config(ctx, g, "m-0"), clusterv1.ReadyCondition)).To(BeTrue())
-		})
-		consistently(t, func(g Gomega) {
-			g.Expect(l.dataSecrets(ctx, g)).To(HaveLen(1))
-			g.Expect(l.infraEnvs(ctx, g)).To(HaveLen(1))
-		})
-		machine := l.machine(ctx, NewWithT(t), "m-0")
-		l.delete(t, machine)
-		l.expectGone(t, machine)
-		l.expectNothingLeft(t)
-	})
+	t.Run(
+		"BOOT-35 BOOT-28 BOOT-50 a config stays for as long as its Machine needs it, then goes with its Secret and InfraEnv",
+		func(t *testing.T) {
+			t.Parallel()
+			l := newPublishedLab(t, "outlived")
+			ctx := t.Context()
+			l.delete(t, l.config(ctx, NewWithT(t), "m-0"))
+			l.expectReason(t, bootstrapv1.DeletingCondition, bootstrapv1.WaitingForMachineReason)
+			eventually(t, func(g Gomega) {
+				g.Expect(conditions.IsFalse(l.config(ctx, g, "m-0"), clusterv1.ReadyCondition)).To(BeTrue())
+			})
+			consistently(t, func(g Gomega) {
+				g.Expect(l.dataSecrets(ctx, g)).To(HaveLen(1))
+				g.Expect(l.infraEnvs(ctx, g)).To(HaveLen(1))
+			})
+			machine := l.machine(ctx, NewWithT(t), "m-0")
+			l.delete(t, machine)
+			l.expectGone(t, machine)
+			l.expectNothingLeft(t)
+		},
+	)
 	t.Run("BOOT-35 a config goes although Machine and Cluster have vanished", func(t *testing.T) {
 		t.Parallel()
 		l := newPublishedLab(t, "vanished")

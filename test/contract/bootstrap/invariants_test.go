@@ -110,7 +110,10 @@ func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
 	created := ptr.Deref(config.Status.Initialization.DataSecretCreated, false)
 	name := config.Status.DataSecretName
 	if former, ok := i.published[config.UID]; ok {
-		i.expectf(created && name == former, "BOOT-27", "config %s/%s: created %t, name %q, it was %q", config.Namespace, config.Name, created, name, former)
+		i.expectf(
+			created && name == former, "BOOT-27", "config %s/%s: created %t, name %q, it was %q", config.Namespace, config.Name, created, name,
+			former,
+		)
 		return
 	}
 	if !created {
@@ -123,7 +126,9 @@ func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
 	}
 	data := &corev1.Secret{}
 	i.expectf(i.exists(data, config.Namespace, name), "BOOT-25", "Secret %s/%s is published and does not exist", config.Namespace, name)
-	i.expectf(data.Labels[clusterv1.ClusterNameLabel] != "", "BOOT-21", "Secret %s/%s is published without the Cluster's label", config.Namespace, name)
+	i.expectf(
+		data.Labels[clusterv1.ClusterNameLabel] != "", "BOOT-21", "Secret %s/%s is published without the Cluster's label", config.Namespace, name,
+	)
 	i.expectf(metav1.IsControlledBy(data, config), "BOOT-22", "Secret %s/%s is published without its owner", config.Namespace, name)
 	i.expectf(data.Type == clusterv1.ClusterSecretType, "BOOT-24", "Secret %s/%s has type %q", config.Namespace, name, data.Type)
 }
@@ -132,7 +137,8 @@ func (i *invariants) checkConfig(config *bootstrapv1.OpenshiftAssistedConfig) {
 func (i *invariants) checkInfraEnv(infraEnv *assisted.InfraEnv) {
 	for _, ref := range infraEnv.OwnerReferences {
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
-		if !i.exists(config, infraEnv.Namespace, ref.Name) || config.UID != ref.UID || !config.DeletionTimestamp.IsZero() || i.forgotten[config.UID] {
+		if !i.exists(config, infraEnv.Namespace, ref.Name) || config.UID != ref.UID || !config.DeletionTimestamp.IsZero() ||
+			i.forgotten[config.UID] {
 			continue
 		}
 		i.expectf(controllerutil.ContainsFinalizer(config, bootstrapv1.ConfigFinalizer), "BOOT-35",
@@ -152,7 +158,10 @@ func (i *invariants) checkHost(host *bmov1alpha1.BareMetalHost) {
 		i.expectf(former == host.Spec.Image.URL, "CORE-20", "the image of %s changed", consumer)
 		return
 	}
-	i.expectf(ptr.Deref(host.Spec.Image.DiskFormat, "") == "live-iso" && !isPlaceholder(host.Spec.Image.URL), "CORE-20", "%s got the template's placeholder", consumer)
+	i.expectf(
+		ptr.Deref(host.Spec.Image.DiskFormat, "") == "live-iso" && !isPlaceholder(host.Spec.Image.URL), "CORE-20",
+		"%s got the template's placeholder", consumer,
+	)
 }
 
 // checkMetal3Machine: an infrastructure machine that is provided could be so only with the published kubeconfig.

@@ -124,11 +124,14 @@ func (l *lab) newMachine(name string) *clusterv1.Machine {
 	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: clusterv1.MachineSpec{
-			ClusterName: labCluster, Version: sandbox.KubernetesVersion,
+			ClusterName: labCluster,
+			Version:     sandbox.KubernetesVersion,
 			Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: name,
 			}},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: name,
+			},
 		},
 	}
 }
@@ -189,7 +192,8 @@ func (l *lab) infraEnvs(ctx context.Context, g Gomega) []assisted.InfraEnv {
 // dataSecrets are the Secrets of Cluster API's type.
 func (l *lab) dataSecrets(ctx context.Context, g Gomega) []corev1.Secret {
 	list := &corev1.SecretList{}
-	g.Expect(l.Client.List(ctx, list, client.InNamespace(l.namespace), client.MatchingFields{"type": string(clusterv1.ClusterSecretType)})).To(Succeed())
+	g.Expect(l.Client.List(ctx, list, client.InNamespace(l.namespace), client.MatchingFields{"type": string(clusterv1.ClusterSecretType)})).
+		To(Succeed())
 	return list.Items
 }
 

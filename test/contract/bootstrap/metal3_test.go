@@ -50,7 +50,8 @@ func TestContractMetal3(t *testing.T) {
 		eventually(t, func(g Gomega) {
 			condition := conditions.Get(l.machine(t.Context(), g, "m-0"), clusterv1.MachineBootstrapConfigReadyCondition)
 			// The host's own words change when it has tried often enough.
-			g.Expect(condition).To(HaveValue(HaveField("Message", And(ContainSubstring(host.Name), ContainSubstring("reports provisioning error: ")))))
+			g.Expect(condition).
+				To(HaveValue(HaveField("Message", And(ContainSubstring(host.Name), ContainSubstring("reports provisioning error: ")))))
 		})
 	})
 }

@@ -180,8 +180,10 @@ func TestContractTemplate(t *testing.T) {
 	template := &bootstrapv1.OpenshiftAssistedConfigTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "workers"},
 		Spec: bootstrapv1.OpenshiftAssistedConfigTemplateSpec{Template: bootstrapv1.OpenshiftAssistedConfigTemplateResource{
-			ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"example.com/pool": "a"}, Annotations: map[string]string{"example.com/note": "b"}},
-			Spec:       l.newConfig("").Spec,
+			ObjectMeta: clusterv1.ObjectMeta{
+				Labels: map[string]string{"example.com/pool": "a"}, Annotations: map[string]string{"example.com/note": "b"},
+			},
+			Spec: l.newConfig("").Spec,
 		}},
 	}
 	l.create(t, template, l.newMetal3MachineTemplate("workers"), l.newMachineDeployment("workers"))

@@ -25,7 +25,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// TestContractResilience does what the end-to-end framework of Cluster API does to a running cluster: a restored backup may have lost as much.
+// TestContractResilience does what the end-to-end framework of Cluster API does to a running cluster: a restored backup may have lost as
+// much.
 func TestContractResilience(t *testing.T) {
 	t.Run("E2E-20 owners and finalizers that were lost come back", func(t *testing.T) {
 		s, g, ctx := shared, NewWithT(t), t.Context()
@@ -47,8 +48,8 @@ func TestContractResilience(t *testing.T) {
 	})
 }
 
-// madeFor are the objects of a cluster that core and both providers make, or bind to it. InfraEnvs are left out: after the host was chosen a
-// config does not join one again, because it cannot be told from that of a later Machine (DESIGN D22).
+// madeFor are the objects of a cluster that core and both providers make, or bind to it. InfraEnvs are left out: after the host was chosen
+// a config does not join one again, because it cannot be told from that of a later Machine (DESIGN D22).
 func (s *scene) madeFor(ctx context.Context, g Gomega, namespace string) []client.Object {
 	infrastructure := func(kind string) client.ObjectList {
 		list := &unstructured.UnstructuredList{}
@@ -58,7 +59,8 @@ func (s *scene) madeFor(ctx context.Context, g Gomega, namespace string) []clien
 	}
 	var objects []client.Object
 	for _, list := range []client.ObjectList{
-		&bootstrapv1.OpenshiftAssistedConfigList{}, &controlplanev1.OpenshiftAssistedControlPlaneList{}, &clusterv1.MachineList{}, &corev1.SecretList{},
+		&bootstrapv1.OpenshiftAssistedConfigList{}, &controlplanev1.OpenshiftAssistedControlPlaneList{}, &clusterv1.MachineList{},
+		&corev1.SecretList{},
 		&hivev1.ClusterDeploymentList{}, &hiveext.AgentClusterInstallList{},
 		infrastructure(metal3.MachineKind), infrastructure(metal3.MachineKind + "Template"),
 	} {

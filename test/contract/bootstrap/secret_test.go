@@ -34,12 +34,16 @@ func TestContractSecret(t *testing.T) {
 	t.Run("BOOT-20 it is named as its config", each(func(g *WithT, config *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
 		g.Expect(secret.Name).To(Equal(config.Name))
 	}))
-	t.Run("BOOT-21 it is labelled with the Cluster's name, beside its config", each(func(g *WithT, config *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
-		g.Expect(secret.Namespace).To(Equal(config.Namespace))
-		g.Expect(secret.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, s.installed.Name))
-	}))
+	t.Run(
+		"BOOT-21 it is labelled with the Cluster's name, beside its config",
+		each(func(g *WithT, config *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
+			g.Expect(secret.Namespace).To(Equal(config.Namespace))
+			g.Expect(secret.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, s.installed.Name))
+		}),
+	)
 	t.Run("BOOT-22 its config is its controller", each(func(g *WithT, config *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
-		g.Expect(secret.OwnerReferences).To(ConsistOf(*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("OpenshiftAssistedConfig"))))
+		g.Expect(secret.OwnerReferences).
+			To(ConsistOf(*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("OpenshiftAssistedConfig"))))
 	}))
 	t.Run("BOOT-23 it holds the data and its format", each(func(g *WithT, _ *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
 		g.Expect(secret.Data).To(And(HaveLen(2), HaveKey("value"), HaveKeyWithValue("format", BeEquivalentTo("ignition"))))
@@ -50,17 +54,20 @@ func TestContractSecret(t *testing.T) {
 	t.Run("BOOT-24 it has Cluster API's type", each(func(g *WithT, _ *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
 		g.Expect(secret.Type).To(Equal(clusterv1.ClusterSecretType))
 	}))
-	t.Run("BOOT-28 it holds neither the pull secret nor the URL of the image", each(func(g *WithT, config *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
-		pullSecret := &corev1.Secret{}
-		s.get(t.Context(), g, pullSecret, config.Namespace, sandbox.PullSecretName)
-		auths := map[string]map[string]map[string]string{}
-		g.Expect(json.Unmarshal(pullSecret.Data[corev1.DockerConfigJsonKey], &auths)).To(Succeed())
-		for _, auth := range auths["auths"] {
-			g.Expect(auth["auth"]).NotTo(BeEmpty())
-			g.Expect(string(secret.Data["value"])).NotTo(ContainSubstring(auth["auth"]))
-		}
-		g.Expect(string(secret.Data["value"])).NotTo(ContainSubstring("://"))
-	}))
+	t.Run(
+		"BOOT-28 it holds neither the pull secret nor the URL of the image",
+		each(func(g *WithT, config *bootstrapv1.OpenshiftAssistedConfig, secret *corev1.Secret) {
+			pullSecret := &corev1.Secret{}
+			s.get(t.Context(), g, pullSecret, config.Namespace, sandbox.PullSecretName)
+			auths := map[string]map[string]map[string]string{}
+			g.Expect(json.Unmarshal(pullSecret.Data[corev1.DockerConfigJsonKey], &auths)).To(Succeed())
+			for _, auth := range auths["auths"] {
+				g.Expect(auth["auth"]).NotTo(BeEmpty())
+				g.Expect(string(secret.Data["value"])).NotTo(ContainSubstring(auth["auth"]))
+			}
+			g.Expect(string(secret.Data["value"])).NotTo(ContainSubstring("://"))
+		}),
+	)
 }
 
 func TestContractPublishedData(t *testing.T) {

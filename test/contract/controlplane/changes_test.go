@@ -48,8 +48,8 @@ func (s *story) update(g Gomega, o client.Object, change func()) {
 	g.Expect(s.world.Client.Patch(context.Background(), o, client.MergeFrom(before))).To(Succeed())
 }
 
-// healthCheck marks a Machine before there is a health check, whose controller takes 15 s between two looks. That the mark goes again is seen by
-// expectReady.
+// healthCheck marks a Machine before there is a health check, whose controller takes 15 s between two looks. That the mark goes again is
+// seen by expectReady.
 func (s *story) healthCheck(t *testing.T) {
 	g := NewWithT(t)
 	before := s.uids(g)
@@ -89,7 +89,9 @@ func (s *story) propagation(t *testing.T) {
 	s.change(g, func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
 		cp.Labels[ownLabel+"-of-control-plane"] = "x"
 		template := &cp.Spec.MachineTemplate
-		template.ObjectMeta = clusterv1.ObjectMeta{Labels: map[string]string{syncedLabel: "a", ownLabel: "masters"}, Annotations: map[string]string{ownLabel: "yes"}}
+		template.ObjectMeta = clusterv1.ObjectMeta{
+			Labels: map[string]string{syncedLabel: "a", ownLabel: "masters"}, Annotations: map[string]string{ownLabel: "yes"},
+		}
 		template.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](60)
 		template.Spec.Taints = []clusterv1.MachineTaint{{
 			Key: taintKey, Effect: corev1.TaintEffectPreferNoSchedule, Propagation: clusterv1.MachineTaintPropagationAlways,
@@ -192,7 +194,8 @@ func (s *story) outOfDate(t *testing.T) {
 	eventually(t, settleTimeout, func(g Gomega) {
 		for _, m := range s.machines(g) {
 			expect(g, &m, clusterv1.MachineUpToDateCondition, metav1.ConditionFalse)
-			g.Expect(conditions.GetMessage(&m, clusterv1.MachineUpToDateCondition)).To(Equal(fmt.Sprintf("* Version %s, %s required", sandbox.KubernetesVersion, next)))
+			g.Expect(conditions.GetMessage(&m, clusterv1.MachineUpToDateCondition)).
+				To(Equal(fmt.Sprintf("* Version %s, %s required", sandbox.KubernetesVersion, next)))
 		}
 		expect(g, s.controlPlane(g), controlplanev1.RollingOutCondition, metav1.ConditionTrue)
 		cluster := s.cluster(g)

@@ -130,11 +130,13 @@ func (s *story) clusterStatus(t *testing.T) {
 	eventually(t, settleTimeout, func(g Gomega) {
 		cluster, controlPlane := s.cluster(g), s.controlPlane(g)
 		for _, condition := range []string{
-			clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterControlPlaneMachinesReadyCondition, clusterv1.ClusterControlPlaneMachinesUpToDateCondition,
+			clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterControlPlaneMachinesReadyCondition,
+			clusterv1.ClusterControlPlaneMachinesUpToDateCondition,
 		} {
 			expect(g, cluster, condition, metav1.ConditionTrue)
 		}
-		for _, condition := range []string{clusterv1.ClusterRollingOutCondition, clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingDownCondition} {
+		for _, condition := range []string{clusterv1.ClusterRollingOutCondition, clusterv1.ClusterScalingUpCondition,
+			clusterv1.ClusterScalingDownCondition} {
 			expect(g, cluster, condition, metav1.ConditionFalse)
 		}
 		expect(g, controlPlane, controlplanev1.EtcdClusterHealthyCondition, metav1.ConditionTrue)
@@ -143,7 +145,8 @@ func (s *story) clusterStatus(t *testing.T) {
 		g.Expect(shown).NotTo(BeNil())
 		for _, count := range []*int32{
 			shown.DesiredReplicas, shown.Replicas, shown.ReadyReplicas, shown.AvailableReplicas, shown.UpToDateReplicas,
-			controlPlane.Status.Replicas, controlPlane.Status.ReadyReplicas, controlPlane.Status.AvailableReplicas, controlPlane.Status.UpToDateReplicas,
+			controlPlane.Status.Replicas, controlPlane.Status.ReadyReplicas, controlPlane.Status.AvailableReplicas,
+			controlPlane.Status.UpToDateReplicas,
 		} {
 			g.Expect(count).To(HaveValue(BeEquivalentTo(replicas)))
 		}

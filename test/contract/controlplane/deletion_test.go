@@ -66,7 +66,8 @@ func (s *story) deletionOrder(t *testing.T) {
 	var order []string
 	deleted := map[string]bool{}
 	for _, e := range s.writes(g, func(e *auditv1.Event) bool {
-		return by(manager, "delete", "machines")(e) || by("", "delete", "metal3machines")(e) || by(manager, "delete", "agentclusterinstalls")(e) ||
+		return by(manager, "delete", "machines")(e) || by("", "delete", "metal3machines")(e) ||
+			by(manager, "delete", "agentclusterinstalls")(e) ||
 			by("", "delete", "metal3clusters")(e)
 	}) {
 		// A manager that does not see its own deletion yet may ask for it again.

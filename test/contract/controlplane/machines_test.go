@@ -116,7 +116,8 @@ func (s *story) stepsReport(t *testing.T) {
 		return conditions.Has(m, clusterv1.MachineBootstrapConfigReadyCondition)
 	})]
 	for _, condition := range []string{
-		clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineNodeReadyCondition, clusterv1.ReadyCondition,
+		clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineNodeReadyCondition,
+		clusterv1.ReadyCondition,
 	} {
 		g.Expect(conditions.Has(first, condition)).To(BeTrue(), condition)
 		g.Expect(conditions.IsTrue(first, condition)).To(BeFalse(), condition)
@@ -149,7 +150,8 @@ func (s *story) machinesReady(t *testing.T) {
 	g := NewWithT(t)
 	for _, m := range s.machines(g) {
 		g.Expect(m.Spec.MinReadySeconds).To(HaveValue(BeZero()))
-		for _, condition := range []string{clusterv1.MachineUpToDateCondition, clusterv1.MachineReadyCondition, clusterv1.MachineAvailableCondition} {
+		for _, condition := range []string{clusterv1.MachineUpToDateCondition, clusterv1.MachineReadyCondition,
+			clusterv1.MachineAvailableCondition} {
 			g.Expect(conditions.IsTrue(&m, condition)).To(BeTrue(), "%s of Machine %s: %s", condition, m.Name, conditions.GetMessage(&m, condition))
 		}
 	}

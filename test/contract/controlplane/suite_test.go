@@ -260,6 +260,8 @@ func names(events []*auditv1.Event) []string {
 // secrets are the Secrets of the cluster's namespace that have the Cluster's label.
 func (s *story) secrets(g Gomega) []corev1.Secret {
 	list := &corev1.SecretList{}
-	g.Expect(s.world.Client.List(context.Background(), list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: clusterName})).To(Succeed())
+	g.Expect(s.world.Client.List(context.Background(), list, client.InNamespace(namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: clusterName})).
+		To(Succeed())
 	return list.Items
 }

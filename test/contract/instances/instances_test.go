@@ -37,8 +37,8 @@ const (
 	watched = "clusters"
 )
 
-// TestContractInstances: managers that are told to leave clusters alone do so. The subtests share a world and build on each other: the second
-// one's managers have the release's roles.
+// TestContractInstances: managers that are told to leave clusters alone do so. The subtests share a world and build on each other: the
+// second one's managers have the release's roles.
 func TestContractInstances(t *testing.T) {
 	g := NewWithT(t)
 	w, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{
@@ -137,7 +137,8 @@ func (o tenant) create(t *testing.T) {
 			object.SetLabels(map[string]string{clusterv1.WatchLabel: o.filter})
 		}
 		if object.GetKind() == "OpenshiftAssistedControlPlane" {
-			g.Expect(unstructured.SetNestedStringMap(object.Object, object.GetLabels(), "spec", "machineTemplate", "metadata", "labels")).To(Succeed())
+			g.Expect(unstructured.SetNestedStringMap(object.Object, object.GetLabels(), "spec", "machineTemplate", "metadata", "labels")).
+				To(Succeed())
 		}
 		g.Expect(o.world.Client.Create(t.Context(), object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 	}
@@ -161,7 +162,8 @@ func (o tenant) expectUntouched(t *testing.T) {
 	g.Expect(controlPlanes.Items[0].OwnerReferences).NotTo(BeEmpty(), "core has seen it")
 	g.Expect(controlPlanes.Items[0].Finalizers).To(BeEmpty())
 	g.Expect(controlPlanes.Items[0].Status.Conditions).To(BeEmpty())
-	for _, list := range []client.ObjectList{&clusterv1.MachineList{}, &assisted.InfraEnvList{}, &hiveext.AgentClusterInstallList{}, &bootstrapv1.OpenshiftAssistedConfigList{}} {
+	for _, list := range []client.ObjectList{&clusterv1.MachineList{}, &assisted.InfraEnvList{}, &hiveext.AgentClusterInstallList{},
+		&bootstrapv1.OpenshiftAssistedConfigList{}} {
 		g.Expect(o.world.Client.List(t.Context(), list, in)).To(Succeed())
 		g.Expect(list).To(HaveField("Items", BeEmpty()))
 	}

@@ -77,7 +77,10 @@ func TestContractClusterClass(t *testing.T) {
 	t.Run("CP-18 E2E-21 nobody rewrites what the topology has made", func(t *testing.T) { checkUntouched(t, s) })
 	t.Run("BOOT-40 templates may change, so that a topology can try every change", func(t *testing.T) { checkDryRuns(t, s) })
 	t.Run("E2E-21 what an installation cannot change is refused", func(t *testing.T) { checkImmutable(t, s) })
-	t.Run("BOOT-11 BOOT-40 E2E-21 a changed template and a changed variable replace the workers", func(t *testing.T) { checkRotation(t, s, request) })
+	t.Run(
+		"BOOT-11 BOOT-40 E2E-21 a changed template and a changed variable replace the workers",
+		func(t *testing.T) { checkRotation(t, s, request) },
+	)
 	t.Run("E2E-21 the class and its templates are left when the Cluster is deleted", func(t *testing.T) { checkDeletion(t, s) })
 }
 
@@ -137,7 +140,8 @@ func checkDryRuns(t *testing.T, s story) {
 	}
 }
 
-// checkImmutable changes a variable, which Cluster API refuses, and adds one, which the control plane refuses (docs/guides/clusterclass.md).
+// checkImmutable changes a variable, which Cluster API refuses, and adds one, which the control plane refuses
+// (docs/guides/clusterclass.md).
 func checkImmutable(t *testing.T, s story) {
 	g := NewWithT(t)
 	err := world.SetVariable(t.Context(), s.key, "baseDomain", "example.org")
@@ -168,8 +172,8 @@ func (s story) topologyReconciled(status metav1.ConditionStatus, message string)
 	}
 }
 
-// checkRotation changes the metadata of the class's worker template and a variable that every config has, in this order, so that the workers
-// are replaced at most once for each. The control plane stays (docs/guides/clusterclass.md).
+// checkRotation changes the metadata of the class's worker template and a variable that every config has, in this order, so that the
+// workers are replaced at most once for each. The control plane stays (docs/guides/clusterclass.md).
 func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g := NewWithT(t)
 	before, err := world.MachineUIDs(t.Context(), s.key)
@@ -187,7 +191,11 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g.Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
 	g.Expect(world.SetVariable(t.Context(), s.key, "additionalNTPSources", []string{ntpSource})).To(Succeed())
 	s.await(t, installTimeout, "the workers to be replaced", sandbox.All(
-		world.WorkersReplaced(s.key, before), world.ControlPlaneKept(s.key, before, sandbox.ConfigOutdated), world.Running(s.key, request.Machines()),
+		world.WorkersReplaced(
+			s.key, before,
+		),
+		world.ControlPlaneKept(s.key, before, sandbox.ConfigOutdated),
+		world.Running(s.key, request.Machines()),
 	))
 
 	_, workers := s.machines(t)
@@ -197,7 +205,8 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g.Expect(config.Annotations).To(HaveKeyWithValue("example.com/note", "from the template"))
 	g.Expect(config.Spec.AdditionalNTPSources).To(Equal([]string{ntpSource}))
 	g.Expect(config.Annotations[clusterv1.TemplateClonedFromNameAnnotation]).NotTo(Equal(templates.Items[0].Name), "the template was rotated")
-	g.Expect(conditions.IsTrue(s.controlPlane(t), controlplanev1.RollingOutCondition)).To(BeTrue(), "the control plane says that it is outdated")
+	g.Expect(conditions.IsTrue(s.controlPlane(t), controlplanev1.RollingOutCondition)).
+		To(BeTrue(), "the control plane says that it is outdated")
 }
 
 func checkDeletion(t *testing.T, s story) {

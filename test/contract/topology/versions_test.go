@@ -57,8 +57,8 @@ func (s story) setVersions(t *testing.T, kubernetes, openshift string) error {
 	})
 }
 
-// TestContractVersions installs a single node with the version that a user would guess, whose kubelets report another one, and corrects it as
-// the condition says (docs/adr/0001-versions.md).
+// TestContractVersions installs a single node with the version that a user would guess, whose kubelets report another one, and corrects it
+// as the condition says (docs/adr/0001-versions.md).
 func TestContractVersions(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "versions", 2)
@@ -83,7 +83,10 @@ func TestContractVersions(t *testing.T) {
 		NewWithT(t).Expect(condition.Message).To(ContainSubstring(kubeletVersion))
 	})
 	t.Run("CP-72 CP-73 Cluster API refuses another version of the topology while there is such a worker", func(t *testing.T) {
-		NewWithT(t).Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).To(MatchError(ContainSubstring("version cannot be changed")))
+		NewWithT(
+			t,
+		).Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).
+			To(MatchError(ContainSubstring("version cannot be changed")))
 	})
 	t.Run("CP-70 CP-72 CP-73 without workers the version is corrected in place", func(t *testing.T) { correctVersion(t, s) })
 	t.Run("CP-72 CP-75 workers that join afterwards are up to date", func(t *testing.T) {

@@ -53,7 +53,10 @@ func TestContractWorkers(t *testing.T) {
 	world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Progress: t.Output(), Speed: speed})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(world.Stop()).To(Succeed()) }()
-	s := &story{World: world, request: sandbox.ClusterRequest{Namespace: "workers", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.30.1.25"}}
+	s := &story{
+		World:   world,
+		request: sandbox.ClusterRequest{Namespace: "workers", Name: "demo", Topology: sandbox.SNO, Workers: 1, Address: "127.30.1.25"},
+	}
 	s.key = s.request.Key()
 	g.Expect(world.CreateInputs(t.Context(), s.key.Namespace, s.request.Machines()+1)).To(Succeed())
 	g.Expect(world.ApplyCluster(t.Context(), s.request)).To(Succeed())

@@ -119,7 +119,9 @@ func ownerOf(cd *hivev1.ClusterDeployment) metav1.OwnerReference {
 	}
 }
 
-func (s *Simulator) syncClusterInstall(ctx context.Context, aci *hiveext.AgentClusterInstall, cd *hivev1.ClusterDeployment) (ctrl.Result, error) {
+func (s *Simulator) syncClusterInstall(
+	ctx context.Context, aci *hiveext.AgentClusterInstall, cd *hivev1.ClusterDeployment,
+) (ctrl.Result, error) {
 	before := aci.DeepCopy()
 	result := ctrl.Result{RequeueAfter: s.backend.opts.Durations.Churn}
 	input, specErr := s.clusterInput(ctx, aci, cd)
@@ -146,7 +148,9 @@ func (s *Simulator) syncClusterInstall(ctx context.Context, aci *hiveext.AgentCl
 }
 
 // clusterInput reads what the cluster is made of. Its errors are those of SpecSynced.
-func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterInstall, cd *hivev1.ClusterDeployment) (clusterInput, error) {
+func (s *Simulator) clusterInput(
+	ctx context.Context, aci *hiveext.AgentClusterInstall, cd *hivev1.ClusterDeployment,
+) (clusterInput, error) {
 	input := clusterInput{
 		ControlPlaneAgents: aci.Spec.ProvisionRequirements.ControlPlaneAgents,
 		WorkerAgents:       aci.Spec.ProvisionRequirements.WorkerAgents,
@@ -191,8 +195,8 @@ func (s *Simulator) clusterInput(ctx context.Context, aci *hiveext.AgentClusterI
 	return input, err
 }
 
-// importedReachable says whether the service can use an imported cluster's kubeconfig, which is in the Secret that the ClusterDeployment names
-// (ASSISTED 1.4).
+// importedReachable says whether the service can use an imported cluster's kubeconfig, which is in the Secret that the ClusterDeployment
+// names (ASSISTED 1.4).
 func (s *Simulator) importedReachable(ctx context.Context, cd *hivev1.ClusterDeployment) (bool, error) {
 	name := kubeconfigName(cd.Name)
 	if metadata := cd.Spec.ClusterMetadata; metadata != nil && metadata.AdminKubeconfigSecretRef.Name != "" {
@@ -257,7 +261,9 @@ func (s *Simulator) writeMetadata(ctx context.Context, aci *hiveext.AgentCluster
 }
 
 // writeClusterStatus mirrors the backend's cluster. A nil view stands for a cluster that the service does not know.
-func (s *Simulator) writeClusterStatus(ctx context.Context, aci, before *hiveext.AgentClusterInstall, view *clusterView, specErr error) error {
+func (s *Simulator) writeClusterStatus(
+	ctx context.Context, aci, before *hiveext.AgentClusterInstall, view *clusterView, specErr error,
+) error {
 	status := &aci.Status
 	conditions := unavailableConditions()
 	if view != nil {
@@ -313,7 +319,9 @@ func platformOf(aci *hiveext.AgentClusterInstall, userManaged bool) hiveext.Plat
 // setClusterCondition sets one condition of an AgentClusterInstall.
 func (s *Simulator) setClusterCondition(conditions *[]hivev1.ClusterInstallCondition, c condition) {
 	setCondition(s, conditions, c, func(o *hivev1.ClusterInstallCondition) conditionFields[hivev1.ClusterInstallConditionType] {
-		return conditionFields[hivev1.ClusterInstallConditionType]{&o.Type, &o.Status, &o.Reason, &o.Message, &o.LastProbeTime, &o.LastTransitionTime}
+		return conditionFields[hivev1.ClusterInstallConditionType]{
+			&o.Type, &o.Status, &o.Reason, &o.Message, &o.LastProbeTime, &o.LastTransitionTime,
+		}
 	})
 }
 

@@ -296,7 +296,9 @@ func (s *Simulator) deleteAgent(ctx context.Context, agent *aiv1.Agent, view hos
 
 func (s *Simulator) cleanupBlocked(ctx context.Context, agent *aiv1.Agent, cause error) (ctrl.Result, error) {
 	before := agent.DeepCopy()
-	s.setAgentCondition(&agent.Status.Conditions, condition{condCleanup, no, "CleanupFailed", "failed to clean spoke cluster resources: " + cause.Error()})
+	s.setAgentCondition(
+		&agent.Status.Conditions, condition{condCleanup, no, "CleanupFailed", "failed to clean spoke cluster resources: " + cause.Error()},
+	)
 	if !equality.Semantic.DeepEqual(before.Status, agent.Status) {
 		if err := s.client.Status().Patch(ctx, agent, client.MergeFrom(before)); err != nil {
 			return ctrl.Result{}, ignoreGone("cannot write the status of Agent", agent, err)

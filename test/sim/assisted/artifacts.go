@@ -91,7 +91,9 @@ func (b *backend) admits(infraEnvID, token string) bool {
 
 // discoveryIgnitionFor starts the agent with the token of its InfraEnv.
 func discoveryIgnitionFor(url, infraEnvID, token string) ([]byte, error) {
-	unit := fmt.Sprintf("[Service]\nEnvironment=PULL_SECRET_TOKEN=%s\nExecStart=/usr/local/bin/agent --url %s --infra-env-id %s\n", token, url, infraEnvID)
+	unit := fmt.Sprintf(
+		"[Service]\nEnvironment=PULL_SECRET_TOKEN=%s\nExecStart=/usr/local/bin/agent --url %s --infra-env-id %s\n", token, url, infraEnvID,
+	)
 	return json.Marshal(ignitiontypes.Config{
 		Ignition: ignitiontypes.Ignition{Version: ignitionVersion},
 		Systemd: ignitiontypes.Systemd{Units: []ignitiontypes.Unit{{

@@ -15,8 +15,9 @@ import (
 
 // backend is the service's own database and the machines that talk to it. It outlives restarts of the service.
 //
-// running has the machine that registered last under a host's identifier. Everything happens either in a call from a reconciler (a REST request in reality) or in tick. Exported state is copied
-// out; nothing outside this type's methods may hold a host or a cluster, but to compare it.
+// running has the machine that registered last under a host's identifier. Everything happens either in a call from a reconciler (a REST
+// request in reality) or in tick. Exported state is copied out; nothing outside this type's methods may hold a host or a cluster, but to
+// compare it.
 type backend struct {
 	opts Options
 

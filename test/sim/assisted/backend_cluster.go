@@ -82,7 +82,10 @@ func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) err
 		b.setCluster(c, clusterInsufficient)
 	}
 	if !in.Imported && !beforeInstall(c.state) && c.spec.Asked != in.Asked {
-		return userError("Attempted to change AgentClusterInstall.Spec which is immutable after install started, except for ClusterMetadata,IgnitionEndpoint fields")
+		return userError(
+			"Attempted to change AgentClusterInstall.Spec which is immutable after install started, except for ClusterMetadata,IgnitionEndpoint " +
+				"fields",
+		)
 	}
 	c.spec = in
 	if in.Imported && beforeInstall(c.state) {

@@ -17,7 +17,8 @@ import (
 // installerFlags are the flags of coreos-installer that the service lets through, installerValue what their values are made of.
 var (
 	installerFlags = []string{
-		"--append-karg", "--delete-karg", "-n", "--copy-network", "--network-dir", "--save-partlabel", "--save-partindex", "--image-url", "--image-file",
+		"--append-karg", "--delete-karg", "-n", "--copy-network", "--network-dir", "--save-partlabel", "--save-partindex", "--image-url",
+		"--image-file",
 	}
 	installerValue = regexp.MustCompile(`^[A-Za-z0-9@!#$%*()_+-=//.,";':{}\[\]]+$`)
 )

@@ -14,8 +14,9 @@ func TestCheckInstallation(t *testing.T) {
 		spec    aiv1.AgentSpec
 		refusal string
 	}{
-		"nothing":          {aiv1.AgentSpec{}, ""},
-		"all":              {aiv1.AgentSpec{IgnitionConfigOverrides: `{"ignition":{"version":"3.1.0"}}`, InstallerArgs: `["--append-karg","a=b","-n"]`}, ""},
+		"nothing": {aiv1.AgentSpec{}, ""},
+		"all": {aiv1.AgentSpec{IgnitionConfigOverrides: `{"ignition":{"version":"3.1.0"}}`,
+			InstallerArgs: `["--append-karg","a=b","-n"]`}, ""},
 		"a late ignition":  {aiv1.AgentSpec{IgnitionConfigOverrides: `{"ignition":{"version":"3.4.0"}}`}, "error parsing ignition"},
 		"no list":          {aiv1.AgentSpec{InstallerArgs: `--append-karg a`}, "unmarshal"},
 		"a forbidden flag": {aiv1.AgentSpec{InstallerArgs: `["--firstboot-args","a"]`}, "unexpected flag"},

@@ -57,13 +57,19 @@ func TestCheckClusterSpec(t *testing.T) {
 		{"a single node on bare metal", func(s *spec) { s.ProvisionRequirements.ControlPlaneAgents = 1 }, "not supported alongside"},
 		{"user-managed networking on bare metal", func(s *spec) { s.Networking.UserManagedNetworking = ptr.To(true) }, "Can't set baremetal"},
 		{"external without user-managed networking", func(s *spec) { s.PlatformType = "External" }, "user-managed-networking disabled"},
-		{"addresses with user-managed networking", func(s *spec) { s.PlatformType, s.Networking.UserManagedNetworking = "None", ptr.To(true) }, "User Managed Networking"},
+		{
+			"addresses with user-managed networking", func(s *spec) { s.PlatformType, s.Networking.UserManagedNetworking = "None", ptr.To(true) },
+			"User Managed Networking",
+		},
 		{"one address too few", func(s *spec) { s.IngressVIPs = nil }, "the same number"},
 		{"addresses of two families", func(s *spec) { s.IngressVIPs = []string{"2001:db8::6"} }, "two IP families"},
 		{"one address twice", func(s *spec) { s.IngressVIPs = s.APIVIPs }, "appears multiple times"},
 		{"an address outside", func(s *spec) { s.APIVIPs = []string{"198.51.100.5"} }, "does not belong to machine-network-cidr"},
 		{"two control-plane hosts without an arbiter on external", func(s *spec) {
-			s.ProvisionRequirements.ControlPlaneAgents, s.PlatformType, s.Networking.UserManagedNetworking, s.APIVIPs, s.IngressVIPs = 2, "External", ptr.To(true), nil, nil
+			s.ProvisionRequirements.ControlPlaneAgents, s.PlatformType, s.Networking.UserManagedNetworking, s.APIVIPs, s.IngressVIPs = 2,
+				"External", ptr.To(
+					true,
+				), nil, nil
 		}, "only supported on platforms baremetal and none"},
 		{"Tang without servers", func(s *spec) { s.DiskEncryption = &hiveext.DiskEncryption{Mode: ptr.To("tang")} }, "tang_servers isn't set"},
 	}

@@ -53,7 +53,8 @@ func (s *Simulator) setAgentCondition(conditions *[]aiv1.Condition, c condition)
 	})
 }
 
-// probeDue says whether a probe time is old enough to be rewritten: the service changes Agents several times a minute for nothing (ASSISTED 1.2).
+// probeDue says whether a probe time is old enough to be rewritten: the service changes Agents several times a minute for nothing (ASSISTED
+// 1.2).
 func (s *Simulator) probeDue(last time.Time) bool {
 	churn := s.backend.opts.Durations.Churn
 	return churn > 0 && s.backend.opts.Clock.Now().Sub(last) >= churn

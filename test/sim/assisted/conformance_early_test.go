@@ -13,12 +13,21 @@ import (
 var (
 	noValidated = difference{field: "cond.Validated", reason: "the condition was not recorded in this run"}
 	// When a role is suggested depends on which of the service's monitors runs first.
-	anyRole     = difference{object: "agent/", field: "role", reason: "the suggested role appears before or after the first status that is recorded"}
+	anyRole = difference{
+		object: "agent/", field: "role", reason: "the suggested role appears before or after the first status that is recorded",
+	}
 	discovering = difference{object: "agent/", field: "debugInfo.state", value: "discovering", reason: "shorter than the recording's period"}
-	waiting     = difference{object: "agent/", field: "debugInfo.stateInfo", value: "Waiting for host to send", reason: "shorter than the recording's period"}
-	countdown   = difference{object: "aci/", field: "cond.RequirementsMet", value: "UnapprovedAgents", reason: "which approvals are counted together is chance"}
-	flapping    = []difference{
-		{object: "aci/", field: "debugInfo.state", value: clusterPendingInput, reason: "how often the states alternate depends on the time until a host reports"},
+	waiting     = difference{
+		object: "agent/", field: "debugInfo.stateInfo", value: "Waiting for host to send", reason: "shorter than the recording's period",
+	}
+	countdown = difference{
+		object: "aci/", field: "cond.RequirementsMet", value: "UnapprovedAgents", reason: "which approvals are counted together is chance",
+	}
+	flapping = []difference{
+		{
+			object: "aci/", field: "debugInfo.state", value: clusterPendingInput,
+			reason: "how often the states alternate depends on the time until a host reports",
+		},
 		{object: "aci/", field: "debugInfo.stateInfo", value: "User input required", reason: "as its state"},
 		{object: "aci/", field: "debugInfo.state", value: clusterInsufficient, reason: "as the state that it alternates with"},
 		{object: "aci/", field: "debugInfo.stateInfo", value: "Cluster is not ready for install", reason: "as its state"},

@@ -32,8 +32,12 @@ func lateScenarios() []scenario {
 	}}
 }
 
-var lateMissing = with(flapping, anyRole,
-	difference{object: "agent/z", value: StageRebooting, reason: "the recording's agents go on talking after the reboot; ours are kept from it"},
+var lateMissing = with(
+	flapping,
+	anyRole,
+	difference{
+		object: "agent/z", value: StageRebooting, reason: "the recording's agents go on talking after the reboot; ours are kept from it",
+	},
 )
 
 var lateAdditional = with(flapping, anyRole,

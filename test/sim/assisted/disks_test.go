@@ -11,15 +11,22 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
-// TestInstallationDisk follows a host's disk through its bind: the service fails on one while the bound host has not reported, takes it over
-// afterwards, and refuses one that nothing may be installed on (ASSISTED 8.1).
+// TestInstallationDisk follows a host's disk through its bind: the service fails on one while the bound host has not reported, takes it
+// over afterwards, and refuses one that nothing may be installed on (ASSISTED 8.1).
 func TestInstallationDisk(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Options{ShowEveryState: true})
 	f.cluster("c1", 3, 0, true)
 	f.infraEnv("late", "")
-	hw := HostHardware{Hostname: "h0", Serial: f.namespace + "h0", NICs: []NIC{{Name: "eno1", MAC: "52:54:00:00:00:01", IPs: []string{"1.2.3.100/24"}}},
-		Disks: []Disk{{Name: "sda", SizeBytes: 8 << 30, NotEligible: []string{"Disk is removable"}}, {Name: "sdb", SizeBytes: 480 << 30}, {Name: "sdc", SizeBytes: 480 << 30}}}
+	hw := HostHardware{
+		Hostname: "h0",
+		Serial:   f.namespace + "h0",
+		NICs:     []NIC{{Name: "eno1", MAC: "52:54:00:00:00:01", IPs: []string{"1.2.3.100/24"}}},
+		Disks: []Disk{
+			{Name: "sda", SizeBytes: 8 << 30, NotEligible: []string{"Disk is removable"}}, {Name: "sdb", SizeBytes: 480 << 30},
+			{Name: "sdc", SizeBytes: 480 << 30},
+		},
+	}
 	must(t, f.sim.BootHost(f.key("h0"), f.key("late"), hw))
 	name, disks := hostID(hw), inventoryDisks(&hw)
 	f.waitAgent(name, hostKnownUnbound)
@@ -47,8 +54,10 @@ func TestInstallationDisk(t *testing.T) {
 func TestDiskOf(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(diskOf(bmov1alpha1.Storage{
-		Name: "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", AlternateNames: []string{"/dev/sda", "/dev/disk/by-id/wwn-0x1"}, Type: bmov1alpha1.HDD, SizeBytes: 7,
-		Vendor: "ATA", Model: "M", SerialNumber: "S", WWN: "0x1", WWNWithExtension: "0x12", HCTL: "0:0:0:0",
-	})).To(Equal(Disk{Name: "sda", SizeBytes: 7, Type: "HDD", ByPath: "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", HCTL: "0:0:0:0", Vendor: "ATA", Model: "M", Serial: "S", WWN: "0x12"}))
+		Name: "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", AlternateNames: []string{"/dev/sda", "/dev/disk/by-id/wwn-0x1"},
+		Type: bmov1alpha1.HDD, SizeBytes: 7, Vendor: "ATA", Model: "M", SerialNumber: "S",
+		WWN: "0x1", WWNWithExtension: "0x12", HCTL: "0:0:0:0",
+	})).To(Equal(Disk{Name: "sda", SizeBytes: 7, Type: "HDD", ByPath: "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", HCTL: "0:0:0:0",
+		Vendor: "ATA", Model: "M", Serial: "S", WWN: "0x12"}))
 	g.Expect(diskOf(bmov1alpha1.Storage{Name: "/dev/sdb", Type: bmov1alpha1.SSD, WWN: "0x1"})).To(Equal(Disk{Name: "sdb", WWN: "0x1"}))
 }

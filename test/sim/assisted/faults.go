@@ -109,8 +109,8 @@ func (f Faults) ISORotate(infraEnv types.NamespacedName) {
 	f.s.enqueueInfraEnv(infraEnv)
 }
 
-// AgentVanishes deletes the Agent of a host that has not joined, as somebody else might. The host freezes at its next poll and registers again
-// when it is rebooted, which it is after rebootAfter; zero leaves it frozen.
+// AgentVanishes deletes the Agent of a host that has not joined, as somebody else might. The host freezes at its next poll and registers
+// again when it is rebooted, which it is after rebootAfter; zero leaves it frozen.
 func (f Faults) AgentVanishes(ctx context.Context, host HostKey, rebootAfter time.Duration) error {
 	key, ok := f.s.AgentOf(host)
 	if !ok {

@@ -38,8 +38,8 @@ func (s *Simulator) reconcileHost(ctx context.Context, req reconcile.Request) (c
 	return ctrl.Result{}, nil
 }
 
-// vanish is the end of a BareMetalHost. One that was deprovisioned is off by then; an installed machine whose BareMetalHost was moved away does
-// not notice.
+// vanish is the end of a BareMetalHost. One that was deprovisioned is off by then; an installed machine whose BareMetalHost was moved away
+// does not notice.
 func (b *backend) vanish(key HostKey) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,8 +21,8 @@ users: [{name: u, user: {token: t}}]
 current-context: c
 `
 
-// TestImportedCluster adds a host each to two clusters that the service did not install itself (ASSISTED 2.3): a hold, no pull secret and no
-// release do not matter, but without a kubeconfig the service never sees the Node.
+// TestImportedCluster adds a host each to two clusters that the service did not install itself (ASSISTED 2.3): a hold, no pull secret and
+// no release do not matter, but without a kubeconfig the service never sees the Node.
 func TestImportedCluster(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.importedCluster("lost")
@@ -47,7 +47,9 @@ func TestImportedCluster(t *testing.T) {
 func (f *fixture) importedCluster(name string) {
 	f.t.Helper()
 	f.sim.backend.mu.Lock()
-	f.sim.backend.metal.clusters[f.key(name)] = ClusterSpec{Key: f.key(name), Name: name, BaseDomain: "example.com", Installing: true, Complete: true}
+	f.sim.backend.metal.clusters[f.key(name)] = ClusterSpec{
+		Key: f.key(name), Name: name, BaseDomain: "example.com", Installing: true, Complete: true,
+	}
 	f.sim.backend.mu.Unlock()
 	cd := &hivev1.ClusterDeployment{ObjectMeta: f.meta(name)}
 	cd.Spec.ClusterName, cd.Spec.BaseDomain, cd.Spec.Installed = name, "example.com", true

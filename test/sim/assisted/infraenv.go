@@ -120,7 +120,9 @@ func (s *Simulator) syncImage(ctx context.Context, env *aiv1.InfraEnv) (ctrl.Res
 		Rootfs:     boot + "rootfs?arch=" + view.architecture,
 		IPXEScript: files + "ipxe-script", DiscoveryIgnitionURL: files + discoveryIgnition,
 	}
-	s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, yes, "InfraEnvAvailable", "InfraEnv is available: Image has been created"})
+	s.setAgentCondition(
+		&env.Status.Conditions, condition{condImageCreated, yes, "InfraEnvAvailable", "InfraEnv is available: Image has been created"},
+	)
 	return ctrl.Result{}, nil
 }
 
@@ -137,7 +139,9 @@ func (s *Simulator) imageFailed(env *aiv1.InfraEnv, cause error) (ctrl.Result, e
 		return ctrl.Result{RequeueAfter: s.backend.opts.Durations.BackendRetry}, nil
 	case errors.As(cause, &request):
 		env.Status.ISODownloadURL, env.Status.CreatedTime = "", nil
-		s.setAgentCondition(&env.Status.Conditions, condition{condImageCreated, no, "ImageCreationError", "Failed to create image: " + cause.Error()})
+		s.setAgentCondition(
+			&env.Status.Conditions, condition{condImageCreated, no, "ImageCreationError", "Failed to create image: " + cause.Error()},
+		)
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, cause
@@ -225,8 +229,8 @@ func (s *Simulator) mirrorInputs(ctx context.Context, env *aiv1.InfraEnv) (strin
 	return mirrors.Data["registries.conf"] + mirrors.Data["ca-bundle.crt"], nil
 }
 
-// networkInputs are the NMStateConfigs that the InfraEnv selects, in all namespaces, as the service looks for them: as text that differs when they
-// do, and as they are read.
+// networkInputs are the NMStateConfigs that the InfraEnv selects, in all namespaces, as the service looks for them: as text that differs
+// when they do, and as they are read.
 func (s *Simulator) networkInputs(ctx context.Context, env *aiv1.InfraEnv) (texts []string, networks []network, err error) {
 	selector := env.Spec.NMStateConfigLabelSelector
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {

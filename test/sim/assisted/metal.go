@@ -40,8 +40,8 @@ func (m *Metal) WriteConfigDrive(host HostKey, userData []byte) {
 	}
 }
 
-// PowerOff is what a BMC does to a machine. It runs again when its BareMetalHost is seen with power, also by somebody who never saw it without:
-// a power cycle is short, and a simulator that is behind would leave a frozen agent frozen.
+// PowerOff is what a BMC does to a machine. It runs again when its BareMetalHost is seen with power, also by somebody who never saw it
+// without: a power cycle is short, and a simulator that is behind would leave a frozen agent frozen.
 func (m *Metal) PowerOff(host HostKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,8 @@ func (m *Metal) installed(cluster types.NamespacedName) bool {
 	return false
 }
 
-// endIfGone ends a cluster that no service knows and that is on no disk any more. Deleting the record of a running cluster does not stop it.
+// endIfGone ends a cluster that no service knows and that is on no disk any more. Deleting the record of a running cluster does not stop
+// it.
 func (b *backend) endIfGone(cluster types.NamespacedName) {
 	if b.metal.known[cluster] == 0 && !b.metal.installed(cluster) {
 		b.endCluster(cluster)

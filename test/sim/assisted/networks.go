@@ -79,7 +79,8 @@ func (n network) addresses(mac string) []string {
 	return out
 }
 
-// booted is what a machine finds of itself when it has booted the image: its architecture, and the addresses that the image gives to its cards.
+// booted is what a machine finds of itself when it has booted the image: its architecture, and the addresses that the image gives to its
+// cards.
 func (in imageInputs) booted(hw HostHardware) HostHardware {
 	hw.Architecture = cmp.Or(hw.Architecture, in.Architecture)
 	hw.NICs = slices.Clone(hw.NICs)

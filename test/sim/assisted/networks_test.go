@@ -17,11 +17,13 @@ import (
 func TestParseNetwork(t *testing.T) {
 	const device = `{"name":"eno1","macAddress":"00:00:5e:00:53:01"}`
 	for name, tt := range map[string]struct{ spec, err string }{
-		"a device":                 {`{"interfaces":[` + device + `],"config":{"interfaces":[{"name":"eno1","type":"ethernet"},{"name":"bond0","type":"bond"}]}}`, ""},
-		"a device twice":           {`{"interfaces":[` + device + `,` + device + `]}`, "must be unique"},
-		"a device without address": {`{"interfaces":[` + device + `],"config":{"interfaces":[{"name":"eno2","type":"ethernet"}]}}`, "mapping for interface eno2 is missing"},
-		"nothing":                  {`null`, ""},
-		"another form":             {`{"interfaces":"eno1"}`, "failed to parse"},
+		"a device": {`{"interfaces":[` + device + `],` +
+			`"config":{"interfaces":[{"name":"eno1","type":"ethernet"},{"name":"bond0","type":"bond"}]}}`, ""},
+		"a device twice": {`{"interfaces":[` + device + `,` + device + `]}`, "must be unique"},
+		"a device without address": {`{"interfaces":[` + device + `],"config":{"interfaces":[{"name":"eno2","type":"ethernet"}]}}`,
+			"mapping for interface eno2 is missing"},
+		"nothing":      {`null`, ""},
+		"another form": {`{"interfaces":"eno1"}`, "failed to parse"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -64,7 +66,10 @@ func TestBooted(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	image := imageInputs{Architecture: "aarch64", Networks: []network{host}}
 	before := HostHardware{NICs: []NIC{
-		{Name: "a", MAC: "00:00:5E:00:53:01", IPs: []string{"192.0.2.1/24"}}, {Name: "b", MAC: "00:00:5e:00:53:02", IPs: []string{"192.0.2.2/24"}},
+		{
+			Name: "a", MAC: "00:00:5E:00:53:01", IPs: []string{"192.0.2.1/24"},
+		},
+		{Name: "b", MAC: "00:00:5e:00:53:02", IPs: []string{"192.0.2.2/24"}},
 	}}
 	found := image.booted(before)
 	g.Expect(found.NICs[0].IPs).To(Equal([]string{"192.0.2.21/24", "2001:db8::21/64"}))

@@ -45,8 +45,8 @@ type Simulator struct {
 	patience *patientClock
 }
 
-// patientClock is a clock whose time passes a tick at a time, and only when everything that has happened was written: on a busy machine several
-// states of a host would be over before the first of them is seen.
+// patientClock is a clock whose time passes a tick at a time, and only when everything that has happened was written: on a busy machine
+// several states of a host would be over before the first of them is seen.
 type patientClock struct {
 	clock.WithTicker
 
@@ -184,8 +184,8 @@ func (n *notifier) tracked(fn reconcile.Func) reconcile.Func {
 	}
 }
 
-// controllerOptions let several simulators live in one process and reconcile a few objects at a time. The priority queue of controller-runtime up
-// to v0.24 may hang when it is shut down (its issue 3538).
+// controllerOptions let several simulators live in one process and reconcile a few objects at a time. The priority queue of
+// controller-runtime up to v0.24 may hang when it is shut down (its issue 3538).
 func controllerOptions() controller.Options {
 	return controller.Options{SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 4, UsePriorityQueue: ptr.To(false)}
 }

@@ -66,11 +66,12 @@ var stateInfos = map[string]string{
 	hostUnbindingPending:    "Host is waiting to be unbound from the cluster",
 	hostPreparing:           "Host finished successfully to prepare for installation",
 	hostPreparingSuccessful: "Host finished successfully to prepare for installation",
-	hostPreparingFailed:     "Host failed to prepare for installation due to following failing validation(s): Failed to fetch container images needed for installation",
-	hostInstalling:          "Installation is in progress",
-	hostInstalled:           "Done",
-	hostAdded:               "Done",
-	hostCancelled:           "Installation was cancelled by user",
+	hostPreparingFailed: "Host failed to prepare for installation due to following failing validation(s): Failed to fetch container " +
+		"images needed for installation",
+	hostInstalling: "Installation is in progress",
+	hostInstalled:  "Done",
+	hostAdded:      "Done",
+	hostCancelled:  "Installation was cancelled by user",
 }
 
 var clusterInfos = map[string]string{

@@ -49,7 +49,9 @@ func runSuite(m *testing.M) int {
 		return 1
 	}
 	code := 1
-	if err := cp.InstallCRDs(ctx, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted, localcontrolplane.CRDsBareMetalHost); err != nil {
+	if err := cp.InstallCRDs(
+		ctx, localcontrolplane.CRDsHive, localcontrolplane.CRDsAssisted, localcontrolplane.CRDsBareMetalHost,
+	); err != nil {
 		fmt.Fprintf(os.Stderr, "cannot install the CRDs: %v\n", err)
 	} else {
 		restConfig = cp.Admin()

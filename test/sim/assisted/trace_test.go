@@ -119,7 +119,8 @@ func comparableMessage(field, reason, message string) string {
 // backendMessage tells the service's own failures apart.
 func backendMessage(message string) string {
 	for text, short := range map[string]string{
-		"unexpected end of JSON": "empty inventory", "Operation cannot be fulfilled": "chance", "Failed to get cluster": "chance", "no condition found": "bound too early",
+		"unexpected end of JSON": "empty inventory", "Operation cannot be fulfilled": "chance", "Failed to get cluster": "chance",
+		"no condition found": "bound too early",
 	} {
 		if strings.Contains(message, text) {
 			return short

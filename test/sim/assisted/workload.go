@@ -111,7 +111,8 @@ func (w *instantWorkload) Kubeconfig(cluster types.NamespacedName, complete bool
 	if complete {
 		phase = "complete"
 	}
-	const format = "apiVersion: v1\nkind: Config\nclusters:\n- name: %s\n  cluster: {server: 'https://api.%s.%s:6443'}\npreferences: {}\n# %s\n"
+	const format = "apiVersion: v1\nkind: Config\nclusters:\n- name: %s\n  cluster: {server: 'https://api.%s.%s:6443'}\npreferences: {}\n# " +
+		"%s\n"
 	return fmt.Appendf(nil, format, spec.Name, spec.Name, spec.BaseDomain, phase), true
 }
 

@@ -79,7 +79,9 @@ func (p *machinePass) choose(ctx context.Context) (*bmov1alpha1.BareMetalHost, s
 		return nil, "", err
 	}
 	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := p.config.client.List(ctx, hosts, client.InNamespace(p.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := p.config.client.List(
+		ctx, hosts, client.InNamespace(p.GetNamespace()), client.MatchingLabelsSelector{Selector: selector},
+	); err != nil {
 		return nil, "", fmt.Errorf("list the BareMetalHosts for %s %s: %w", p.GetKind(), client.ObjectKeyFromObject(p), err)
 	}
 	slices.SortFunc(hosts.Items, func(a, b bmov1alpha1.BareMetalHost) int { return cmp.Compare(a.Name, b.Name) })

@@ -113,9 +113,9 @@ func ownerOf(o client.Object, kind string) string {
 	return ""
 }
 
-// controllerOptions allows many simulators in one process, and caps the back-off after errors at the same multiple of the Node
-// poll as in CAPM3 (1000 s to 30 s), so that an error of long ago does not freeze a fast simulation. The priority queue of controller-runtime up
-// to v0.24 may hang when it is shut down (its issue 3538).
+// controllerOptions allows many simulators in one process, and caps the back-off after errors at the same multiple of the Node poll as in
+// CAPM3 (1000 s to 30 s), so that an error of long ago does not freeze a fast simulation. The priority queue of controller-runtime up to
+// v0.24 may hang when it is shut down (its issue 3538).
 func controllerOptions(cfg *config) controller.Options {
 	const backoffPerNodePoll = 33
 	return controller.Options{

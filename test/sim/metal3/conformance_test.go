@@ -90,7 +90,10 @@ var interleavings = []allowance{
 	allow("Metal3Machine/", `AssociateMetal3MachineMetaData] = "True/`,
 		"CAPM3 says so in every pass between the association and the end of provisioning, if there is one"),
 	allow("Metal3Machine/", `\[Ready] = "Unknown/ReadyUnknown: \* Metal3DataReady: Condition not yet reported"`, "the same pass"),
-	allow("Metal3Machine/", "deprovisioning BareMetalHost, requeuing. Object will be requeued after", "how often CAPM3 looks while BMO deprovisions"),
+	allow(
+		"Metal3Machine/", "deprovisioning BareMetalHost, requeuing. Object will be requeued after",
+		"how often CAPM3 looks while BMO deprovisions",
+	),
 }
 
 // noNodeYet is for the recordings in which the Node was created while CAPM3 was about to look for it.
@@ -103,7 +106,9 @@ func scenarios() []scenario {
 			file: "a2-live-iso-ignition-fast-path",
 			allowed: []allowance{
 				noNodeYet,
-				allow("BareMetalHost/host-a2", "recorded only: .*poweredOn", "CAPM3 switches the host on again after 20 ms: BMO may not look in between"),
+				allow(
+					"BareMetalHost/host-a2", "recorded only: .*poweredOn", "CAPM3 switches the host on again after 20 ms: BMO may not look in between",
+				),
 			},
 		},
 		{
@@ -141,7 +146,9 @@ func hostErrors() scenario {
 		},
 		actions: map[string]action{
 			"create Cluster ce": func(_ context.Context, r *replay) {
-				r.faults.RegistrationError(r.host("he-reg"), "Failed to get power state for node x. Error: Redfish exception occurred. Error: Unauthorized")
+				r.faults.RegistrationError(
+					r.host("he-reg"), "Failed to get power state for node x. Error: Redfish exception occurred. Error: Unauthorized",
+				)
 				r.faults.InspectionError(r.host("he-ins"), "timeout reached while inspecting the node")
 				r.faults.PowerFailure(r.host("he-pow"), "Failed to change power state to power on")
 			},
@@ -171,7 +178,9 @@ func errorsInUse() scenario {
 		},
 		actions: map[string]action{
 			"create Cluster cf": func(_ context.Context, r *replay) {
-				r.faults.ProvisioningError(r.host("hf-0"), "Image provisioning failed: Deploy step deploy.deploy failed: Failed to insert virtual media", 0)
+				r.faults.ProvisioningError(
+					r.host("hf-0"), "Image provisioning failed: Deploy step deploy.deploy failed: Failed to insert virtual media", 0,
+				)
 			},
 			"BMC of hf-1 breaks": func(_ context.Context, r *replay) {
 				r.quietly("hf-1", func(h *hostFaults) { h.registration = "BMC is unreachable" })

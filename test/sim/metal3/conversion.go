@@ -81,7 +81,8 @@ func converted(object *unstructured.Unstructured, apiVersion string) (*unstructu
 	return target, toV1Beta2(target, spec)
 }
 
-// toV1Beta1 writes what CAPM3 does, also the empty strings: v1beta1 has pointers for them, which CAPM3 always sets, and its schema allows none.
+// toV1Beta1 writes what CAPM3 does, also the empty strings: v1beta1 has pointers for them, which CAPM3 always sets, and its schema allows
+// none.
 func toV1Beta1(source, target *unstructured.Unstructured, spec []string) error {
 	fields := nestedMap(target.Object, spec...)
 	if image := nestedMap(fields, "image"); image != nil {

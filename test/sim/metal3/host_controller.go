@@ -192,8 +192,8 @@ func (p *hostPass) clearError() {
 	p.host.Status.ErrorType, p.host.Status.ErrorMessage = "", ""
 }
 
-// enter moves the host to another state, and notes in status.operationHistory when the operation of the former state ended and that of the new
-// state began.
+// enter moves the host to another state, and notes in status.operationHistory when the operation of the former state ended and that of the
+// new state began.
 func (p *hostPass) enter(state bmov1alpha1.ProvisioningState) time.Duration {
 	now := metav1.NewTime(p.now)
 	if ended := p.host.OperationMetricForState(p.host.Status.Provisioning.State); ended != nil && !ended.Start.IsZero() {

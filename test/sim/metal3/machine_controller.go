@@ -173,7 +173,9 @@ func (p *machinePass) run(ctx context.Context) error {
 		return p.release(ctx)
 	}
 	if p.machine == nil {
-		p.waiting("WaitingForMetal3MachineOwnerRef", "WaitingForM3MachineOwnerRef", "Waiting for Machine Controller to set OwnerRef on Metal3Machine")
+		p.waiting(
+			"WaitingForMetal3MachineOwnerRef", "WaitingForM3MachineOwnerRef", "Waiting for Machine Controller to set OwnerRef on Metal3Machine",
+		)
 		return nil
 	}
 	if isPaused(p.cluster, p) {
@@ -185,7 +187,10 @@ func (p *machinePass) run(ctx context.Context) error {
 	}
 	p.setCondition(conditionPaused, metav1.ConditionFalse, reasonNotPaused, "")
 	if !deprecatedTrue(p.cluster.GetV1Beta1Conditions(), clusterv1.InfrastructureReadyV1Beta1Condition) {
-		p.waiting("WaitingForClusterInfrastructureReady", "WaitingForClusterInfrastructure", "Waiting for cluster infrastructure to be ready before proceeding")
+		p.waiting(
+			"WaitingForClusterInfrastructureReady", "WaitingForClusterInfrastructure",
+			"Waiting for cluster infrastructure to be ready before proceeding",
+		)
 		return nil
 	}
 	controllerutil.AddFinalizer(p, machineFinalizer)

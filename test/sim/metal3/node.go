@@ -84,8 +84,10 @@ func (p *machinePass) labelledNode(ctx context.Context, host *bmov1alpha1.BareMe
 	found, err := nodes.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return &waitError{
-			message: fmt.Sprintf("error retrieving node with label %s, requeuing: error retrieving nodes with label %s: %v. %s", label, label, err, requeued),
-			after:   p.Durations.NodePoll,
+			message: fmt.Sprintf(
+				"error retrieving node with label %s, requeuing: error retrieving nodes with label %s: %v. %s", label, label, err, requeued,
+			),
+			after: p.Durations.NodePoll,
 		}
 	}
 	switch {

@@ -280,7 +280,8 @@ func (r *replay) nudge(ctx context.Context, transition *trace.Transition) {
 		setAnnotation(machine, "replay/nudge", fmt.Sprint(r.nudges))
 		err = r.client.Patch(ctx, machine, client.MergeFrom(before))
 	}
-	// A Machine that is gone has no timer left to stand in for: an output that is still waited for is on its way to the recorder, or never comes.
+	// A Machine that is gone has no timer left to stand in for: an output that is still waited for is on its way to the recorder, or never
+	// comes.
 	if client.IgnoreNotFound(err) != nil {
 		r.Fatalf("nudge Machine %s: %v", name, err)
 	}

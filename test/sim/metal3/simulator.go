@@ -64,7 +64,8 @@ type Options struct {
 	Hardware func(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareDetails
 	// UserData is told what every host that is provisioned finds on its config drive, nil when it has none. The host boots afterwards.
 	UserData func(host client.ObjectKey, data []byte)
-	// PowerOff is told of every host whose power is cut, as its BMC is: whoever looks at BareMetalHosts may miss that one was off for a moment.
+	// PowerOff is told of every host whose power is cut, as its BMC is: whoever looks at BareMetalHosts may miss that one was off for a
+	// moment.
 	PowerOff func(host client.ObjectKey)
 	// ShuffleSeed, when set, makes the choice among several free hosts a pseudo-random one that depends on the seed and the
 	// Metal3Machine's name only. Nil means the first by name.

@@ -77,7 +77,9 @@ func (w *hostWorld) get(name string) *bmov1alpha1.BareMetalHost {
 	return host
 }
 
-func (w *hostWorld) eventually(name string, state bmov1alpha1.ProvisioningState, errorType bmov1alpha1.ErrorType) *bmov1alpha1.BareMetalHost {
+func (w *hostWorld) eventually(
+	name string, state bmov1alpha1.ProvisioningState, errorType bmov1alpha1.ErrorType,
+) *bmov1alpha1.BareMetalHost {
 	w.Eventually(func(g Gomega) {
 		host := &bmov1alpha1.BareMetalHost{}
 		g.Expect(w.client.Get(w.t.Context(), w.key(name), host)).To(Succeed())
@@ -124,7 +126,8 @@ func checkDefaultHost(t *testing.T, s *server) {
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, "")
 	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 	w.Eventually(cut, settleTimeout).Should(Receive(Equal(w.key("h"))), "the BMC is told, whoever misses that the host is off")
-	w.Eventually(func() map[string]string { return w.get("h").Annotations }, settleTimeout, pollInterval).ShouldNot(HaveKey(bmov1alpha1.RebootAnnotationPrefix))
+	w.Eventually(func() map[string]string { return w.get("h").Annotations }, settleTimeout, pollInterval).
+		ShouldNot(HaveKey(bmov1alpha1.RebootAnnotationPrefix))
 	w.Eventually(func() bool { return w.get("h").Status.PoweredOn }, settleTimeout, pollInterval).Should(BeTrue())
 
 	w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
@@ -147,7 +150,10 @@ func checkUserData(t *testing.T, s *server) {
 	w.Expect(w.client.Patch(w.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 	w.eventually("h", bmov1alpha1.StateProvisioning, "")
 	w.Expect(w.client.Create(w.t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "h"}, StringData: map[string]string{"value": "ignition", "format": "ignition"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "h",
+		},
+		StringData: map[string]string{"value": "ignition", "format": "ignition"},
 	})).To(Succeed())
 	host = w.eventually("h", bmov1alpha1.StateProvisioned, "")
 	w.Expect(<-delivered).To(Equal("ignition"))

@@ -142,7 +142,8 @@ func (p *machinePass) pauseHost(ctx context.Context, host *bmov1alpha1.BareMetal
 	return p.dropAnnotation(ctx, host, blockMoveAnnotation)
 }
 
-// resume lifts a pause of CAPM3's own. The copy of the status is left to BMO, which may need it (M3-64). It tells whether there was a pause.
+// resume lifts a pause of CAPM3's own. The copy of the status is left to BMO, which may need it (M3-64). It tells whether there was a
+// pause.
 func (p *machinePass) resume(ctx context.Context) (bool, error) {
 	host, err := p.host(ctx)
 	if err != nil || host == nil || host.Annotations[bmov1alpha1.PausedAnnotation] != capm3PausedValue {

@@ -55,8 +55,8 @@ func addCertificate(kubeconfig, certificate []byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// RequestServing lets the kubelet of a Node ask for a new serving certificate, as it does before the old one ends: for the names and addresses of
-// the Node, and besides for others, which no honest kubelet asks for. It returns the name of the request.
+// RequestServing lets the kubelet of a Node ask for a new serving certificate, as it does before the old one ends: for the names and
+// addresses of the Node, and besides for others, which no honest kubelet asks for. It returns the name of the request.
 func (m *Manager) RequestServing(ctx context.Context, key types.NamespacedName, node string, others ...string) (string, error) {
 	c := m.find(key)
 	if c == nil || !c.observed().APIUp {
@@ -73,7 +73,8 @@ func (m *Manager) RequestServing(ctx context.Context, key types.NamespacedName, 
 	return c.requestServing(ctx, node, append(names, others...))
 }
 
-// requestServing asks for a kubelet's serving certificate for names and addresses, in the kubelet's own name. It returns the name of the request.
+// requestServing asks for a kubelet's serving certificate for names and addresses, in the kubelet's own name. It returns the name of the
+// request.
 func (c *cluster) requestServing(ctx context.Context, node string, names []string) (string, error) {
 	user := "system:node:" + node
 	data, err := certificateRequest(user, names)

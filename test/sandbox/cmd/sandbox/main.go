@@ -40,15 +40,25 @@ func main() {
 func parse(args []string) (sandbox.Options, error) {
 	opts := sandbox.Options{Output: os.Stdout}
 	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
-	topology := flags.String("topology", "", fmt.Sprintf("shape of the cluster, one of %v; default: the template's, else %s", sandbox.Topologies(), sandbox.HA))
+	topology := flags.String(
+		"topology", "", fmt.Sprintf("shape of the cluster, one of %v; default: the template's, else %s", sandbox.Topologies(), sandbox.HA),
+	)
 	workers := flags.Int("workers", -1, "number of workers; -1 is the template's own number")
 	flags.BoolVar(&opts.Hold, "hold", false, "leave everything running after the installation, until Ctrl-C")
 	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong:"+faultList())
 	flags.BoolVar(&opts.Retry, "retry", false, "ask for another attempt after a reported failure of the installation, and verify that")
 	flags.Float64Var(&opts.Speed, "speed", 1, "how fast simulated time passes")
-	flags.StringVar(&opts.Template, "template", "", "template to apply instead of the topology's own: one of "+strings.Join(sandbox.Flavors(), ", ")+", or a path")
-	flags.StringVar(&opts.Boot, "boot", "", "how hosts boot, one of "+strings.Join(sandbox.BootModes(), ", ")+"; default: from a live ISO, or as the template says")
-	flags.StringVar(&opts.Metal3, "metal3", "", fmt.Sprintf("newest API version of Cluster API Provider Metal3, one of %v", sandbox.Metal3Versions()))
+	flags.StringVar(
+		&opts.Template, "template", "",
+		"template to apply instead of the topology's own: one of "+strings.Join(sandbox.Flavors(), ", ")+", or a path",
+	)
+	flags.StringVar(
+		&opts.Boot, "boot", "",
+		"how hosts boot, one of "+strings.Join(sandbox.BootModes(), ", ")+"; default: from a live ISO, or as the template says",
+	)
+	flags.StringVar(
+		&opts.Metal3, "metal3", "", fmt.Sprintf("newest API version of Cluster API Provider Metal3, one of %v", sandbox.Metal3Versions()),
+	)
 	flags.StringVar(&opts.Address, "address", "", "loopback address of the API of the cluster, for runs at the same time")
 	flags.StringVar(&opts.Out, "out", "out", "folder for the timeline and the kubeconfigs")
 	if err := flags.Parse(args); err != nil {
