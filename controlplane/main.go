@@ -52,6 +52,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
+	installed := workload.Cached{Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod)}
 	reconciler := &controlplane.Reconciler{
 		Client:               mgr.GetClient(),
 		APIReader:            mgr.GetAPIReader(),
@@ -60,7 +61,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		Infrastructure: &infrastructure.Reader{
 			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Label: controlplanev1.InfrastructureRoleLabel,
 		},
-		Workloads:                   workload.Cached{Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod)},
+		Identity:                    installed,
+		Health:                      installed,
 		Recorder:                    recorder,
 		WatchFilter:                 o.WatchFilter,
 		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,

@@ -48,8 +48,9 @@ type Reconciler struct {
 	InstallerKubeconfigs client.Reader
 	// Infrastructure reads infrastructure machines and their templates, of any provider.
 	Infrastructure *infrastructure.Reader
-	// Workloads asks the installed clusters.
-	Workloads workload.Clusters
+	// Identity tells which cluster answers, and Health how it is.
+	Identity workload.Identity
+	Health   workload.Health
 	// Releases tells what release images are; nil asks no registry.
 	Releases Releases
 	// Recorder records events.

@@ -22,7 +22,7 @@ import (
 // that decides something.
 func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 	if s.initialized() {
-		s.lastAnswer = r.Workloads.LastAnswer(ctx, s.clusterKey())
+		s.lastAnswer = r.Health.LastAnswer(ctx, s.clusterKey())
 		s.connectionKnown = !s.lastAnswer.IsZero()
 		since := s.lastAnswer
 		if since.IsZero() {
@@ -33,11 +33,11 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
 		subscriber := workload.Subscriber{
 			Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)},
 		}
-		s.operators, s.apiProblem = r.Workloads.Operators(ctx, s.clusterKey(), subscriber)
+		s.operators, s.apiProblem = r.Health.Operators(ctx, s.clusterKey(), subscriber)
 	}
 	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
 		var err error
-		s.clusterID, err = r.Workloads.ClusterID(ctx, s.clusterKey())
+		s.clusterID, err = r.Identity.ClusterID(ctx, s.clusterKey())
 		s.apiProblem = errors.Join(s.apiProblem, err)
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestOneFailedReadOfOperatorsIsNoNews(t *testing.T) {
 		_ = w.try()
 		g.Expect(w.reason(controlplanev1.EtcdClusterHealthyCondition)).To(Equal(etcd), w.message(controlplanev1.EtcdClusterHealthyCondition))
 	}
-	w.api.Err = errors.New("etcdserver: leader changed")
+	w.api.Health.Err = errors.New("etcdserver: leader changed")
 	expect(controlplanev1.EtcdClusterHealthyReason) // What was read last is remembered by the connection.
 	w.api.Reported = nil
 	expect(controlplanev1.EtcdClusterHealthyReason) // A new manager remembers nothing, and has the grace period to read it.

@@ -35,6 +35,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
@@ -70,9 +71,12 @@ type world struct {
 	r      *Reconciler
 	events *events.FakeRecorder
 	gate   *servedCRDs
-	api    *workload.Fake
-	now    time.Time
-	uids   int
+	api    struct {
+		workloadtest.Identity
+		workloadtest.Health
+	}
+	now  time.Time
+	uids int
 	// stage is how far the faked assisted-service is with the installation.
 	stage int
 	// unbootable are the names of Machines whose hosts never register.
@@ -95,7 +99,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		}
 	}
 	w := &world{
-		t: t, gate: &servedCRDs{}, api: &workload.Fake{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		t: t, gate: &servedCRDs{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{},
 	}
 	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
@@ -106,7 +110,8 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		WithInterceptorFuncs(interceptor.Funcs{Create: w.create}).
 		WithObjects(inputs(replicas, workers)...).Build()
 	w.r = &Reconciler{
-		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client, Workloads: w.api, Recorder: w.events,
+		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client,
+		Identity: &w.api.Identity, Health: &w.api.Health, Recorder: w.events,
 		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
 		RemoteConditionsGracePeriod: 5 * time.Minute,
 		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),

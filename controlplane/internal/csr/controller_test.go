@@ -3,7 +3,6 @@
 package csr
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -27,46 +26,25 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 )
 
 var clusterKey = client.ObjectKey{Namespace: "ns", Name: "c"}
 
-// installed is an installed cluster.
-type installed struct {
-	requests []certificatesv1.CertificateSigningRequest
-	nodes    []*corev1.Node
-	approved []string
-	asked    int
-	err      error
-}
-
-func (i *installed) ServingRequests(
-	context.Context, client.ObjectKey, workload.Subscriber,
-) ([]certificatesv1.CertificateSigningRequest, bool, error) {
-	i.asked++
-	return i.requests, true, nil
-}
-
-func (i *installed) Node(_ context.Context, _ client.ObjectKey, name string) (*corev1.Node, error) {
-	for _, n := range i.nodes {
-		if n.Name == name {
-			return n, nil
-		}
+// installed is a cluster whose kubelets have sent the requests; it has the Node of Machine m.
+func installed(requests ...*certificatesv1.CertificateSigningRequest) *workloadtest.Certificates {
+	f := &workloadtest.Certificates{Nodes: []*corev1.Node{node()}}
+	for _, r := range requests {
+		f.Requests = append(f.Requests, *r)
 	}
-	return nil, nil
-}
-
-func (i *installed) Approve(_ context.Context, _ client.ObjectKey, request *certificatesv1.CertificateSigningRequest, _, _ string) error {
-	if i.err == nil {
-		i.approved = append(i.approved, request.Name)
-	}
-	return i.err
+	return f
 }
 
 // reconciler is one of a Cluster with Machine m of Node n, changed before it starts.
 func reconciler(
-	t *testing.T, cluster *installed, change func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine),
+	t *testing.T,
+	cluster *workloadtest.Certificates,
+	change func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine),
 ) (*Reconciler, *events.FakeRecorder) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -100,14 +78,12 @@ func TestReconcile(t *testing.T) {
 
 	t.Run("a request of a Node is approved, and a foreign one left alone, with one event", func(t *testing.T) {
 		g := NewWithT(t)
-		cluster := &installed{
-			requests: []certificatesv1.CertificateSigningRequest{*request(t, template()), *foreign}, nodes: []*corev1.Node{node()},
-		}
+		cluster := installed(request(t, template()), foreign)
 		r, recorder := reconciler(t, cluster, unchanged)
 		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(result.RequeueAfter).To(Equal(lookAgainInterval))
-		g.Expect(cluster.approved).To(ConsistOf("csr-1"))
+		g.Expect(cluster.Approved).To(ConsistOf("csr-1"))
 		g.Expect(recorder.Events).To(Receive(And(ContainSubstring(controlplanev1.EventServingCertificateNotApproved),
 			ContainSubstring("csr-2 of system:node:n"), ContainSubstring("api.example.com"))))
 		_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
@@ -116,7 +92,7 @@ func TestReconcile(t *testing.T) {
 	})
 	t.Run("an address of another Machine is not the Node's", func(t *testing.T) {
 		g := NewWithT(t)
-		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
+		cluster := installed(request(t, template()))
 		r, recorder := reconciler(t, cluster, unchanged)
 		other := &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
@@ -127,25 +103,21 @@ func TestReconcile(t *testing.T) {
 		g.Expect(r.Client.Status().Update(t.Context(), other)).To(Succeed())
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(cluster.approved).To(BeEmpty())
+		g.Expect(cluster.Approved).To(BeEmpty())
 		g.Expect(recorder.Events).To(Receive(ContainSubstring("192.0.2.21 is an address of Machine other")))
 	})
 	t.Run("somebody else was faster", func(t *testing.T) {
 		g := NewWithT(t)
 		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "certificatesigningrequests"}, "csr-1", errors.New("changed"))
-		cluster := &installed{
-			requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()},
-			err: fmt.Errorf("approve: %w", conflict),
-		}
+		cluster := installed(request(t, template()))
+		cluster.Err = fmt.Errorf("approve: %w", conflict)
 		r, _ := reconciler(t, cluster, unchanged)
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	t.Run("a request that cannot be approved is an error", func(t *testing.T) {
-		cluster := &installed{
-			requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()},
-			err: errors.New("refused"),
-		}
+		cluster := installed(request(t, template()))
+		cluster.Err = errors.New("refused")
 		r, _ := reconciler(t, cluster, unchanged)
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("refused")))
@@ -162,21 +134,21 @@ func TestReconcile(t *testing.T) {
 		},
 	} {
 		t.Run("a Cluster "+name+" is left alone", func(t *testing.T) {
-			cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
+			cluster := installed(request(t, template()))
 			r, _ := reconciler(t, cluster, change)
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(cluster.asked).To(BeZero())
+			NewWithT(t).Expect(cluster.Asked).To(BeZero())
 		})
 	}
 	t.Run("a Node of a Machine of another Cluster is left alone", func(t *testing.T) {
-		cluster := &installed{requests: []certificatesv1.CertificateSigningRequest{*request(t, template())}, nodes: []*corev1.Node{node()}}
+		cluster := installed(request(t, template()))
 		r, recorder := reconciler(t, cluster, func(_ *clusterv1.Cluster, _ *controlplanev1.OpenshiftAssistedControlPlane, m *clusterv1.Machine) {
 			m.Labels[clusterv1.ClusterNameLabel], m.Spec.ClusterName = "d", "d"
 		})
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(cluster.approved).To(BeEmpty())
+		NewWithT(t).Expect(cluster.Approved).To(BeEmpty())
 		NewWithT(t).Expect(recorder.Events).NotTo(Receive())
 	})
 }

@@ -44,7 +44,7 @@ func (r *Reconciler) observe(
 	s.known = map[string][]string{}
 	key := client.ObjectKeyFromObject(cluster)
 	subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: key}}
-	requests, _, err := r.Certificates.ServingRequests(ctx, key, subscriber)
+	requests, err := r.Certificates.ServingRequests(ctx, key, subscriber)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestRealAPIServer(t *testing.T) {
 	other := send(t, cp.Admin(), scheme, "other", "n", "oauth.example.com")
 
 	cluster := workload.Cached{Cache: clustercache.NewFakeClusterCache(remote, clusterKey, "servingcertificates/c")}
-	r, _ := reconciler(t, &installed{}, unchanged)
+	r, _ := reconciler(t, installed(), unchanged)
 	r.Certificates, r.now, r.Recorder = cluster, time.Now, record(t, remote, cp.Admin())
 	_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
 	g.Expect(err).NotTo(HaveOccurred())

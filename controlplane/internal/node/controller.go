@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	// The bootstrap provider names the host after its Machine.
-	node, err := r.Nodes.Named(ctx, key, machine.Name, clustercache.WatcherOptions{Name: controllerName, Watcher: r.controller})
+	node, err := r.Nodes.Named(ctx, key, machine.Name, r.controller)
 	if err != nil || node == nil || node.CreationTimestamp.Before(&machine.CreationTimestamp) {
 		return ctrl.Result{}, err // An older Node is that of an earlier Machine of this name.
 	}

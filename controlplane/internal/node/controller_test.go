@@ -3,7 +3,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -20,37 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 const providerID = "dev:///m-0"
 
 var born = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-
-// installed is an installed cluster with one Node; asked counts the questions.
-type installed struct {
-	node  *corev1.Node
-	asked int
-	set   string
-	err   error
-}
-
-func (i *installed) Named(_ context.Context, _ client.ObjectKey, name string, _ clustercache.WatcherOptions) (*corev1.Node, error) {
-	i.asked++
-	if i.node == nil || i.node.Name != name {
-		return nil, nil
-	}
-	return i.node, nil
-}
-
-func (i *installed) SetProviderID(_ context.Context, _ client.ObjectKey, _ *corev1.Node, id string) error {
-	i.set = id
-	return i.err
-}
 
 func machine() *clusterv1.Machine {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
@@ -69,38 +47,45 @@ func machine() *clusterv1.Machine {
 func TestReconcile(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*clusterv1.Cluster, *clusterv1.Machine, *installed)
+		change func(*clusterv1.Cluster, *clusterv1.Machine, *workloadtest.Nodes)
 		set    string
 		idle   bool
 		event  bool
 	}{
-		{name: "the Node has none", change: func(*clusterv1.Cluster, *clusterv1.Machine, *installed) {}, set: providerID},
-		{name: "the Node has it", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node.Spec.ProviderID = providerID }},
+		{name: "the Node has none", change: func(*clusterv1.Cluster, *clusterv1.Machine, *workloadtest.Nodes) {}, set: providerID},
+		{name: "the Node has it", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) {
+			i.Nodes[0].Spec.ProviderID = providerID
+		}},
 		{name: "the Node has another one", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine,
-			i *installed) {
-			i.node.Spec.ProviderID = "other"
+			i *workloadtest.Nodes) {
+			i.Nodes[0].Spec.ProviderID = "other"
 		}, event: true},
-		{name: "there is no Node", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node = nil }},
-		{name: "the Node is of another Machine", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) { i.node.Name = "m-1" }},
-		{name: "the Node is of an earlier Machine of this name", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *installed) {
-			i.node.CreationTimestamp = metav1.NewTime(born.Add(-time.Minute))
+		{name: "there is no Node", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) { i.Nodes = nil }},
+		{name: "the Node is of another Machine", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) {
+			i.Nodes[0].Name = "m-1"
+		}},
+		{name: "the Node is of an earlier Machine of this name", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) {
+			i.Nodes[0].CreationTimestamp = metav1.NewTime(born.Add(-time.Minute))
 		}},
 		{name: "infrastructure has given no provider ID", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine,
-			_ *installed) {
+			_ *workloadtest.Nodes) {
 			m.Spec.ProviderID = ""
 		}, idle: true},
-		{name: "core knows the Node", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) { m.Status.NodeRef.Name = "m-0" },
-			idle: true},
-		{name: "Metal3 sets it itself", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) {
+		{name: "core knows the Node", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *workloadtest.Nodes) {
+			m.Status.NodeRef.Name = "m-0"
+		}, idle: true},
+		{name: "Metal3 sets it itself", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *workloadtest.Nodes) {
 			m.Spec.InfrastructureRef.Kind = metal3.MachineKind
 		}, idle: true},
-		{name: "another bootstrap provider", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *installed) {
+		{name: "another bootstrap provider", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *workloadtest.Nodes) {
 			m.Spec.Bootstrap.ConfigRef.Kind = "KubeadmConfig"
 		}, idle: true},
-		{name: "another control plane provider", change: func(c *clusterv1.Cluster, _ *clusterv1.Machine, _ *installed) {
+		{name: "another control plane provider", change: func(c *clusterv1.Cluster, _ *clusterv1.Machine, _ *workloadtest.Nodes) {
 			c.Spec.ControlPlaneRef.Kind = "KubeadmControlPlane"
 		}, idle: true},
-		{name: "paused", change: func(c *clusterv1.Cluster, _ *clusterv1.Machine, _ *installed) { c.Spec.Paused = ptr.To(true) }, idle: true},
+		{name: "paused", change: func(c *clusterv1.Cluster, _ *clusterv1.Machine, _ *workloadtest.Nodes) {
+			c.Spec.Paused = ptr.To(true)
+		}, idle: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -109,19 +94,19 @@ func TestReconcile(t *testing.T) {
 			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}
 			cluster.Spec.ControlPlaneRef.Kind = "OpenshiftAssistedControlPlane"
 			m := machine()
-			workload := &installed{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m-0", CreationTimestamp: born}}}
+			workload := &workloadtest.Nodes{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m-0", CreationTimestamp: born}}}}
 			tt.change(cluster, m, workload)
 			recorder := events.NewFakeRecorder(1)
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, m).Build()
 			r := &Reconciler{Client: c, Nodes: workload, Recorder: recorder}
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(workload.set).To(Equal(tt.set))
+			g.Expect(workload.Set).To(Equal(tt.set))
 			asked := 1
 			if tt.idle {
 				asked = 0
 			}
-			g.Expect(workload.asked).To(Equal(asked), "a Machine that does not wait costs no request to its cluster")
+			g.Expect(workload.Asked).To(Equal(asked), "a Machine that does not wait costs no request to its cluster")
 			if tt.event {
 				g.Expect(recorder.Events).To(Receive(ContainSubstring(controlplanev1.EventProviderIDMismatch)))
 			}

@@ -25,21 +25,20 @@ func TestNodes(t *testing.T) {
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	remote := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m-0"}}).Build()
 	up := workload.Cached{Cache: clustercache.NewFakeClusterCache(remote, cluster, "nodes")}
-	watcher := clustercache.WatcherOptions{Name: "nodes"}
 
-	missing, err := up.Named(t.Context(), cluster, "m-1", watcher)
+	missing, err := up.Named(t.Context(), cluster, "m-1", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(missing).To(BeNil())
-	node, err := up.Named(t.Context(), cluster, "m-0", watcher)
+	node, err := up.Named(t.Context(), cluster, "m-0", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(up.SetProviderID(t.Context(), cluster, node, "dev:///m-0")).To(Succeed())
 	g.Expect(apierrors.IsConflict(up.SetProviderID(t.Context(), cluster, node, "dev:///m-1"))).To(BeTrue())
-	node, err = up.Named(t.Context(), cluster, "m-0", watcher)
+	node, err = up.Named(t.Context(), cluster, "m-0", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(node.Spec.ProviderID).To(Equal("dev:///m-0"))
 
 	lost := workload.Cached{Cache: clustercache.NewFakeEmptyClusterCache()}
-	node, err = lost.Named(t.Context(), cluster, "m-0", watcher)
+	node, err = lost.Named(t.Context(), cluster, "m-0", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(node).To(BeNil())
 }

@@ -4,16 +4,9 @@ package workload
 
 import (
 	"cmp"
-	"context"
-	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 )
 
 // The operators of an OpenShift control plane, as their ClusterOperators are called.
@@ -73,27 +66,4 @@ func oneLine(message string) string {
 		return message
 	}
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-}
-
-// Subscriber is woken by changes of operators.
-type Subscriber struct {
-	// Controller reconciles Request.
-	Controller clustercache.SourceWatcher[reconcile.Request]
-	Request    reconcile.Request
-}
-
-func (s Subscriber) watcher() clustercache.Watcher {
-	return clustercache.NewWatcher(clustercache.WatcherOptions{
-		Name:         "clusteroperators/" + s.Request.Name,
-		Watcher:      s.Controller,
-		Kind:         &configv1.ClusterOperator{},
-		EventHandler: handler.EnqueueRequestsFromMapFunc(s.requests),
-	})
-}
-
-func (s Subscriber) requests(_ context.Context, o client.Object) []reconcile.Request {
-	if !slices.Contains(OperatorNames(), o.GetName()) {
-		return nil
-	}
-	return []reconcile.Request{s.Request}
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workloadtest has a fake of each interface of package workload: it answers what it is told, and records what it was asked to do.
+// Only tests use it.
+package workloadtest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+var (
+	_ workload.Identity     = &Identity{}
+	_ workload.Health       = &Health{}
+	_ workload.Certificates = &Certificates{}
+	_ workload.Nodes        = &Nodes{}
+)
+
+// Identity is the identity of an installed cluster.
+type Identity struct {
+	// ID is the cluster's ID; empty while there is no connection.
+	ID string
+}
+
+// ClusterID returns ID.
+func (f *Identity) ClusterID(context.Context, client.ObjectKey) (string, error) { return f.ID, nil }
+
+// Health is the health of an installed cluster.
+type Health struct {
+	// Last is when it last answered.
+	Last time.Time
+	// Reported are its operators.
+	Reported map[string]workload.Operator
+	// Err is why the operators cannot be read now.
+	Err error
+}
+
+// LastAnswer returns Last.
+func (f *Health) LastAnswer(context.Context, client.ObjectKey) time.Time { return f.Last }
+
+// Operators returns Reported and Err.
+func (f *Health) Operators(context.Context, client.ObjectKey, workload.Subscriber) (map[string]workload.Operator, error) {
+	return f.Reported, f.Err
+}
+
+// Certificates are the requests of kubelets of an installed cluster.
+type Certificates struct {
+	// Requests are all there are.
+	Requests []certificatesv1.CertificateSigningRequest
+	// Nodes are all that the cluster has.
+	Nodes []*corev1.Node
+	// Err is why no request can be approved.
+	Err error
+
+	// Asked counts the reads of the requests.
+	Asked int
+	// Approved are the names of the requests that were approved.
+	Approved []string
+}
+
+// ServingRequests returns Requests.
+func (f *Certificates) ServingRequests(
+	context.Context, client.ObjectKey, workload.Subscriber,
+) ([]certificatesv1.CertificateSigningRequest, error) {
+	f.Asked++
+	return f.Requests, nil
+}
+
+// Node returns one of Nodes.
+func (f *Certificates) Node(_ context.Context, _ client.ObjectKey, name string) (*corev1.Node, error) {
+	return named(f.Nodes, name), nil
+}
+
+// Approve returns Err, and records the request's name without one.
+func (f *Certificates) Approve(
+	_ context.Context, _ client.ObjectKey, request *certificatesv1.CertificateSigningRequest, _, _ string,
+) error {
+	if f.Err == nil {
+		f.Approved = append(f.Approved, request.Name)
+	}
+	return f.Err
+}
+
+// Nodes are those of an installed cluster.
+type Nodes struct {
+	// Nodes are all that the cluster has.
+	Nodes []*corev1.Node
+	// Err is why no provider ID can be set.
+	Err error
+
+	// Asked counts the reads of Nodes.
+	Asked int
+	// Set is the provider ID that was set last.
+	Set string
+}
+
+// Named returns one of Nodes.
+func (f *Nodes) Named(_ context.Context, _ client.ObjectKey, name string, _ workload.Controller) (*corev1.Node, error) {
+	f.Asked++
+	return named(f.Nodes, name), nil
+}
+
+// SetProviderID returns Err, and records the provider ID without one.
+func (f *Nodes) SetProviderID(_ context.Context, _ client.ObjectKey, _ *corev1.Node, id string) error {
+	if f.Err == nil {
+		f.Set = id
+	}
+	return f.Err
+}
+
+// named is the Node of this name; nil when there is none.
+func named(nodes []*corev1.Node, name string) *corev1.Node {
+	i := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return nodes[i]
+}
