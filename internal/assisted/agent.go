@@ -4,12 +4,16 @@ package assisted
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sort"
 	"strings"
 
 	"github.com/openshift/assisted-service/api/common"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
@@ -38,6 +42,17 @@ func (a *Agent) Condition(conditionType string) *Condition {
 func (a *Agent) BoundTo(namespace, name string) bool {
 	ref := a.Spec.ClusterDeploymentName
 	return ref != nil && ref.Namespace == namespace && ref.Name == name
+}
+
+// ToClusterDeployment maps an Agent to the ClusterDeployment that it is bound to, whose control plane has the same name. When the Agent was
+// just unbound, the handler maps its former version as well.
+func ToClusterDeployment(_ context.Context, o client.Object) []reconcile.Request {
+	agent, ok := o.(*Agent)
+	if !ok || agent.Spec.ClusterDeploymentName == nil {
+		return nil
+	}
+	ref := agent.Spec.ClusterDeploymentName
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
 }
 
 // MayBeBound reports whether assisted-service accepts a bind now: an Agent that is not known-unbound answers with an internal error and is

@@ -32,6 +32,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
@@ -79,7 +80,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			c, assisted.CRDClusterDeployments, source.Kind(cache, client.Object(&hivev1.ClusterDeployment{}), &handler.EnqueueRequestForObject{}),
 		),
 		r.Gate.Watch(
-			c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(ofAgent), releases),
+			c,
+			assisted.CRDAgents,
+			source.Kind(cache, client.Object(&assisted.Agent{}), handler.EnqueueRequestsFromMapFunc(assisted.ToClusterDeployment), releases),
 		),
 	)
 }
@@ -105,9 +108,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	) > 0 {
 		return ctrl.Result{}, nil
 	}
-	deployment := &hivev1.ClusterDeployment{}
-	if err := r.Client.Get(ctx, req.NamespacedName, deployment); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	deployment, err := kube.GetOrNil[hivev1.ClusterDeployment](ctx, r.Client, req.NamespacedName)
+	if err != nil || deployment == nil {
+		return ctrl.Result{}, err
 	}
 	if owner(deployment) == "" || !deployment.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
@@ -140,17 +143,15 @@ func (r *Reconciler) delete(ctx context.Context, deployment *hivev1.ClusterDeplo
 	}{
 		{imageSet, types.NamespacedName{Name: plan.ImageSetName(key)}}, {install, key}, {deployment, key},
 	} {
-		err := r.APIReader.Get(ctx, leftover.key, leftover.object)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("read %T %s: %w", leftover.object, leftover.key, err)
+		exists, err := kube.Get(ctx, r.APIReader, leftover.key, leftover.object)
+		if err != nil {
+			return err
 		}
-		if err != nil || owner(leftover.object) != uid || !leftover.object.GetDeletionTimestamp().IsZero() {
+		if !exists || owner(leftover.object) != uid {
 			continue
 		}
-		leftoverUID := leftover.object.GetUID()
-		ctrl.LoggerFrom(ctx).Info("Deleting what a control plane left behind", "object", leftover.key, "type", fmt.Sprintf("%T", leftover.object))
-		if err := r.Client.Delete(ctx, leftover.object, client.Preconditions{UID: &leftoverUID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %T %s: %w", leftover.object, leftover.key, err)
+		if err := kube.Delete(ctx, r.Client, leftover.object, "its control plane does not exist any more"); err != nil {
+			return err
 		}
 	}
 	r.Recorder.Eventf(deployment, nil, corev1.EventTypeNormal, controlplanev1.EventLeftoversDeleted, "DeleteLeftovers",
@@ -163,27 +164,8 @@ func (r *Reconciler) ofCluster(ctx context.Context, o client.Object) []reconcile
 	if len(r.Gate.Missing(assisted.CRDClusterDeployments)) > 0 {
 		return nil
 	}
-	list := &hivev1.ClusterDeploymentList{}
-	err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()})
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list ClusterDeployments to map an event")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
-}
-
-// ofAgent is the ClusterDeployment that an Agent is bound to. When it was just unbound, the handler maps its former version as well.
-func ofAgent(_ context.Context, o client.Object) []reconcile.Request {
-	agent, ok := o.(*assisted.Agent)
-	if !ok || agent.Spec.ClusterDeploymentName == nil {
-		return nil
-	}
-	ref := agent.Spec.ClusterDeploymentName
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
+	return kube.Requests(ctx, r.Client, &hivev1.ClusterDeploymentList{}, kube.Every[*hivev1.ClusterDeployment],
+		client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()})
 }
 
 func isBound(o client.Object) bool {

@@ -16,6 +16,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // remains is what exists besides a ClusterDeployment and decides whether it may go.
@@ -51,25 +52,16 @@ func owner(o metav1.Object) string { return o.GetLabels()[controlplanev1.OwnerUI
 func observe(ctx context.Context, reader client.Reader, namespace string, deployment *hivev1.ClusterDeployment) (remains, error) {
 	found := remains{deployment: deployment}
 	key := client.ObjectKeyFromObject(deployment)
-	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
-	err := reader.Get(ctx, key, controlPlane)
-	if client.IgnoreNotFound(err) != nil {
-		return found, fmt.Errorf("read OpenshiftAssistedControlPlane %s: %w", key, err)
-	}
-	if err == nil {
-		found.controlPlane = controlPlane
+	var err error
+	if found.controlPlane, err = kube.GetOrNil[controlplanev1.OpenshiftAssistedControlPlane](ctx, reader, key); err != nil {
+		return found, err
 	}
 	if found.keep() != "" {
 		return found, nil // As for nearly every ClusterDeployment: there is no need to look at all Agents.
 	}
-	cluster := &clusterv1.Cluster{}
 	clusterKey := client.ObjectKey{Namespace: key.Namespace, Name: deployment.Labels[clusterv1.ClusterNameLabel]}
-	err = reader.Get(ctx, clusterKey, cluster)
-	if client.IgnoreNotFound(err) != nil {
-		return found, fmt.Errorf("read Cluster %s: %w", clusterKey, err)
-	}
-	if err == nil {
-		found.cluster = cluster
+	if found.cluster, err = kube.GetOrNil[clusterv1.Cluster](ctx, reader, clusterKey); err != nil {
+		return found, err
 	}
 	agents := &assisted.AgentList{}
 	if err := reader.List(ctx, agents, client.InNamespace(namespace)); err != nil { // An Agent of any namespace can be bound to it.
