@@ -24,6 +24,8 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // kindMachine is what Machines are called in the cache-consistency store.
@@ -76,10 +78,10 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.Ope
 // deleteInstall deletes ClusterDeployment and AgentClusterInstall, also when only one of them exists or is the control plane's.
 func (r *Reconciler) deleteInstall(ctx context.Context, s *scope) error {
 	var errs []error
-	if s.clusterDeployment != nil && plan.OwnedBy(s.clusterDeployment, s.controlPlane) {
+	if s.clusterDeployment != nil && view.OwnedBy(s.clusterDeployment, s.controlPlane) {
 		errs = append(errs, r.delete(ctx, s.clusterDeployment))
 	}
-	if s.install != nil && plan.OwnedBy(s.install, s.controlPlane) {
+	if s.install != nil && view.OwnedBy(s.install, s.controlPlane) {
 		errs = append(errs, r.delete(ctx, s.install))
 	}
 	return kerrors.NewAggregate(errs)
@@ -104,7 +106,7 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision
 	if d.kubeconfig == nil {
 		return nil
 	}
-	wanted := kubeconfig.GenerateSecretWithOwner(s.clusterKey(), d.kubeconfig, plan.ControllerReference(s.controlPlane))
+	wanted := kubeconfig.GenerateSecretWithOwner(s.clusterKey(), d.kubeconfig, view.ControllerReference(s.controlPlane))
 	ctrl.LoggerFrom(ctx).Info("Publishing kubeconfig", "Secret", klog.KObj(wanted))
 	if s.kubeconfig == nil {
 		if err := r.Client.Create(ctx, wanted); err != nil {
@@ -121,7 +123,7 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision
 	}
 	maps.Copy(updated.Data, wanted.Data)
 	// Owners that others have set stay.
-	updated.OwnerReferences = util.EnsureOwnerRef(updated.OwnerReferences, plan.ControllerReference(s.controlPlane))
+	updated.OwnerReferences = util.EnsureOwnerRef(updated.OwnerReferences, view.ControllerReference(s.controlPlane))
 	if updated.Labels == nil {
 		updated.Labels = map[string]string{}
 	}
@@ -137,7 +139,7 @@ func (r *Reconciler) shareKubeconfig(ctx context.Context, s *scope, d decision) 
 	if d.importedKubeconfig == nil {
 		return nil
 	}
-	wanted := plan.ImportedKubeconfig(s.clusterDeployment, d.importedKubeconfig)
+	wanted := render.ImportedKubeconfig(s.clusterDeployment, d.importedKubeconfig)
 	if s.installerKubeconfig == nil || !ownedBy(s.installerKubeconfig, s.clusterDeployment) {
 		belongs := func(o client.Object) bool { return ownedBy(o, s.clusterDeployment) }
 		return r.createOurs(ctx, s, wanted, &corev1.Secret{}, belongs)

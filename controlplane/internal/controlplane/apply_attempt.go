@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // recordStart remembers on the control plane that an installation begins, or that it has not begun after all.
@@ -87,7 +87,7 @@ func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error
 			return err
 		}
 	}
-	attempt, err := strconv.Atoi(plan.Attempt(s.controlPlane))
+	attempt, err := strconv.Atoi(view.Attempt(s.controlPlane))
 	if err != nil {
 		return fmt.Errorf("annotation %s of OpenshiftAssistedControlPlane %s is not a number: %w",
 			controlplanev1.InstallAttemptAnnotation, klog.KObj(s.controlPlane), err)
@@ -95,7 +95,7 @@ func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error
 	next := strconv.Itoa(attempt + 1)
 	var again any // A merge patch removes what is null.
 	if !retryAsked(s) {
-		again = plan.LostOf(s.controlPlane).Again(s.now)
+		again = view.LostOf(s.controlPlane).Again(s.now)
 	}
 	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
 	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{

@@ -27,6 +27,8 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -35,7 +37,7 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 	if !d.createInstall {
 		return nil
 	}
-	objects := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}
+	objects := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}
 	install, err := objects.Object()
 	if err != nil {
 		s.installProblem = err.Error()
@@ -44,7 +46,7 @@ func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) er
 	created, err := r.createInstallObjects(ctx, s, objects.ImageSet(), objects.ClusterDeployment(), install)
 	if created {
 		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
-			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), plan.Attempt(s.controlPlane))
+			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), view.Attempt(s.controlPlane))
 	}
 	return err
 }
@@ -54,7 +56,7 @@ func (r *Reconciler) restoreImageSet(ctx context.Context, s *scope, d decision) 
 	if !d.restoreImageSet {
 		return nil
 	}
-	return r.ensureImageSet(ctx, s, plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImageSet())
+	return r.ensureImageSet(ctx, s, render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImageSet())
 }
 
 // markInstalled tells assisted-service by the ClusterDeployment of an installation that its cluster is installed.
@@ -63,7 +65,7 @@ func (r *Reconciler) markInstalled(ctx context.Context, s *scope, d decision) er
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Marking the ClusterDeployment as installed", "reason", "its AgentClusterInstall does not exist any more")
-	wanted := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImportedClusterDeployment(s.record)
+	wanted := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImportedClusterDeployment(s.record)
 	_, err := r.lockedPatch(ctx, s.clusterDeployment.DeepCopy(), nil, map[string]any{"spec": map[string]any{
 		"installed":        wanted.Spec.Installed,
 		"preserveOnDelete": wanted.Spec.PreserveOnDelete,
@@ -77,7 +79,7 @@ func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) er
 	if !d.importCluster {
 		return nil
 	}
-	objects := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}
+	objects := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}
 	created, err := r.createInstallObjects(ctx, s,
 		objects.ImageSet(), objects.ImportedClusterDeployment(s.record), objects.ImportedAgentClusterInstall(s.record))
 	if created {
@@ -216,7 +218,7 @@ func controlledBy(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) fu
 
 // madeFor tells whether an object of hive or assisted-service was made for the control plane.
 func madeFor(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) func(client.Object) bool {
-	return func(o client.Object) bool { return plan.OwnedBy(o, controlPlane) }
+	return func(o client.Object) bool { return view.OwnedBy(o, controlPlane) }
 }
 
 // applyDayOne carries out one step of the first installation (DESIGN D8). What refuses it keeps the installation from beginning.

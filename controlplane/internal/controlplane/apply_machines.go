@@ -30,7 +30,8 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
@@ -70,7 +71,7 @@ func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) e
 	}
 	all := collections.FromMachines(s.machines.UnsortedList()...)
 	for _, name := range d.newMachines {
-		machine, err := r.createMachine(ctx, s, plan.MachineObjects{
+		machine, err := r.createMachine(ctx, s, render.MachineObjects{
 			ControlPlane: s.controlPlane, ClusterName: s.clusterName, Name: name, FailureDomain: r.placement(ctx, s, all),
 		})
 		if err != nil {
@@ -104,7 +105,7 @@ func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Ma
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
 // again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35). A Machine that Cluster API does not take is refused
 // before anything is created: what it refers to would stay, and be outdated when the control plane is corrected.
-func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects plan.MachineObjects) (*clusterv1.Machine, error) {
+func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects render.MachineObjects) (*clusterv1.Machine, error) {
 	infraMachine, err := r.infraMachine(s, objects)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (r *Reconciler) tryMachine(ctx context.Context, machine *clusterv1.Machine)
 }
 
 // infraMachine makes the infrastructure machine from its template.
-func (r *Reconciler) infraMachine(s *scope, objects plan.MachineObjects) (*unstructured.Unstructured, error) {
+func (r *Reconciler) infraMachine(s *scope, objects render.MachineObjects) (*unstructured.Unstructured, error) {
 	owner := objects.OwnerReference()
 	infraMachine, err := external.GenerateTemplate(&external.GenerateTemplateInput{
 		Template: s.infraTemplate,
@@ -216,9 +217,9 @@ func (r *Reconciler) adoptMachines(ctx context.Context, s *scope, d decision) er
 	for _, m := range d.adopt {
 		machine := m.DeepCopy()
 		written, err := r.lockedPatch(ctx, machine, map[string]any{
-			"ownerReferences": append(machine.OwnerReferences, plan.ControllerReference(s.controlPlane)),
+			"ownerReferences": append(machine.OwnerReferences, view.ControllerReference(s.controlPlane)),
 			// Without it the Machine would count as one of an earlier attempt, and be deleted.
-			"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: plan.Attempt(s.controlPlane)},
+			"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: view.Attempt(s.controlPlane)},
 		}, nil)
 		if written {
 			r.wroteMachine(s, machine)
@@ -269,7 +270,12 @@ func (r *Reconciler) syncMachines(ctx context.Context, s *scope, d decision) err
 }
 
 func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Machine) error {
-	objects := plan.MachineObjects{ControlPlane: s.controlPlane, ClusterName: s.clusterName, Name: m.Name, FailureDomain: m.Spec.FailureDomain}
+	objects := render.MachineObjects{
+		ControlPlane:  s.controlPlane,
+		ClusterName:   s.clusterName,
+		Name:          m.Name,
+		FailureDomain: m.Spec.FailureDomain,
+	}
 	fields := objects.SpecPatch(m)
 	if !m.DeletionTimestamp.IsZero() {
 		_, err := r.changeInPlace(ctx, m, fields)

@@ -18,6 +18,8 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
@@ -65,7 +67,7 @@ type decision struct {
 	surplus     []*clusterv1.Machine
 	blockers    []string
 	// installUpdate brings the AgentClusterInstall in line with a control plane that has changed; nil when it is.
-	installUpdate *plan.InstallUpdate
+	installUpdate *render.InstallUpdate
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
 	// start is the value to write to InstallationStartedAnnotation, "" to remove it; nil if it is up to date.
@@ -151,10 +153,10 @@ func recordToWrite(s *scope) string {
 	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted || s.install.Spec.ClusterMetadata == nil {
 		return ""
 	}
-	if !s.initialized() && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] != plan.Attempt(s.controlPlane) {
+	if !s.initialized() && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] != view.Attempt(s.controlPlane) {
 		return ""
 	}
-	record := plan.RecordOf(s.controlPlane, *s.install.Spec.ClusterMetadata)
+	record := view.RecordOf(s.controlPlane, *s.install.Spec.ClusterMetadata)
 	if record.ClusterID == "" || s.recorded && record == s.record {
 		return ""
 	}
@@ -189,7 +191,7 @@ func waiting(s *scope) (reason, message string) {
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for the Cluster's infrastructure to be provisioned"
 	case !s.cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for Cluster.spec.controlPlaneEndpoint"
-	case !s.installed() && !plan.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
+	case !s.installed() && !view.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
 		return controlplanev1.InvalidControlPlaneEndpointReason, fmt.Sprintf(
 			"Cluster.spec.controlPlaneEndpoint.host is %s, where the cluster will not answer: make it the first of spec.install.apiVIPs (%s) in "+
 				"the infrastructure cluster",
@@ -206,7 +208,7 @@ func waiting(s *scope) (reason, message string) {
 	case s.namesake != "" && !s.installed() && s.install == nil:
 		return controlplanev1.NameConflictReason, s.namesake
 	case !s.installed() && (s.install == nil || changeable(s)):
-		message = plan.NetworkProblem(s.controlPlane.Spec, s.cluster)
+		message = render.NetworkProblem(s.controlPlane.Spec, s.cluster)
 	}
 	if message == "" {
 		return "", ""
@@ -217,11 +219,11 @@ func waiting(s *scope) (reason, message string) {
 // conflict finds an object that has a name the control plane needs and belongs to something else. It is never touched (DESIGN D13).
 func conflict(s *scope) string {
 	switch {
-	case s.clusterDeployment != nil && !plan.OwnedBy(s.clusterDeployment, s.controlPlane):
+	case s.clusterDeployment != nil && !view.OwnedBy(s.clusterDeployment, s.controlPlane):
 		return "ClusterDeployment " + s.clusterDeployment.Name
-	case s.install != nil && !plan.OwnedBy(s.install, s.controlPlane):
+	case s.install != nil && !view.OwnedBy(s.install, s.controlPlane):
 		return "AgentClusterInstall " + s.install.Name
-	case s.imageSet != nil && !ownsImageSet(s) && !plan.Inherited(s.imageSet, s.controlPlane) &&
+	case s.imageSet != nil && !ownsImageSet(s) && !view.Inherited(s.imageSet, s.controlPlane) &&
 		s.controlPlane.Spec.Release.ImageSetRef.Name == "":
 		return "ClusterImageSet " + s.imageSet.Name
 	default:
@@ -229,7 +231,7 @@ func conflict(s *scope) string {
 	}
 }
 
-func ownsImageSet(s *scope) bool { return plan.OwnedBy(s.imageSet, s.controlPlane) }
+func ownsImageSet(s *scope) bool { return view.OwnedBy(s.imageSet, s.controlPlane) }
 
 // leftovers lists what a deleted control plane still has to remove. What belongs to others is not part of it.
 func leftovers(s *scope) plan.Leftovers {
@@ -240,10 +242,10 @@ func leftovers(s *scope) plan.Leftovers {
 	for i := range s.pools {
 		l.Pools = append(l.Pools, s.pools[i].Name)
 	}
-	if s.clusterDeployment != nil && plan.OwnedBy(s.clusterDeployment, s.controlPlane) {
+	if s.clusterDeployment != nil && view.OwnedBy(s.clusterDeployment, s.controlPlane) {
 		l.Install = append(l.Install, "ClusterDeployment "+s.clusterDeployment.Name)
 	}
-	if s.install != nil && plan.OwnedBy(s.install, s.controlPlane) {
+	if s.install != nil && view.OwnedBy(s.install, s.controlPlane) {
 		l.Install = append(l.Install, "AgentClusterInstall "+s.install.Name)
 	}
 	if s.imageSet != nil && ownsImageSet(s) {

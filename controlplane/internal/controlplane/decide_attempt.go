@@ -17,6 +17,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -27,7 +28,7 @@ func retryAsked(s *scope) bool {
 	if asked && lost(s) != "" {
 		return true
 	}
-	return asked && s.install != nil && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] == plan.Attempt(s.controlPlane) &&
+	return asked && s.install != nil && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] == view.Attempt(s.controlPlane) &&
 		assisted.PhaseOf(s.install) == assisted.PhaseFailed
 }
 
@@ -36,7 +37,7 @@ func mayRetry(s *scope) (now bool, at time.Time) {
 	if retryAsked(s) {
 		return true, time.Time{}
 	}
-	at, ok := plan.LostOf(s.controlPlane).Next()
+	at, ok := view.LostOf(s.controlPlane).Next()
 	if !ok {
 		return false, time.Time{}
 	}
@@ -63,7 +64,7 @@ func loweredAttempt(s *scope) string {
 	if s.install != nil {
 		objects = append(objects, s.install)
 	}
-	wanted, _ := strconv.Atoi(plan.Attempt(s.controlPlane)) // What is no number counts as 0.
+	wanted, _ := strconv.Atoi(view.Attempt(s.controlPlane)) // What is no number counts as 0.
 	highest := wanted
 	for _, o := range objects {
 		if attempt, err := strconv.Atoi(o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation]); err == nil {
@@ -81,7 +82,7 @@ func loweredAttempt(s *scope) string {
 // not recorded yet: nothing tells it from one that broke off, and its cluster was handed to nobody, since the control plane is not
 // initialized (DESIGN D11). Once it is recorded, the cluster is kept and imported: see decideImport.
 func lost(s *scope) string {
-	if s.installed() || s.started.Attempt != plan.Attempt(s.controlPlane) {
+	if s.installed() || s.started.Attempt != view.Attempt(s.controlPlane) {
 		return ""
 	}
 	var kinds []string
@@ -105,14 +106,14 @@ func decideStart(s *scope, d *decision) {
 	}
 	_, closed := assisted.DayOneAgents(s.install)
 	starting, begun := d.dayOne.Action == plan.DayOneStart, closed && !s.install.Spec.HoldInstallation
-	recorded := s.started.Attempt == plan.Attempt(s.controlPlane)
+	recorded := s.started.Attempt == view.Attempt(s.controlPlane)
 	switch {
 	case starting, begun && !recorded:
 		var claims []string
 		for _, w := range dayOneWorkers(s) {
 			claims = append(claims, assisted.Claim(w))
 		}
-		value := plan.StartedNow(s.controlPlane, claims).String()
+		value := view.StartedNow(s.controlPlane, claims).String()
 		if value == s.controlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
 			return
 		}
@@ -132,7 +133,7 @@ func stale(s *scope) (bool, []*clusterv1.Machine) {
 	if s.installed() {
 		return false, nil
 	}
-	attempt := plan.Attempt(s.controlPlane)
+	attempt := view.Attempt(s.controlPlane)
 	old := func(o metav1.Object) bool {
 		return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation] != attempt
 	}
@@ -161,7 +162,7 @@ func stale(s *scope) (bool, []*clusterv1.Machine) {
 // startedWorkers are the worker Machines that took part in an earlier attempt, also when its AgentClusterInstall, which names their Agents,
 // is gone.
 func startedWorkers(s *scope) []*clusterv1.Machine {
-	if s.started.Attempt == plan.Attempt(s.controlPlane) {
+	if s.started.Attempt == view.Attempt(s.controlPlane) {
 		return nil
 	}
 	return slices.DeleteFunc(

@@ -11,6 +11,8 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -20,12 +22,12 @@ const defaultWorkerWaitTimeoutSeconds = 1800
 // installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of
 // day 1, so that the installation never begins with what was asked for before. One that is not held any more is held again first: the
 // service may begin at any moment, and then refuses the patch.
-func installation(s *scope) (*plan.InstallUpdate, plan.DayOneStep) {
+func installation(s *scope) (*render.InstallUpdate, plan.DayOneStep) {
 	step := dayOne(s)
 	if !changeable(s) {
 		return nil, step
 	}
-	update, err := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}.Update(s.install)
+	update, err := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}.Update(s.install)
 	if err != nil || update == nil {
 		return nil, step // An error is one of the webhook's, which a control plane older than the webhook's rules may not have met.
 	}
@@ -63,7 +65,7 @@ func dayOne(s *scope) plan.DayOneStep {
 		Phase:        assisted.PhaseOf(s.install),
 		Replicas:     int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)),
 		Workers:      s.wantedWorkers,
-		Arbiters:     plan.Arbiters(s.controlPlane.Spec.Install),
+		Arbiters:     view.Arbiters(s.controlPlane.Spec.Install),
 		WorkerWait:   time.Duration(wait) * time.Second,
 		Hold:         s.install.Spec.HoldInstallation,
 		UserHold:     ptr.Deref(s.controlPlane.Spec.Install.HoldInstallation, false),

@@ -10,6 +10,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -56,7 +57,7 @@ func unfitEtcd(s *scope) []string {
 	case etcd.Degraded.True():
 		return []string{"ClusterOperator etcd is degraded: " + etcd.Degraded.Message}
 	}
-	nodes := plan.Arbiters(s.controlPlane.Spec.Install)
+	nodes := view.Arbiters(s.controlPlane.Spec.Install)
 	for _, m := range s.machines {
 		if m.Status.NodeRef.IsDefined() {
 			nodes++

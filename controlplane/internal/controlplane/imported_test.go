@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -34,13 +35,13 @@ func (w *world) moved() *world {
 	for _, m := range w.machines() {
 		m.UID, m.ResourceVersion, m.Status = "", "", clusterv1.MachineStatus{}
 		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-			m.OwnerReferences = []metav1.OwnerReference{plan.ControllerReference(cp)}
+			m.OwnerReferences = []metav1.OwnerReference{view.ControllerReference(cp)}
 		}
 		target.must(target.client.Create(ctx, &m))
 	}
 	secret := w.kubeconfig()
 	secret.UID, secret.ResourceVersion = "", ""
-	secret.OwnerReferences = []metav1.OwnerReference{plan.ControllerReference(cp)}
+	secret.OwnerReferences = []metav1.OwnerReference{view.ControllerReference(cp)}
 	target.must(target.client.Create(ctx, secret))
 	return target
 }
@@ -178,7 +179,7 @@ func TestContractMove(t *testing.T) {
 		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 		former := w.controlPlane()
 		former.UID = "former"
-		left := plan.Install{ControlPlane: former, Cluster: &clusterv1.Cluster{}}.ImageSet()
+		left := render.Install{ControlPlane: former, Cluster: &clusterv1.Cluster{}}.ImageSet()
 		w.must(w.client.Create(context.Background(), left))
 		for range 2 { // The first pass sets the condition Paused.
 			w.reconcile()

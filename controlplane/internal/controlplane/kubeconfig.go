@@ -14,7 +14,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -34,8 +35,8 @@ func decideKubeconfig(s *scope, d *decision) {
 		return
 	}
 	endpoint := s.cluster.Spec.ControlPlaneEndpoint
-	data, err := plan.RewriteKubeconfig(s.installerKubeconfig.Data[assisted.KubeconfigKey], endpoint.Host,
-		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), plan.APIName(s.controlPlane.Spec.Install, s.cluster))
+	data, err := render.RewriteKubeconfig(s.installerKubeconfig.Data[assisted.KubeconfigKey], endpoint.Host,
+		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), view.APIName(s.controlPlane.Spec.Install, s.cluster))
 	if err != nil {
 		d.kubeconfigProblem = fmt.Sprintf("Secret %s cannot be used: %v", s.installerKubeconfig.Name, err)
 		return
@@ -69,7 +70,7 @@ func sourceName(s *scope) string {
 	case s.install != nil && s.install.Spec.ClusterMetadata != nil:
 		return s.install.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
 	case s.installed():
-		return plan.ImportedKubeconfigName(s.controlPlane)
+		return view.ImportedKubeconfigName(s.controlPlane)
 	default:
 		return ""
 	}
@@ -126,7 +127,7 @@ func defectOf(s *scope) string {
 	if !exists {
 		return "it has no key " + secret.KubeconfigDataName
 	}
-	if err := plan.CheckKubeconfig(data); err != nil {
+	if err := render.CheckKubeconfig(data); err != nil {
 		return err.Error()
 	}
 	return ""

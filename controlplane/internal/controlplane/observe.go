@@ -25,7 +25,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
@@ -57,10 +57,10 @@ type scope struct {
 	// connectionKnown: the API has answered, or not answered for long enough, since the manager started.
 	connectionKnown bool
 	// record is what the control plane's annotation tells of its installed cluster; recorded is whether there is such a cluster.
-	record   plan.Installed
+	record   view.Installed
 	recorded bool
 	// started is what the control plane's annotation tells of an installation that was begun for it; empty when none was.
-	started plan.Started
+	started view.Started
 	// expected is since when the API of an initialized cluster is expected to answer this manager.
 	expected time.Time
 	// lastAnswer is when the API of an initialized cluster last answered a probe; zero if it has not since the manager started.
@@ -174,8 +174,8 @@ func (r *Reconciler) observe(
 		missingCRDs: r.gate.Missing(neededBy(cp)...),
 	}
 	s.expected = answerExpectedSince(cp, r.leading.since(s.now))
-	s.record, s.recorded = plan.InstalledOf(cp)
-	s.started = plan.StartedOf(cp)
+	s.record, s.recorded = view.InstalledOf(cp)
+	s.started = view.StartedOf(cp)
 	reads := []func(context.Context, *scope) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
 		reads = append(
@@ -228,7 +228,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 			s.machines.Insert(m)
 		case !util.IsControlPlaneMachine(m):
 			s.workers = append(s.workers, m)
-		case metav1.GetControllerOf(m) == nil && m.Spec.Bootstrap.ConfigRef.Kind == plan.ConfigKind:
+		case metav1.GetControllerOf(m) == nil && m.Spec.Bootstrap.ConfigRef.Kind == view.ConfigKind:
 			s.orphans = append(s.orphans, m)
 		default:
 			s.foreignMachines = append(s.foreignMachines, m.Name)
@@ -259,14 +259,14 @@ func (r *Reconciler) observeWorkers(ctx context.Context, s *scope) error {
 	if err := r.Client.List(ctx, sets, s.ofCluster()...); err != nil {
 		return fmt.Errorf("list MachineSets: %w", err)
 	}
-	s.wantedWorkers = plan.WantedWorkers(deployments.Items, sets.Items, s.workers)
+	s.wantedWorkers = view.WantedWorkers(deployments.Items, sets.Items, s.workers)
 	return nil
 }
 
 // observeInstall reads the objects of hive and assisted-service whose kinds are served.
 func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
 	key := client.ObjectKeyFromObject(s.controlPlane)
-	imageSetKey := types.NamespacedName{Name: plan.ImageSetName(key)}
+	imageSetKey := types.NamespacedName{Name: view.ImageSetName(key)}
 	cd, install, imageSet := &hivev1.ClusterDeployment{}, &hiveext.AgentClusterInstall{}, &hivev1.ClusterImageSet{}
 	found, err := r.getServed(ctx, assisted.CRDClusterDeployments, key, cd)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // Releases tells what release images are. It answers at once, and wakes the reconciler when it knows more.
@@ -40,7 +41,7 @@ func (r *Reconciler) observeRelease(_ context.Context, s *scope) error {
 	if spec.Release.ImageSetRef.Name != "" {
 		return nil
 	}
-	s.release.image = plan.ReleaseImage(spec)
+	s.release.image = view.ReleaseImage(spec)
 	if r.Releases != nil && s.controlPlane.Status.Release.Image != s.release.image {
 		s.release.answer = r.Releases.Lookup(client.ObjectKeyFromObject(s.controlPlane), release.Request{
 			Image: s.release.image, PullSecret: spec.Install.PullSecretRef.Name,

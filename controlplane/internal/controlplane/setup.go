@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -176,7 +176,7 @@ func (r *Reconciler) ofImageSet(ctx context.Context, o client.Object) []reconcil
 	if o.GetLabels()[controlplanev1.OwnerUIDLabel] == "" {
 		return nil
 	}
-	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return plan.OwnedBy(o, cp) },
+	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return view.OwnedBy(o, cp) },
 		client.InNamespace(o.GetLabels()[controlplanev1.OwnerNamespaceLabel]))
 }
 

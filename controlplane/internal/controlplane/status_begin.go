@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
@@ -68,7 +68,7 @@ func setMatchesSpec(s *scope, d decision) {
 	case s.initialized() && (known == nil || known.Status == metav1.ConditionTrue):
 		return
 	}
-	update, err := plan.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.Update(s.install)
+	update, err := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.Update(s.install)
 	if err != nil || s.install.Annotations[assisted.InstallSpecAnnotation] == "" {
 		return
 	}

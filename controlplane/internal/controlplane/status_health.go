@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -84,7 +84,7 @@ func voters(s *scope) []*clusterv1.Machine {
 	machines := s.machines.SortedByCreationTimestamp()
 	if s.controlPlane.Spec.Install.TwoNode == controlplanev1.TwoNodeArbiter {
 		for _, w := range s.workers {
-			if plan.IsArbiter(w) {
+			if view.IsArbiter(w) {
 				machines = append(machines, w)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
@@ -109,7 +109,7 @@ func installed(s *scope, d decision) (reason, message string) {
 
 // betweenAttempts says how far the end of one attempt and the beginning of the next are; the reason is empty while an attempt goes on.
 func betweenAttempts(s *scope, d decision) (reason, message string) {
-	attempt := plan.Attempt(s.controlPlane)
+	attempt := view.Attempt(s.controlPlane)
 	switch {
 	case d.lost != "" && !d.startRetry:
 		return lostReason(s, d)
@@ -126,7 +126,7 @@ func betweenAttempts(s *scope, d decision) (reason, message string) {
 
 // lostReason says when the next attempt begins after objects have vanished more than once.
 func lostReason(s *scope, d decision) (reason, message string) {
-	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.lost, plan.Attempt(s.controlPlane))
+	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.lost, view.Attempt(s.controlPlane))
 	if !d.retryAt.IsZero() {
 		return controlplanev1.RetryingReason, fmt.Sprintf("%s: the next attempt begins at %s", vanished, d.retryAt.UTC().Format(time.RFC3339))
 	}

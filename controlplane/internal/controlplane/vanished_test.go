@@ -24,7 +24,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -70,7 +70,7 @@ func TestClusterImageSetIsMadeAnew(t *testing.T) {
 // attempt is the number of the installation that the control plane wants.
 func (w *world) attempt() string {
 	w.t.Helper()
-	return plan.Attempt(w.controlPlane())
+	return view.Attempt(w.controlPlane())
 }
 
 // uidsOfMachines are the UIDs of the Machines, by name.
@@ -276,7 +276,7 @@ func TestVanishedObjectsThatAreNoNewAttempt(t *testing.T) {
 		w := installing(t, 1, 0)
 		before := w.uidsOfMachines()
 		cp := w.controlPlane()
-		record := plan.StartedOf(cp)
+		record := view.StartedOf(cp)
 		record.ControlPlane = "former"
 		cp.Annotations[controlplanev1.InstallationStartedAnnotation] = record.String()
 		w.must(w.client.Update(context.Background(), cp))

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -35,10 +35,10 @@ func (w *world) deleteControlPlane() {
 func TestForeignImageSetIsKept(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	w.run(nil, w.available)
-	w.vanish(&hivev1.ClusterImageSet{ObjectMeta: metav1.ObjectMeta{Name: plan.ImageSetName(key)}})
+	w.vanish(&hivev1.ClusterImageSet{ObjectMeta: metav1.ObjectMeta{Name: view.ImageSetName(key)}})
 	foreign := &hivev1.ClusterImageSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: plan.ImageSetName(key),
+			Name: view.ImageSetName(key),
 		},
 		Spec: hivev1.ClusterImageSetSpec{ReleaseImage: "registry.example.com/theirs"},
 	}

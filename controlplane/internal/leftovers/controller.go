@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/labels"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
@@ -141,7 +141,7 @@ func (r *Reconciler) delete(ctx context.Context, deployment *hivev1.ClusterDeplo
 		object client.Object
 		key    types.NamespacedName
 	}{
-		{imageSet, types.NamespacedName{Name: plan.ImageSetName(key)}}, {install, key}, {deployment, key},
+		{imageSet, types.NamespacedName{Name: view.ImageSetName(key)}}, {install, key}, {deployment, key},
 	} {
 		exists, err := kube.Get(ctx, r.APIReader, leftover.key, leftover.object)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
@@ -33,7 +33,7 @@ type remains struct {
 // keep says why the ClusterDeployment has to stay; empty when it may go.
 func (r remains) keep() string {
 	switch {
-	case r.controlPlane != nil && plan.OwnedBy(r.deployment, r.controlPlane):
+	case r.controlPlane != nil && view.OwnedBy(r.deployment, r.controlPlane):
 		return "its control plane exists"
 	case r.cluster != nil && annotations.IsPaused(r.cluster, r.deployment):
 		return "Cluster " + r.cluster.Name + " is paused: it is being moved away" // Nothing is done until it is gone (CONTRACT CTL-43).

@@ -10,6 +10,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // multiArchitecture ends the tag of public release images that are for all architectures.
@@ -36,7 +37,7 @@ func (c ArchitectureCheck) Problem() string {
 			return fmt.Sprintf(
 				"Image %s is for %s, and the host of Machine %s is to be %s: hosts of several architectures need a release image for all of them "+
 					"from the first installation on, such as %s:%s-%s in spec.release.image",
-				image, strings.Join(known, ", "), machine, architecture, defaultReleaseRepository, c.Spec.DistributionVersion, multiArchitecture,
+				image, strings.Join(known, ", "), machine, architecture, view.DefaultReleaseRepository, c.Spec.DistributionVersion, multiArchitecture,
 			)
 		}
 	}
@@ -49,11 +50,11 @@ func (c ArchitectureCheck) release() (image string, architectures []string) {
 	if c.Spec.Release.ImageSetRef.Name != "" {
 		return "", nil
 	}
-	image = ReleaseImage(c.Spec)
+	image = view.ReleaseImage(c.Spec)
 	switch {
 	case c.Resolved.Image == image && len(c.Resolved.Architectures) > 0:
 		return image, c.Resolved.Architectures
-	case strings.HasPrefix(image, defaultReleaseRepository+":") && c.Spec.Release.Image == "":
+	case strings.HasPrefix(image, view.DefaultReleaseRepository+":") && c.Spec.Release.Image == "":
 		return image, []string{string(c.Spec.OpenshiftAssistedConfigSpec.Architecture())}
 	default:
 		return image, nil

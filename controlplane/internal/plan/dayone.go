@@ -10,6 +10,7 @@ import (
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -109,13 +110,7 @@ func (d DayOne) Next() DayOneStep {
 	return d.nextOpen()
 }
 
-// workers is the number of workers of the first installation: a single-node cluster refuses any (DESIGN D8).
-func (d DayOne) workers() int {
-	if d.Replicas == 1 {
-		return 0
-	}
-	return d.Workers
-}
+func (d DayOne) workers() int { return view.FirstWorkers(d.Replicas, d.Workers) }
 
 func (d DayOne) nextOpen() DayOneStep {
 	wanted := hiveext.ProvisionRequirements{ControlPlaneAgents: d.Replicas, WorkerAgents: d.workers()}

@@ -15,26 +15,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
-
-// MachineVersion is the Kubernetes version that a Machine runs: its Node's when that is known, else the one that it is meant to run
-// (CONTRACT CP-71).
-func MachineVersion(m *clusterv1.Machine) string {
-	return cmp.Or(kubeletVersion(m), m.Spec.Version)
-}
-
-// kubeletVersion is what the Machine's Node reports, with its build metadata; empty while there is no Node.
-func kubeletVersion(m *clusterv1.Machine) string {
-	if m.Status.NodeInfo == nil {
-		return ""
-	}
-	return m.Status.NodeInfo.KubeletVersion
-}
-
-// hasNode reports whether a Machine has, or has had, a Node.
-func hasNode(m *clusterv1.Machine) bool {
-	return m.Status.NodeRef.IsDefined() || kubeletVersion(m) != ""
-}
 
 // StatusVersions counts the versions of Machines, older ones first and plain versions before those with build metadata; Cluster API refuses
 // any other order and what is no semantic version (CONTRACT CP-10), which is therefore left out.
@@ -42,7 +24,7 @@ func StatusVersions(machines []*clusterv1.Machine) []clusterv1.StatusVersion {
 	counts := map[string]int32{}
 	parsed := map[string]semver.Version{}
 	for _, m := range machines {
-		version := MachineVersion(m)
+		version := view.MachineVersion(m)
 		v, err := semver.ParseTolerant(version)
 		if err != nil {
 			continue
@@ -81,17 +63,17 @@ type VersionCheck struct {
 
 // Problem says what does not match, and the value to set. Without a problem, known tells whether a Node has confirmed the version.
 func (c VersionCheck) Problem() (problem string, known bool) {
-	index := slices.IndexFunc(c.ControlPlane, func(m *clusterv1.Machine) bool { return kubeletVersion(m) != "" })
+	index := slices.IndexFunc(c.ControlPlane, func(m *clusterv1.Machine) bool { return view.KubeletVersion(m) != "" })
 	if index < 0 {
 		return c.releaseProblem(), false
 	}
 	first := c.ControlPlane[index]
-	if kubelet := kubeletVersion(first); kubelet != c.Version {
+	if kubelet := view.KubeletVersion(first); kubelet != c.Version {
 		return fmt.Sprintf("The Node of Machine %s runs %s: %s", first.Name, kubelet, c.remedy(kubelet)), true
 	}
 	if worker := c.differentWorker(); worker != nil {
 		return fmt.Sprintf("The Node of worker Machine %s runs %s and its version is %q, so that Cluster API takes it for upgrading: %s",
-			worker.Name, kubeletVersion(worker), worker.Spec.Version, c.workerRemedy(worker)), true
+			worker.Name, view.KubeletVersion(worker), worker.Spec.Version, c.workerRemedy(worker)), true
 	}
 	return "", true
 }
@@ -113,13 +95,13 @@ func (c VersionCheck) workerRemedy(worker *clusterv1.Machine) string {
 	if c.Topology != "" {
 		return fmt.Sprintf("update its Node to %s", c.Version)
 	}
-	return "set the version of its MachineDeployment to " + kubeletVersion(worker)
+	return "set the version of its MachineDeployment to " + view.KubeletVersion(worker)
 }
 
 // differentWorker is the first worker whose Node runs another version than its Machine has; nil when there is none.
 func (c VersionCheck) differentWorker() *clusterv1.Machine {
 	for _, m := range c.Workers {
-		if kubelet := kubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version {
+		if kubelet := view.KubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version {
 			return m
 		}
 	}

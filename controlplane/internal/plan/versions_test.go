@@ -13,6 +13,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 func machineOf(spec, kubelet string) *clusterv1.Machine {
@@ -206,7 +207,7 @@ func TestWantedWorkers(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}},
 		{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: gone}},
 	}
-	if got := plan.WantedWorkers(deployments, sets, machines); got != 2+1+3+1 {
+	if got := view.WantedWorkers(deployments, sets, machines); got != 2+1+3+1 {
 		t.Errorf("WantedWorkers = %d, want 7", got)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
@@ -140,8 +140,8 @@ func validateAttempt(annotations map[string]string, path *field.Path) field.Erro
 // validateAttemptChange keeps the number of the installation from going down: the objects of the cluster that is being installed, or is,
 // would be those of another attempt.
 func validateAttemptChange(former, cp *controlplanev1.OpenshiftAssistedControlPlane, path *field.Path) field.ErrorList {
-	before, errBefore := strconv.Atoi(plan.Attempt(former))
-	after, errAfter := strconv.Atoi(plan.Attempt(cp))
+	before, errBefore := strconv.Atoi(view.Attempt(former))
+	after, errAfter := strconv.Atoi(view.Attempt(cp))
 	if errBefore != nil || errAfter != nil || after >= before {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 // validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD. replicas is 0 in a
@@ -19,8 +19,8 @@ func validateInstall(install controlplanev1.InstallSpec, replicas int32, path *f
 	errs := validateVIPs(install.APIVIPs, path.Child("apiVIPs"))
 	errs = append(errs, validateVIPs(install.IngressVIPs, path.Child("ingressVIPs"))...)
 	errs = append(errs, validateVIPPairs(install, path.Child("ingressVIPs"))...)
-	errs = append(errs, plan.NetworksOf(install, replicas, nil, path).Problems()...)
-	errs = append(errs, plan.OverrideProblems(install, path.Child("configOverrides"))...)
+	errs = append(errs, render.NetworksOf(install, replicas, nil, path).Problems()...)
+	errs = append(errs, render.OverrideProblems(install, path.Child("configOverrides"))...)
 	if install.LoadBalancer.Type == controlplanev1.LoadBalancerUserManaged {
 		return errs // The load balancer's addresses may be anywhere.
 	}

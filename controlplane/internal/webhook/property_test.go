@@ -17,7 +17,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 // randomSpecs is how many control planes TestRendering makes up.
@@ -30,16 +30,16 @@ func TestRendering(t *testing.T) {
 		g := NewWithT(t)
 		cp := randomControlPlane(rand.New(rand.NewPCG(n, 0)))
 		g.Expect(validateControlPlane(cp)).To(BeEmpty(), "control plane %d", n)
-		first, second := render(g, cp.DeepCopy()), render(g, cp.DeepCopy())
+		first, second := rendered(g, cp.DeepCopy()), rendered(g, cp.DeepCopy())
 		g.Expect(second).To(Equal(first), "control plane %d", n)
 	}
 }
 
-func render(g *WithT, cp *controlplanev1.OpenshiftAssistedControlPlane) []string {
+func rendered(g *WithT, cp *controlplanev1.OpenshiftAssistedControlPlane) []string {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: cp.Namespace, Name: "demo"}}
 	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"10.128.0.0/14"}
 	cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"172.30.0.0/16"}
-	objects := plan.Install{ControlPlane: cp, Cluster: cluster, Workers: 2}
+	objects := render.Install{ControlPlane: cp, Cluster: cluster, Workers: 2}
 	install, err := objects.AgentClusterInstall()
 	g.Expect(err).NotTo(HaveOccurred())
 	var out []string

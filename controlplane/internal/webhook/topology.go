@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 // releaseOfFive is the first release with 4 or 5 control-plane hosts.
@@ -59,7 +59,7 @@ func validateRelease(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path
 			fmt.Sprintf("release %s takes 1 or 3 control-plane hosts: 4 and 5 need release 4.18 or newer", spec.DistributionVersion)))
 	}
 	errs = append(errs, validateTwoNode(spec, release, path.Child("install", "twoNode"))...)
-	_, problems := plan.Capabilities(spec, path.Child("install"))
+	_, problems := render.Capabilities(spec, path.Child("install"))
 	return append(errs, problems...)
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // beforeInstallation are the fields of spec.install that are changeable before the installation only: assisted-service refuses them, or
@@ -73,7 +73,7 @@ func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPl
 	if former.Spec.Release != cp.Spec.Release {
 		errs = append(errs, field.Forbidden(spec.Child("release"), reason))
 	}
-	if len(errs) == 0 && cp.Spec.Release.ImageSetRef.Name == "" && plan.ReleaseImage(former.Spec) != plan.ReleaseImage(cp.Spec) {
+	if len(errs) == 0 && cp.Spec.Release.ImageSetRef.Name == "" && view.ReleaseImage(former.Spec) != view.ReleaseImage(cp.Spec) {
 		errs = append(errs, field.Forbidden(spec.Child("openshiftAssistedConfigSpec", "cpuArchitecture"), "chooses the release, which "+reason))
 	}
 	return errs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package render_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 // specOf is a control plane of a release with changes.
@@ -29,7 +29,7 @@ func specOf(release string, change func(*controlplanev1.InstallSpec)) controlpla
 // capabilitiesIn decodes what the annotation says.
 func capabilitiesIn(t *testing.T, spec controlplanev1.OpenshiftAssistedControlPlaneSpec) configv1.ClusterVersionCapabilitiesSpec {
 	t.Helper()
-	value, err := plan.InstallConfigOverrides(spec)
+	value, err := render.InstallConfigOverrides(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,14 +129,14 @@ func TestCapabilitiesElsewhere(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(plan.InstallConfigOverrides(specOf("4.20.4", tt.change))).To(Equal(tt.want))
+			NewWithT(t).Expect(render.InstallConfigOverrides(specOf("4.20.4", tt.change))).To(Equal(tt.want))
 		})
 	}
 }
 
 func TestInstallConfigOverridesRefused(t *testing.T) {
 	for _, release := range []string{"4.16.9", "latest", ""} {
-		if value, err := plan.InstallConfigOverrides(specOf(release, nil)); err == nil {
+		if value, err := render.InstallConfigOverrides(specOf(release, nil)); err == nil {
 			t.Errorf("release %q was accepted: %s", release, value)
 		}
 	}
@@ -158,7 +158,7 @@ func TestInstallConfigOverridesRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := plan.InstallConfigOverrides(specOf(tt.release, func(i *controlplanev1.InstallSpec) { i.Capabilities = tt.asked }))
+			_, err := render.InstallConfigOverrides(specOf(tt.release, func(i *controlplanev1.InstallSpec) { i.Capabilities = tt.asked }))
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.want)))
 		})
 	}
@@ -175,7 +175,7 @@ func TestMergedOverrides(t *testing.T) {
 	const want = `{"controlPlane":{"x":12345678901234567890},"cpuPartitioningMode":"AllNodes",` +
 		`"featureGates":["A=true"],"featureSet":"CustomNoUpgrade","fips":true,"publish":"Internal"}`
 	for range 20 {
-		NewWithT(t).Expect(plan.InstallConfigOverrides(spec)).To(Equal(want))
+		NewWithT(t).Expect(render.InstallConfigOverrides(spec)).To(Equal(want))
 	}
 }
 
@@ -191,7 +191,7 @@ func TestOverrideProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			errs := plan.OverrideProblems(
+			errs := render.OverrideProblems(
 				controlplanev1.InstallSpec{ConfigOverrides: runtime.RawExtension{Raw: []byte(tt.overrides)}},
 				field.NewPath("install", "configOverrides"),
 			)

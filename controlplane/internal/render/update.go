@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package render
 
 import (
 	"crypto/sha256"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -89,18 +90,10 @@ func (i Install) Object() (*unstructured.Unstructured, error) {
 // requireArbiter asks for the arbiter, which the AgentClusterInstall's type does not know. The number never changes, so that nothing else
 // writes it.
 func requireArbiter(object *unstructured.Unstructured, install controlplanev1.InstallSpec) error {
-	if arbiters := Arbiters(install); arbiters > 0 {
+	if arbiters := view.Arbiters(install); arbiters > 0 {
 		return unstructured.SetNestedField(object.Object, int64(arbiters), "spec", "provisionRequirements", "arbiterAgents")
 	}
 	return nil
-}
-
-// Arbiters is the number of arbiters of an installation.
-func Arbiters(install controlplanev1.InstallSpec) int {
-	if install.TwoNode == controlplanev1.TwoNodeArbiter {
-		return 1
-	}
-	return 0
 }
 
 // Update brings an AgentClusterInstall in line with the control plane; nil when it is.

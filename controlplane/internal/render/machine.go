@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package render
 
 import (
 	"maps"
@@ -13,10 +13,8 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
-
-// ConfigKind is the kind of the configs that the control plane's Machines refer to.
-const ConfigKind = "OpenshiftAssistedConfig"
 
 // defaultNodeDeletionTimeoutSeconds is used when machineTemplate.spec.deletion does not say how long a Node's deletion is tried.
 const defaultNodeDeletionTimeoutSeconds = 10
@@ -86,21 +84,21 @@ func (m MachineObjects) Config() *bootstrapv1.OpenshiftAssistedConfig {
 // Machine is the Machine, given the reference to its infrastructure machine.
 func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObjectReference) *clusterv1.Machine {
 	annotations := m.Annotations()
-	annotations[controlplanev1.InstallAttemptAnnotation] = Attempt(m.ControlPlane)
+	annotations[controlplanev1.InstallAttemptAnnotation] = view.Attempt(m.ControlPlane)
 	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            m.Name,
 			Namespace:       m.ControlPlane.Namespace,
 			Labels:          m.Labels(),
 			Annotations:     annotations,
-			OwnerReferences: []metav1.OwnerReference{ControllerReference(m.ControlPlane)},
+			OwnerReferences: []metav1.OwnerReference{view.ControllerReference(m.ControlPlane)},
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: m.ClusterName,
 			Version:     m.ControlPlane.Spec.Version,
 			Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: bootstrapv1.GroupVersion.Group,
-				Kind:     ConfigKind,
+				Kind:     view.ConfigKind,
 				Name:     m.Name,
 			}},
 			InfrastructureRef: infrastructure,

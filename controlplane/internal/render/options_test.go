@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package render_test
 
 import (
 	"testing"
@@ -15,15 +15,15 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // installOf is the installation of a control plane with changes.
-func installOf(change func(*controlplanev1.InstallSpec)) plan.Install {
+func installOf(change func(*controlplanev1.InstallSpec)) render.Install {
 	cp := controlPlane(3)
 	change(&cp.Spec.Install)
-	return plan.Install{ControlPlane: cp, Cluster: &clusterv1.Cluster{}}
+	return render.Install{ControlPlane: cp, Cluster: &clusterv1.Cluster{}}
 }
 
 // everything sets every option once.

@@ -3,10 +3,26 @@
 package plan
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
+
+// FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are no random: when the cache
+// does not show a Machine yet, it is asked for again under the same name, and the API server refuses (CONTRACT CP-36).
+func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []string {
+	var names []string
+	for ordinal := 0; len(names) < n; ordinal++ {
+		name := fmt.Sprintf("%s-%d", controlPlane, ordinal)
+		if !taken.Has(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // etcdMembers finds the number of members in what ClusterOperator etcd says: "3 members are available" or "2 of 3 members are available".
 var etcdMembers = regexp.MustCompile(`(\d+) members are available`)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package render
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // templateKeys is the value of TemplateKeysAnnotation. A record is needed because the manager's cache does not hold managedFields, so that
@@ -87,7 +88,8 @@ func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
 		if ptr.Deref(machine.Spec.MinReadySeconds, -1) != 0 {
 			spec["minReadySeconds"] = 0
 		}
-		if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted && (!hasNode(machine) || kubeletVersion(machine) == wanted) {
+		if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted &&
+			(!view.HasNode(machine) || view.KubeletVersion(machine) == wanted) {
 			spec["version"] = wanted
 		}
 	}

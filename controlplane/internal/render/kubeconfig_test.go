@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package render_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 const installerKubeconfig = `apiVersion: v1
@@ -37,7 +37,7 @@ func testRewriteKubeconfig(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			data, err := plan.RewriteKubeconfig([]byte(installerKubeconfig), tt.host, tt.endpoint, "api.c.example.com")
+			data, err := render.RewriteKubeconfig([]byte(installerKubeconfig), tt.host, tt.endpoint, "api.c.example.com")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func testRewriteKubeconfigRefused(t *testing.T) {
 	}
 	for name, source := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := plan.RewriteKubeconfig([]byte(source), "h", "h:1", "api"); err == nil {
+			if _, err := render.RewriteKubeconfig([]byte(source), "h", "h:1", "api"); err == nil {
 				t.Error("was accepted")
 			} else if strings.Contains(err.Error(), "a2V5") {
 				t.Errorf("the error quotes credentials: %v", err)

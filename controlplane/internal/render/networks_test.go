@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package render_test
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 func TestNetworkProblems(t *testing.T) {
@@ -105,7 +105,7 @@ func TestNetworkProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			errs := plan.NetworksOf(controlplanev1.InstallSpec{Networking: tt.networking, APIVIPs: tt.vips}, tt.replicas, nil,
+			errs := render.NetworksOf(controlplanev1.InstallSpec{Networking: tt.networking, APIVIPs: tt.vips}, tt.replicas, nil,
 				field.NewPath("install")).
 				Problems()
 			if tt.want == "" {
@@ -140,7 +140,7 @@ func TestNetworkProblemOfCluster(t *testing.T) {
 			spec.Install.Networking.MachineNetwork = []string{tt.machine}
 			cluster := &clusterv1.Cluster{}
 			cluster.Spec.ClusterNetwork.Pods.CIDRBlocks, cluster.Spec.ClusterNetwork.Services.CIDRBlocks = tt.pods, tt.services
-			got := plan.NetworkProblem(spec, cluster)
+			got := render.NetworkProblem(spec, cluster)
 			if tt.want == "" {
 				NewWithT(t).Expect(got).To(BeEmpty())
 				return
@@ -163,7 +163,7 @@ func TestNetworksOverride(t *testing.T) {
 		ClusterNetwork: []hiveext.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 24}, {CIDR: "fd01::/48", HostPrefix: 64}},
 		ServiceNetwork: []string{"172.30.0.0/16"}, NetworkType: "Cilium",
 	}
-	if diff := cmp.Diff(want, plan.NetworksOf(install, 3, cluster, field.NewPath("install")).Render()); diff != "" {
+	if diff := cmp.Diff(want, render.NetworksOf(install, 3, cluster, field.NewPath("install")).Render()); diff != "" {
 		t.Errorf("networking (-want +got):\n%s", diff)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package render
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -26,7 +27,7 @@ func (i Install) addOptions(spec *hiveext.AgentClusterInstallSpec) {
 	spec.APIVIPs, spec.IngressVIPs = install.APIVIPs, install.IngressVIPs
 	spec.MastersSchedulable = ptr.Deref(install.SchedulableControlPlane, false)
 	spec.Proxy = proxyOf(install.Proxy)
-	spec.DiskEncryption = diskEncryptionOf(install.DiskEncryption, Arbiters(install) > 0)
+	spec.DiskEncryption = diskEncryptionOf(install.DiskEncryption, view.Arbiters(install) > 0)
 	spec.ControlPlane, spec.Compute = poolsOf(install.Hyperthreading)
 	if install.LoadBalancer.Type != "" {
 		spec.LoadBalancer = &hiveext.LoadBalancer{Type: hiveext.LoadBalancerType(install.LoadBalancer.Type)}
@@ -38,7 +39,7 @@ func (i Install) addOptions(spec *hiveext.AgentClusterInstallSpec) {
 		// Never of another namespace: it is another tenant's (DESIGN D13).
 		spec.MirrorRegistryRef = &hiveext.MirrorRegistryConfigMapReference{Name: name, Namespace: i.ControlPlane.Namespace}
 	}
-	if PlatformOf(i.ControlPlane.Spec) == controlplanev1.PlatformExternal {
+	if view.PlatformOf(i.ControlPlane.Spec) == controlplanev1.PlatformExternal {
 		spec.ExternalPlatformSpec = externalOf(install.External)
 	}
 }

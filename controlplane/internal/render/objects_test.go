@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan_test
+package render_test
 
 import (
 	"maps"
@@ -8,12 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -32,33 +34,8 @@ func controlPlane(replicas int32) *controlplanev1.OpenshiftAssistedControlPlane 
 	}
 }
 
-func TestReleaseImage(t *testing.T) {
-	tests := []struct {
-		name string
-		set  func(*controlplanev1.OpenshiftAssistedControlPlaneSpec)
-		want string
-	}{
-		{
-			"the public image", func(*controlplanev1.OpenshiftAssistedControlPlaneSpec) {},
-			"quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64",
-		},
-		{"of another architecture", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
-			s.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
-		}, "quay.io/openshift-release-dev/ocp-release:4.20.4-aarch64"},
-		{"of OKD", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
-			s.DistributionVersion = "4.20.0-okd-scos.1"
-		}, "quay.io/okd/scos-release:4.20.0-okd-scos.1"},
-		{"the user's", func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release.Image = "r.example.com/x:1" }, "r.example.com/x:1"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			cp := controlPlane(3)
-			tt.set(&cp.Spec)
-			if got := plan.ReleaseImage(cp.Spec); got != tt.want {
-				t.Errorf("ReleaseImage = %s, want %s", got, tt.want)
-			}
-		})
-	}
+func counts(masters, workers int) hiveext.ProvisionRequirements {
+	return hiveext.ProvisionRequirements{ControlPlaneAgents: masters, WorkerAgents: workers}
 }
 
 func TestAgentClusterInstall(t *testing.T) {
@@ -69,7 +46,7 @@ func TestAgentClusterInstall(t *testing.T) {
 	ha := controlPlane(3)
 	ha.Spec.Install.APIVIPs, ha.Spec.Install.IngressVIPs = []string{"192.0.2.5"}, []string{"192.0.2.6"}
 	ha.Spec.Install.Networking.MachineNetwork = []string{"192.0.2.0/24"}
-	install, err := plan.Install{ControlPlane: ha, Cluster: cluster, Workers: 2}.AgentClusterInstall()
+	install, err := render.Install{ControlPlane: ha, Cluster: cluster, Workers: 2}.AgentClusterInstall()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +66,7 @@ func TestAgentClusterInstall(t *testing.T) {
 		t.Errorf("networking (-want +got):\n%s", diff)
 	}
 
-	single, err := plan.Install{ControlPlane: controlPlane(1), Cluster: cluster, Workers: 2}.AgentClusterInstall()
+	single, err := render.Install{ControlPlane: controlPlane(1), Cluster: cluster, Workers: 2}.AgentClusterInstall()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +84,8 @@ func TestInstallLabels(t *testing.T) {
 	cp := controlPlane(1)
 	cp.Labels = map[string]string{"other": "x", clusterv1.WatchLabel: "a"}
 	want := map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.WatchLabel: "a"}
-	maps.Copy(want, plan.OwnerLabels(cp))
-	deployment := plan.Install{ControlPlane: cp, Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}.ClusterDeployment()
+	maps.Copy(want, view.OwnerLabels(cp))
+	deployment := render.Install{ControlPlane: cp, Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}.ClusterDeployment()
 	if diff := cmp.Diff(want, deployment.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
@@ -119,7 +96,7 @@ func testMetadataPatch(t *testing.T) {
 	before.Spec.MachineTemplate.ObjectMeta = clusterv1.ObjectMeta{
 		Labels: map[string]string{"keep": "1", "drop": "1"}, Annotations: map[string]string{"a": "1"},
 	}
-	objects := plan.MachineObjects{ControlPlane: before, ClusterName: "c", Name: "cp-0"}
+	objects := render.MachineObjects{ControlPlane: before, ClusterName: "c", Name: "cp-0"}
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
 	machine.Labels["theirs"], machine.Annotations["theirs"] = "x", "x"
 	if patch := objects.MetadataPatch(machine); patch != nil {
@@ -149,7 +126,7 @@ func testMetadataPatch(t *testing.T) {
 
 func testSpecPatch(t *testing.T) {
 	cp := controlPlane(3)
-	objects := plan.MachineObjects{ControlPlane: cp, ClusterName: "c", Name: "cp-0"}
+	objects := render.MachineObjects{ControlPlane: cp, ClusterName: "c", Name: "cp-0"}
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
 	if patch := objects.SpecPatch(machine); patch != nil {
 		t.Errorf("a new Machine is patched: %v", patch)
@@ -183,18 +160,18 @@ func testSpecPatch(t *testing.T) {
 	if diff := cmp.Diff(version, objects.SpecPatch(machine)); diff != "" {
 		t.Errorf("patch of the version before there is a Node (-want +got):\n%s", diff)
 	}
-	machine.Status.NodeInfo = machineOf("", "v1.33.4").Status.NodeInfo
+	machine.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: "v1.33.4"}
 	if patch := objects.SpecPatch(machine); patch != nil {
 		t.Errorf("a version that the Node does not run was written: %v", patch)
 	}
-	machine.Status.NodeInfo = machineOf("", "v1.33.4+abc").Status.NodeInfo
+	machine.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: "v1.33.4+abc"}
 	if diff := cmp.Diff(version, objects.SpecPatch(machine)); diff != "" {
 		t.Errorf("patch of the version that the Node runs (-want +got):\n%s", diff)
 	}
 }
 
 func testDifferences(t *testing.T) {
-	objects := plan.MachineObjects{ControlPlane: controlPlane(3), ClusterName: "c", Name: "cp-0"}
+	objects := render.MachineObjects{ControlPlane: controlPlane(3), ClusterName: "c", Name: "cp-0"}
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
 	made := func(template string) metav1.Object {
 		return &metav1.ObjectMeta{Annotations: map[string]string{

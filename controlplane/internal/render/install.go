@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package render
 
 import (
-	"fmt"
-	"net/netip"
-	"slices"
-	"strings"
-
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	hiveagent "github.com/openshift/hive/apis/hive/v1/agent"
@@ -19,19 +14,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
-)
-
-const (
-	// defaultReleaseRepository is where the public release images are (DESIGN D10).
-	defaultReleaseRepository = "quay.io/openshift-release-dev/ocp-release"
-
-	// okdReleaseRepository is where those of OKD are since it is built on CentOS Stream CoreOS, which okdVersionMark tells.
-	okdReleaseRepository = "quay.io/okd/scos-release"
-	okdVersionMark       = "-okd-scos."
-
-	// attemptFirst is the number of the first installation.
-	attemptFirst = "1"
 )
 
 // Install is what the objects of one installation are made from.
@@ -43,72 +27,14 @@ type Install struct {
 	Workers int
 }
 
-// Attempt is the number of the installation that a control plane wants, from its annotation; "1" when it has none (DESIGN D18).
-func Attempt(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
-	if attempt := controlPlane.Annotations[controlplanev1.InstallAttemptAnnotation]; attempt != "" {
-		return attempt
-	}
-	return attemptFirst
-}
-
-// ReleaseImage is the image that is installed when no ClusterImageSet is named: spec.release.image, or the public image of
-// spec.distributionVersion for the hosts' architecture (DESIGN D10).
-func ReleaseImage(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) string {
-	if spec.Release.Image != "" {
-		return spec.Release.Image
-	}
-	if strings.Contains(spec.DistributionVersion, okdVersionMark) {
-		return okdReleaseRepository + ":" + spec.DistributionVersion
-	}
-	return fmt.Sprintf("%s:%s-%s", defaultReleaseRepository, spec.DistributionVersion, spec.OpenshiftAssistedConfigSpec.Architecture())
-}
-
-// OpenshiftClusterName is the name of the OpenShift cluster.
-func OpenshiftClusterName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
-	if spec.ClusterName != "" {
-		return spec.ClusterName
-	}
-	return cluster.Name
-}
-
-// APIName is the DNS name of the installed cluster's API, which its certificate is made for.
-func APIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
-	return "api." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
-}
-
-// ServesEndpoint reports whether the installed cluster may answer at the Cluster's control-plane endpoint: an address has to be one of the
-// API's where the cluster brings its own. What a name resolves to, only the management cluster's DNS knows (CONTRACT CP-6).
-func ServesEndpoint(spec controlplanev1.InstallSpec, host string) bool {
-	endpoint, err := netip.ParseAddr(host)
-	if err != nil || len(spec.APIVIPs) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(spec.APIVIPs, func(vip string) bool {
-		address, err := netip.ParseAddr(vip)
-		return err == nil && address.Unmap() == endpoint.Unmap()
-	})
-}
-
-// PlatformOf is the platform of the cluster, with its default.
-func PlatformOf(spec controlplanev1.OpenshiftAssistedControlPlaneSpec) controlplanev1.Platform {
-	switch {
-	case spec.Install.Platform != "":
-		return spec.Install.Platform
-	case ptr.Deref(spec.Replicas, 0) == 1:
-		return controlplanev1.PlatformNone
-	default:
-		return controlplanev1.PlatformBareMetal
-	}
-}
-
 // ImageSet is the ClusterImageSet of the control plane's own release image.
 func (i Install) ImageSet() *hivev1.ClusterImageSet {
 	return &hivev1.ClusterImageSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   ImageSetName(types.NamespacedName{Namespace: i.ControlPlane.Namespace, Name: i.ControlPlane.Name}),
-			Labels: OwnerLabels(i.ControlPlane),
+			Name:   view.ImageSetName(types.NamespacedName{Namespace: i.ControlPlane.Namespace, Name: i.ControlPlane.Name}),
+			Labels: view.OwnerLabels(i.ControlPlane),
 		},
-		Spec: hivev1.ClusterImageSetSpec{ReleaseImage: ReleaseImage(i.ControlPlane.Spec)},
+		Spec: hivev1.ClusterImageSetSpec{ReleaseImage: view.ReleaseImage(i.ControlPlane.Spec)},
 	}
 }
 
@@ -117,7 +43,7 @@ func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
 	return &hivev1.ClusterDeployment{
 		ObjectMeta: i.meta(),
 		Spec: hivev1.ClusterDeploymentSpec{
-			ClusterName: OpenshiftClusterName(i.ControlPlane.Spec.Install, i.Cluster),
+			ClusterName: view.OpenshiftClusterName(i.ControlPlane.Spec.Install, i.Cluster),
 			BaseDomain:  i.ControlPlane.Spec.Install.BaseDomain,
 			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{
 				Group:   hiveext.GroupVersion.Group,
@@ -138,7 +64,7 @@ func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
 // be installed as it is asked for.
 func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 	spec := i.ControlPlane.Spec
-	platform := PlatformOf(spec)
+	platform := view.PlatformOf(spec)
 	replicas := int(ptr.Deref(spec.Replicas, 0))
 	install := &hiveext.AgentClusterInstall{
 		ObjectMeta: i.meta(),
@@ -150,7 +76,7 @@ func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 			PlatformType:         hiveext.PlatformType(platform),
 			ProvisionRequirements: hiveext.ProvisionRequirements{
 				ControlPlaneAgents: replicas,
-				WorkerAgents:       DayOne{Replicas: replicas, Workers: i.Workers}.workers(),
+				WorkerAgents:       view.FirstWorkers(replicas, i.Workers),
 			},
 		},
 	}
@@ -171,12 +97,12 @@ func (i Install) imageSetName() string {
 // meta is the metadata of ClusterDeployment and AgentClusterInstall: both have the control plane's name, and the bootstrap provider finds
 // them by the Cluster's label. Labels tell the owner, see controlplanev1.OwnerNamespaceLabel.
 func (i Install) meta() metav1.ObjectMeta {
-	labels := OwnerLabels(i.ControlPlane)
+	labels := view.OwnerLabels(i.ControlPlane)
 	labels[clusterv1.ClusterNameLabel] = i.Cluster.Name
 	if filter, ok := i.ControlPlane.Labels[clusterv1.WatchLabel]; ok {
 		labels[clusterv1.WatchLabel] = filter // Who looks after them when the control plane is gone.
 	}
-	annotations := map[string]string{controlplanev1.InstallAttemptAnnotation: Attempt(i.ControlPlane)}
+	annotations := map[string]string{controlplanev1.InstallAttemptAnnotation: view.Attempt(i.ControlPlane)}
 	if twoNode := i.ControlPlane.Spec.Install.TwoNode; twoNode != "" {
 		annotations[assisted.TwoNodeAnnotation] = string(twoNode)
 	}
@@ -189,9 +115,4 @@ func (i Install) networking(platform controlplanev1.Platform) hiveext.Networking
 		networking.UserManagedNetworking = ptr.To(true)
 	}
 	return networking
-}
-
-// ControllerReference is the owner reference of Machines and of the kubeconfig, which move with their control plane.
-func ControllerReference(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) metav1.OwnerReference {
-	return *metav1.NewControllerRef(controlPlane, controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlane"))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package render
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // capabilitiesSince lists what an installed cluster gets, by the first release that knows it: everything of openshift/api's sets but
@@ -53,7 +54,7 @@ var leftOut = []configv1.ClusterVersionCapability{
 func Capabilities(
 	spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *field.Path,
 ) (*configv1.ClusterVersionCapabilitiesSpec, field.ErrorList) {
-	platform, asked := PlatformOf(spec), spec.Install.Capabilities
+	platform, asked := view.PlatformOf(spec), spec.Install.Capabilities
 	set := configv1.ClusterVersionCapabilitySet(cmp.Or(asked.Baseline, string(configv1.ClusterVersionCapabilitySetCurrent)))
 	isSet := asked.Baseline != "" || len(asked.Additional) > 0
 	if platform != controlplanev1.PlatformBareMetal && !isSet {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package view
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"sigs.k8s.io/cluster-api/util/labels/format"
 
@@ -58,17 +56,4 @@ func Inherited(o metav1.Object, controlPlane *controlplanev1.OpenshiftAssistedCo
 	return !OwnedBy(o, controlPlane) && labels[controlplanev1.OwnerUIDLabel] != "" &&
 		labels[controlplanev1.OwnerNamespaceLabel] == wanted[controlplanev1.OwnerNamespaceLabel] &&
 		labels[controlplanev1.OwnerNameLabel] == wanted[controlplanev1.OwnerNameLabel]
-}
-
-// FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are no random: when the cache
-// does not show a Machine yet, it is asked for again under the same name, and the API server refuses (CONTRACT CP-36).
-func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []string {
-	var names []string
-	for ordinal := 0; len(names) < n; ordinal++ {
-		name := fmt.Sprintf("%s-%d", controlPlane, ordinal)
-		if !taken.Has(name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

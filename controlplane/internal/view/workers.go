@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package view
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,4 +47,12 @@ func arbiter(labels map[string]string) bool {
 func ownedByKind(o metav1.Object, kind string) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner != nil && owner.Kind == kind
+}
+
+// FirstWorkers is how many of the wanted workers take part in the first installation: a single-node cluster refuses any (DESIGN D8).
+func FirstWorkers(replicas, wanted int) int {
+	if replicas == 1 {
+		return 0
+	}
+	return wanted
 }
