@@ -10,7 +10,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -31,6 +30,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -80,9 +80,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if len(r.Gate.Missing(assisted.CRDInfraEnvs, assisted.CRDAgents)) > 0 {
 		return ctrl.Result{}, nil
 	}
-	agent := &assisted.Agent{}
-	if err := r.Client.Get(ctx, req.NamespacedName, agent); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	agent, err := kube.GetOrNil[assisted.Agent](ctx, r.Client, req.NamespacedName)
+	if err != nil || agent == nil {
+		return ctrl.Result{}, err
 	}
 	infraEnv, err := r.infraEnvOf(ctx, agent)
 	if err != nil {
@@ -109,14 +109,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) infraEnvOf(ctx context.Context, agent *assisted.Agent) (*assisted.InfraEnv, error) {
 	infraEnv := &assisted.InfraEnv{}
 	key := types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[assisted.InfraEnvLabel]}
-	err := r.Client.Get(ctx, key, infraEnv)
-	if apierrors.IsNotFound(err) {
-		return &assisted.InfraEnv{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read InfraEnv %s: %w", key, err)
-	}
-	return infraEnv, nil
+	_, err := kube.Get(ctx, r.Client, key, infraEnv)
+	return infraEnv, err
 }
 
 // watched reports whether Agents of an InfraEnv are this manager's: with a filter, if a config that uses the InfraEnv has the filter's
@@ -128,8 +122,8 @@ func (r *Reconciler) watched(ctx context.Context, infraEnv *assisted.InfraEnv) (
 	for _, owner := range infraEnv.OwnerReferences {
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
 		key := types.NamespacedName{Namespace: infraEnv.Namespace, Name: owner.Name}
-		if err := r.Client.Get(ctx, key, config); client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("read OpenshiftAssistedConfig %s: %w", key, err)
+		if _, err := kube.Get(ctx, r.Client, key, config); err != nil {
+			return false, err
 		}
 		if labels.HasWatchLabel(config, r.WatchFilter) {
 			return true, nil
@@ -144,15 +138,12 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, agent *assisted.Agent, ma
 	machine := &clusterv1.Machine{}
 	key := types.NamespacedName{Namespace: agent.Namespace, Name: machineName}
 	for _, reader := range []client.Reader{r.Client, r.APIReader} {
-		err := reader.Get(ctx, key, machine)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("read Machine %s: %w", key, err)
-		}
-		if err == nil && string(machine.UID) == machineUID {
-			return nil
+		exists, err := kube.Get(ctx, reader, key, machine)
+		if err != nil || exists && string(machine.UID) == machineUID {
+			return err
 		}
 	}
-	if err := Delete(ctx, r.Client, agent); err != nil {
+	if err := Delete(ctx, r.Client, agent, "its Machine does not exist any more"); err != nil {
 		return err
 	}
 	r.Recorder.Eventf(agent, nil, corev1.EventTypeNormal, bootstrapv1.EventAgentDeleted, bootstrapv1.EventAgentDeleted,
@@ -207,7 +198,7 @@ func (r *Reconciler) claimedFor(ctx context.Context, o client.Object) []reconcil
 
 // all is every Agent of the object's namespace: while its Cluster was paused, its Machine may have vanished.
 func (r *Reconciler) all(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.requests(ctx, o.GetNamespace(), func(*assisted.Agent) bool { return true })
+	return r.requests(ctx, o.GetNamespace(), kube.Every[*assisted.Agent])
 }
 
 // inNamespace is every unclaimed Agent of the object's namespace: another host may change what is said of them.
@@ -219,16 +210,5 @@ func (r *Reconciler) requests(ctx context.Context, namespace string, keep func(*
 	if len(r.Gate.Missing(assisted.CRDAgents)) > 0 {
 		return nil
 	}
-	agents := &assisted.AgentList{}
-	if err := r.Client.List(ctx, agents, client.InNamespace(namespace)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Agents to map an event")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range agents.Items {
-		if keep(&agents.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&agents.Items[i])})
-		}
-	}
-	return requests
+	return kube.Requests(ctx, r.Client, &assisted.AgentList{}, keep, client.InNamespace(namespace))
 }

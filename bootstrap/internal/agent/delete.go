@@ -9,15 +9,15 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // Delete deletes an Agent without assisted-service's cleanup of the installed cluster, which would wait for a cluster that may be dead
 // (ASSISTED 8.5c). Only the very Agent that was read is deleted: a host that registers anew gets another object of the same name.
-func Delete(ctx context.Context, c client.Client, agent *assisted.Agent) error {
+func Delete(ctx context.Context, c client.Client, agent *assisted.Agent, reason string) error {
 	if _, ok := agent.Annotations[assisted.SkipSpokeCleanupAnnotation]; !ok {
 		before := agent.DeepCopy()
 		metav1.SetMetaDataAnnotation(&agent.ObjectMeta, assisted.SkipSpokeCleanupAnnotation, "true")
@@ -25,12 +25,5 @@ func Delete(ctx context.Context, c client.Client, agent *assisted.Agent) error {
 			return client.IgnoreNotFound(fmt.Errorf("prepare Agent %s for deletion: %w", agent.Name, err))
 		}
 	}
-	if !agent.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	ctrl.LoggerFrom(ctx).Info("Deleting Agent", "Agent", agent.Name)
-	if err := c.Delete(ctx, agent, client.Preconditions{UID: &agent.UID}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete Agent %s: %w", agent.Name, err)
-	}
-	return nil
+	return kube.Delete(ctx, c, agent, reason)
 }

@@ -22,6 +22,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -222,10 +223,5 @@ func (r *Reconciler) leaveInfraEnv(ctx context.Context, s *scope) error {
 		}
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleting InfraEnv", "InfraEnv", s.infraEnv.Name, "reason", "its last config is being deleted")
-	preconditions := client.Preconditions{UID: &s.infraEnv.UID, ResourceVersion: &s.infraEnv.ResourceVersion}
-	if err := r.Client.Delete(ctx, s.infraEnv, preconditions); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete InfraEnv %s: %w", s.infraEnv.Name, err)
-	}
-	return nil
+	return kube.DeleteUnchanged(ctx, r.Client, s.infraEnv, "its last config is being deleted")
 }

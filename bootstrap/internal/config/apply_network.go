@@ -14,6 +14,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // applyNetworks brings the NMStateConfigs of the InfraEnv up to date. It runs before the InfraEnv is made, so that its first image has them
@@ -21,9 +22,8 @@ import (
 func (r *Reconciler) applyNetworks(ctx context.Context, s *scope) error {
 	for i := range s.decision.networks.remove {
 		config := &s.decision.networks.remove[i]
-		err := r.Client.Delete(ctx, config, client.Preconditions{UID: &config.UID})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete NMStateConfig %s: %w", config.Name, err)
+		if err := kube.Delete(ctx, r.Client, config, "its BareMetalHost has no network data any more"); err != nil {
+			return err
 		}
 		r.event(
 			s.config, bootstrapv1.EventNMStateConfigDeleted, "Deleted NMStateConfig %s: its BareMetalHost has no network data any more", config.Name,

@@ -39,6 +39,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -136,9 +137,9 @@ var deletions = predicate.Funcs{
 
 // Reconcile brings one OpenshiftAssistedConfig nearer to published boot media, or to its deletion.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	config := &bootstrapv1.OpenshiftAssistedConfig{}
-	if err := r.Client.Get(ctx, req.NamespacedName, config); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, req.NamespacedName)
+	if err != nil || config == nil {
+		return ctrl.Result{}, err
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {
 		return ctrl.Result{}, nil // Events of InfraEnvs, Agents and hosts come without the filter's label.
@@ -153,10 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
 
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, owners.Cluster, config); err != nil || isPaused || requeue {
-		return ctrl.Result{}, err
-	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, config, bootstrapv1.ConfigFinalizer); err != nil || added {
+	if held, err := r.held(ctx, owners.Cluster, config); err != nil || held {
 		return ctrl.Result{}, err
 	}
 	helper, err := patch.NewHelper(config, r.Client)
@@ -176,6 +174,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, nil // Everything that is written under its resource version is watched: that change triggers the next pass.
 	}
 	return ctrl.Result{RequeueAfter: s.decision.retryAfter}, err
+}
+
+// held reports whether the pass ends before it begins: the config is paused, or it got its condition Paused or its finalizer just now, which
+// triggers another pass.
+func (r *Reconciler) held(ctx context.Context, cluster *clusterv1.Cluster, config *bootstrapv1.OpenshiftAssistedConfig) (bool, error) {
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config); err != nil || isPaused || requeue {
+		return true, err
+	}
+	return finalizers.EnsureFinalizer(ctx, r.Client, config, bootstrapv1.ConfigFinalizer)
 }
 
 // refuseMachinePool says on a config that a MachinePool owns that nothing will be made for it.

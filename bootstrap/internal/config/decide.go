@@ -18,6 +18,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -68,7 +69,7 @@ const trustBundleRetry = 30 * time.Second
 // D19).
 func decide(s *scope) decision {
 	published := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
-	if !needsMedia(s) && (s.infraEnv == nil || !isUser(s.infraEnv, s.config)) {
+	if !needsMedia(s) && (s.infraEnv == nil || !kube.OwnedBy(s.infraEnv, s.config)) {
 		// The Machine was moved here with its data: status is rebuilt, a Secret that lost its owner is taken back, and no medium is made, nor
 		// that of a later Machine used (CONTRACT BOOT-22, BOOT-34, DESIGN D22).
 		return decision{
@@ -172,7 +173,7 @@ func decideExistingInfraEnv(s *scope, d *decision) fact.Fact {
 	if !s.infraEnv.DeletionTimestamp.IsZero() {
 		return fact.Waiting(bootstrapv1.InfraEnvDeletingReason, "InfraEnv %s is being deleted and will be made anew", s.infraEnvName)
 	}
-	if !isUser(s.infraEnv, s.config) {
+	if !kube.OwnedBy(s.infraEnv, s.config) {
 		d.infraEnv = infraEnvJoin
 	}
 	if dropped := droppedFields(s.config, s.infraEnv); len(dropped) > 0 {
@@ -351,7 +352,7 @@ func decideDeletion(s *scope) deletion {
 		// The host controller deletes them, or the agent controller if the Machine is gone.
 		return deletion{deleting: fact.Ongoing(bootstrapv1.WaitingForAgentDeletionReason, "Agent %s of the Machine exists", s.claimed[0].Name)}
 	}
-	if s.infraEnv == nil || !isUser(s.infraEnv, s.config) {
+	if s.infraEnv == nil || !kube.OwnedBy(s.infraEnv, s.config) {
 		return deletion{finish: true, deleting: fact.Done(bootstrapv1.DeletionCompletedReason)}
 	}
 	return deletion{

@@ -17,6 +17,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/nmstate"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -209,7 +210,7 @@ func planNetworks(s *scope, wanted []assisted.NMStateConfig) networkPlan {
 		case !existing.DeletionTimestamp.IsZero():
 		case !hasNetworkData(s, existing.Annotations[bootstrapv1.NMStateHostAnnotation]):
 			plan.remove = append(plan.remove, *existing)
-		case s.infraEnv != nil && !ownedBy(existing, s.infraEnv):
+		case s.infraEnv != nil && !kube.OwnedBy(existing, s.infraEnv):
 			plan.adopt = append(plan.adopt, *existing)
 		}
 	}
@@ -237,10 +238,6 @@ func hasNetworkData(s *scope, name string) bool {
 	}
 	secret, err := metal3.NetworkDataSecret(host)
 	return secret != "" || err != nil
-}
-
-func ownedBy(config *assisted.NMStateConfig, infraEnv *assisted.InfraEnv) bool {
-	return slices.ContainsFunc(config.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == infraEnv.UID })
 }
 
 // sameNetwork compares contents and what the InfraEnv selects: the API server may write the same document in another way.

@@ -133,11 +133,6 @@ func otherUsers(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssist
 	return others
 }
 
-// isUser reports whether the config is registered as a user of the InfraEnv.
-func isUser(infraEnv *assisted.InfraEnv, config *bootstrapv1.OpenshiftAssistedConfig) bool {
-	return len(otherUsers(infraEnv, config)) < len(infraEnv.OwnerReferences)
-}
-
 // droppedFields are the fields that a config asks for and its InfraEnv has lost, because the CRD of an older assisted-service does not have
 // them.
 func droppedFields(config *bootstrapv1.OpenshiftAssistedConfig, infraEnv *assisted.InfraEnv) []string {

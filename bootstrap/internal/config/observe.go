@@ -11,7 +11,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +24,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
@@ -128,10 +128,8 @@ func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {
 		return nil // It goes with the config.
 	}
 	var err error
-	if s.secret, err = r.secrets.dataSecret(ctx, s); err != nil {
-		return fmt.Errorf("read bootstrap data Secret %s: %w", s.config.Name, err)
-	}
-	return nil
+	s.secret, err = r.secrets.dataSecret(ctx, s)
+	return err
 }
 
 // observeHosts reads the Metal3Machine and the BareMetalHosts. Infrastructure of others is not read: nothing is written to it, and the
@@ -197,17 +195,16 @@ func (r *Reconciler) observeInfraEnv(ctx context.Context, s *scope) error {
 	if s.infraEnvName == "" {
 		return nil
 	}
-	infraEnv := &assisted.InfraEnv{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: s.infraEnvName}, infraEnv)
-	switch {
-	case err == nil:
-		s.infraEnv = infraEnv
-		return nil
-	case apierrors.IsNotFound(err):
-		return r.observeTrustBundle(ctx, s)
-	default:
-		return fmt.Errorf("read InfraEnv %s: %w", s.infraEnvName, err)
+	var err error
+	s.infraEnv, err = kube.GetOrNil[assisted.InfraEnv](
+		ctx,
+		r.Client,
+		types.NamespacedName{Namespace: s.config.Namespace, Name: s.infraEnvName},
+	)
+	if err != nil || s.infraEnv != nil {
+		return err
 	}
+	return r.observeTrustBundle(ctx, s)
 }
 
 // observeTrustBundle reads the ConfigMap of spec.additionalTrustBundleRef, unless that was done before in this pass.
@@ -216,16 +213,15 @@ func (r *Reconciler) observeTrustBundle(ctx context.Context, s *scope) error {
 	if name == "" || s.trustBundle != "" || !s.config.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	bundle := &corev1.ConfigMap{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: name}, bundle)
-	if apierrors.IsNotFound(err) {
+	bundle, err := kube.GetOrNil[corev1.ConfigMap](ctx, r.Client, types.NamespacedName{Namespace: s.config.Namespace, Name: name})
+	if err != nil {
+		return fmt.Errorf("spec.additionalTrustBundleRef: %w", err)
+	}
+	if bundle == nil {
 		s.trustBundleProblem = fact.Waiting(
 			bootstrapv1.WaitingForTrustBundleReason, "ConfigMap %s, which spec.additionalTrustBundleRef names, does not exist", name,
 		)
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read ConfigMap %s of spec.additionalTrustBundleRef: %w", name, err)
 	}
 	if problem := validation.TrustBundleProblem(bundle.Data[bootstrapv1.TrustBundleKey]); problem != "" {
 		s.trustBundleProblem = fact.Waiting(

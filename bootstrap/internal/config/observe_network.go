@@ -55,7 +55,7 @@ func (r *Reconciler) readNetworkData(ctx context.Context, s *scope) error {
 			}
 			data, err := r.secrets.networkData(ctx, types.NamespacedName{Namespace: s.config.Namespace, Name: n.secret})
 			if err != nil {
-				return fmt.Errorf("read Secret %s with the network data of BareMetalHost %s: %w", n.secret, n.host.Name, err)
+				return fmt.Errorf("network data of BareMetalHost %s: %w", n.host.Name, err)
 			}
 			n.read, n.data = true, data
 			missing = missing || data == nil && metal3.Free(n.host)

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // dataSecretMemory is how long a bootstrap data Secret that is as it should be is not read again while its config does not change: less
@@ -44,7 +45,7 @@ func (r secrets) dataSecret(ctx context.Context, s *scope) (*corev1.Secret, erro
 		secret, _ := known.(*corev1.Secret)
 		return secret.DeepCopy(), nil
 	}
-	secret, err := r.get(ctx, client.ObjectKeyFromObject(s.config))
+	secret, err := kube.GetOrNil[corev1.Secret](ctx, r.reader, client.ObjectKeyFromObject(s.config))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (r secrets) networkData(ctx context.Context, key types.NamespacedName) (map
 		data, _ := known.(map[string][]byte)
 		return data, nil
 	}
-	secret, err := r.get(ctx, key)
+	secret, err := kube.GetOrNil[corev1.Secret](ctx, r.reader, key)
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +81,6 @@ func (r secrets) networkData(ctx context.Context, key types.NamespacedName) (map
 	}
 	r.recent.Set(key, data, networkRetry)
 	return data, nil
-}
-
-// get reads a Secret; nil when there is none.
-func (r secrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := r.reader.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return secret, nil
 }
 
 // intact reports whether a bootstrap data Secret belongs to the config and carries its Cluster's name.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +17,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 const (
@@ -45,7 +45,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) error {
 		return r.withdraw(ctx, s, d.withdraw)
 	}
 	if d.leftover != nil {
-		if err := agent.Delete(ctx, r.Client, d.leftover); err != nil {
+		if err := agent.Delete(ctx, r.Client, d.leftover, "it is of an earlier life of the host"); err != nil {
 			return err
 		}
 		r.normal(s, bootstrapv1.EventAgentDeleted, "Deleted Agent %s of an earlier life of the host", d.leftover.Name)
@@ -185,8 +185,8 @@ func (r *Reconciler) nudge(ctx context.Context, a *assisted.Agent, value string)
 func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
 	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
 	lost := &assisted.Agent{}
-	err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, lost)
-	if !apierrors.IsNotFound(err) {
+	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, lost)
+	if err != nil || exists {
 		return err
 	}
 	before := s.host.DeepCopy()
@@ -202,7 +202,7 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
 // applyDeparture deletes the Machine's Agents and, when they are gone, lets core go on.
 func (r *Reconciler) applyDeparture(ctx context.Context, s *scope) error {
 	for i := range s.departure.agents {
-		if err := agent.Delete(ctx, r.Client, &s.departure.agents[i]); err != nil {
+		if err := agent.Delete(ctx, r.Client, &s.departure.agents[i], "its Machine is being deleted"); err != nil {
 			return err
 		}
 	}

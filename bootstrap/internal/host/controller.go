@@ -32,6 +32,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -98,11 +99,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // Reconcile brings the host of one OpenshiftAssistedConfig nearer to being a Node, or lets its Agent go with its Machine.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
-	config := &bootstrapv1.OpenshiftAssistedConfig{}
-	if err := r.Client.Get(ctx, req.NamespacedName, config); apierrors.IsNotFound(err) {
+	config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if config == nil {
 		return ctrl.Result{}, r.releaseMachine(ctx, req)
-	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("read OpenshiftAssistedConfig %s: %w", req, err)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {
 		return ctrl.Result{}, nil // Events of InfraEnvs, Agents and hosts come without the filter's label.

@@ -6,11 +6,9 @@ package mapping
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +20,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -62,12 +61,11 @@ func OwnersOf(ctx context.Context, c client.Reader, config *bootstrapv1.Openshif
 	owners := Owners{}
 	clusterName := config.Labels[clusterv1.ClusterNameLabel]
 	if ref := MachineRef(config); ref != nil {
-		machine := &clusterv1.Machine{}
-		err := c.Get(ctx, types.NamespacedName{Namespace: config.Namespace, Name: ref.Name}, machine)
-		if client.IgnoreNotFound(err) != nil {
-			return owners, fmt.Errorf("read Machine %s: %w", ref.Name, err)
+		machine, err := kube.GetOrNil[clusterv1.Machine](ctx, c, types.NamespacedName{Namespace: config.Namespace, Name: ref.Name})
+		if err != nil {
+			return owners, err
 		}
-		if err == nil && machine.UID == ref.UID {
+		if machine != nil && machine.UID == ref.UID {
 			owners.Machine = machine
 			clusterName = machine.Spec.ClusterName
 		}
@@ -82,15 +80,7 @@ func Cluster(ctx context.Context, c client.Reader, namespace, name string) (*clu
 	if name == "" {
 		return nil, nil
 	}
-	cluster := &clusterv1.Cluster{}
-	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, cluster)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Cluster %s: %w", name, err)
-	}
-	return cluster, nil
+	return kube.GetOrNil[clusterv1.Cluster](ctx, c, types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // Mapper answers "which configs does this event concern".
@@ -212,22 +202,11 @@ func (m Mapper) recording(ctx context.Context, namespace, infraEnv string) []rec
 }
 
 func (m Mapper) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
-	return m.filtered(ctx, func(*bootstrapv1.OpenshiftAssistedConfig) bool { return true }, opts...)
+	return m.filtered(ctx, kube.Every[*bootstrapv1.OpenshiftAssistedConfig], opts...)
 }
 
 func (m Mapper) filtered(
 	ctx context.Context, keep func(*bootstrapv1.OpenshiftAssistedConfig) bool, opts ...client.ListOption,
 ) []reconcile.Request {
-	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
-	if err := m.Client.List(ctx, configs, opts...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list OpenshiftAssistedConfigs to map an event")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range configs.Items {
-		if keep(&configs.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&configs.Items[i])})
-		}
-	}
-	return requests
+	return kube.Requests(ctx, m.Client, &bootstrapv1.OpenshiftAssistedConfigList{}, keep, opts...)
 }
