@@ -13,9 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // scope is all that one pass knows.
@@ -34,6 +37,23 @@ type scope struct {
 	known map[string][]string
 	// nodes are the Nodes of Machines that have sent a request; one that does not exist is missing.
 	nodes map[string]*corev1.Node
+}
+
+// observeOwners reads the Cluster and its control plane; the control plane is nil when nothing is to be approved in its cluster.
+func (r *Reconciler) observeOwners(
+	ctx context.Context, key client.ObjectKey,
+) (*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, error) {
+	cluster, err := kube.GetOrNil[clusterv1.Cluster](ctx, r.Client, key)
+	if err != nil || cluster == nil || cluster.Spec.ControlPlaneRef.Kind != "OpenshiftAssistedControlPlane" {
+		return nil, nil, err
+	}
+	key = client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
+	cp, err := kube.GetOrNil[controlplanev1.OpenshiftAssistedControlPlane](ctx, r.Client, key)
+	if err != nil || cp == nil || r.WatchFilter != "" && !labels.HasWatchLabel(cp, r.WatchFilter) ||
+		annotations.IsPaused(cluster, cp) || !cp.DeletionTimestamp.IsZero() {
+		return nil, nil, err
+	}
+	return cluster, cp, nil
 }
 
 // observe reads no more than the cached requests while none is pending.
@@ -59,20 +79,33 @@ func (r *Reconciler) observe(
 	if err := r.observeMachines(ctx, s); err != nil {
 		return nil, err
 	}
+	return s, r.observeSenders(ctx, s)
+}
+
+// observeSenders reads the Nodes of Machines that have sent a request.
+func (r *Reconciler) observeSenders(ctx context.Context, s *scope) error {
 	for i := range s.pending {
 		name := nodeName(&s.pending[i])
-		if _, ours := s.machines[name]; !ours || s.nodes[name] != nil {
+		if _, ours := s.machines[name]; !ours {
 			continue
 		}
-		node, err := r.Certificates.Node(ctx, key, name)
-		if err != nil {
-			return nil, err
-		}
-		if node != nil {
-			s.nodes[name] = node
+		if err := r.observeNode(ctx, s, name); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// observeNode reads a Node, once in a pass.
+func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) error {
+	if s.nodes[name] != nil {
+		return nil
+	}
+	node, err := r.Certificates.Node(ctx, client.ObjectKeyFromObject(s.cluster), name)
+	if node != nil {
+		s.nodes[name] = node
+	}
+	return err
 }
 
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {

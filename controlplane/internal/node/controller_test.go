@@ -9,8 +9,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,75 +46,97 @@ func machine() *clusterv1.Machine {
 	return m
 }
 
+// story is what a pass meets: a Machine that waits, its Cluster and the cluster's Nodes.
+type story struct {
+	cluster *clusterv1.Cluster
+	machine *clusterv1.Machine
+	nodes   *workloadtest.Nodes
+}
+
+func newStory() *story {
+	s := &story{
+		cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}, machine: machine(),
+		nodes: &workloadtest.Nodes{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m-0", CreationTimestamp: born}}}},
+	}
+	s.cluster.Spec.ControlPlaneRef.Kind = "OpenshiftAssistedControlPlane"
+	return s
+}
+
+// reconcile returns what became of the pass, and the events.
+func (s *story) reconcile(t *testing.T) (*events.FakeRecorder, error) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	recorder := events.NewFakeRecorder(1)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.cluster, s.machine).Build()
+	r := &Reconciler{Client: c, Nodes: s.nodes, Recorder: recorder}
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.machine)})
+	return recorder, err
+}
+
 func TestReconcile(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*clusterv1.Cluster, *clusterv1.Machine, *workloadtest.Nodes)
+		change func(*story)
 		set    string
-		idle   bool
 		event  bool
 	}{
-		{name: "the Node has none", change: func(*clusterv1.Cluster, *clusterv1.Machine, *workloadtest.Nodes) {}, set: providerID},
-		{name: "the Node has it", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) {
-			i.Nodes[0].Spec.ProviderID = providerID
+		{name: "the Node has none", change: func(*story) {}, set: providerID},
+		{name: "the Node has it", change: func(s *story) { s.nodes.Nodes[0].Spec.ProviderID = providerID }},
+		{name: "the Node has another one", change: func(s *story) { s.nodes.Nodes[0].Spec.ProviderID = "other" }, event: true},
+		{name: "there is no Node", change: func(s *story) { s.nodes.Nodes = nil }},
+		{name: "the Node is of another Machine", change: func(s *story) { s.nodes.Nodes[0].Name = "m-1" }},
+		{name: "the Node is of an earlier Machine of this name", change: func(s *story) {
+			s.nodes.Nodes[0].CreationTimestamp = metav1.NewTime(born.Add(-time.Minute))
 		}},
-		{name: "the Node has another one", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine,
-			i *workloadtest.Nodes) {
-			i.Nodes[0].Spec.ProviderID = "other"
-		}, event: true},
-		{name: "there is no Node", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) { i.Nodes = nil }},
-		{name: "the Node is of another Machine", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) {
-			i.Nodes[0].Name = "m-1"
-		}},
-		{name: "the Node is of an earlier Machine of this name", change: func(_ *clusterv1.Cluster, _ *clusterv1.Machine, i *workloadtest.Nodes) {
-			i.Nodes[0].CreationTimestamp = metav1.NewTime(born.Add(-time.Minute))
-		}},
-		{name: "infrastructure has given no provider ID", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine,
-			_ *workloadtest.Nodes) {
-			m.Spec.ProviderID = ""
-		}, idle: true},
-		{name: "core knows the Node", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *workloadtest.Nodes) {
-			m.Status.NodeRef.Name = "m-0"
-		}, idle: true},
-		{name: "Metal3 sets it itself", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *workloadtest.Nodes) {
-			m.Spec.InfrastructureRef.Kind = metal3.MachineKind
-		}, idle: true},
-		{name: "another bootstrap provider", change: func(_ *clusterv1.Cluster, m *clusterv1.Machine, _ *workloadtest.Nodes) {
-			m.Spec.Bootstrap.ConfigRef.Kind = "KubeadmConfig"
-		}, idle: true},
-		{name: "another control plane provider", change: func(c *clusterv1.Cluster, _ *clusterv1.Machine, _ *workloadtest.Nodes) {
-			c.Spec.ControlPlaneRef.Kind = "KubeadmControlPlane"
-		}, idle: true},
-		{name: "paused", change: func(c *clusterv1.Cluster, _ *clusterv1.Machine, _ *workloadtest.Nodes) {
-			c.Spec.Paused = ptr.To(true)
-		}, idle: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			scheme := runtime.NewScheme()
-			g.Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))).To(Succeed())
-			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}
-			cluster.Spec.ControlPlaneRef.Kind = "OpenshiftAssistedControlPlane"
-			m := machine()
-			workload := &workloadtest.Nodes{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m-0", CreationTimestamp: born}}}}
-			tt.change(cluster, m, workload)
-			recorder := events.NewFakeRecorder(1)
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, m).Build()
-			r := &Reconciler{Client: c, Nodes: workload, Recorder: recorder}
-			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			s := newStory()
+			tt.change(s)
+			recorder, err := s.reconcile(t)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(workload.Set).To(Equal(tt.set))
-			asked := 1
-			if tt.idle {
-				asked = 0
-			}
-			g.Expect(workload.Asked).To(Equal(asked), "a Machine that does not wait costs no request to its cluster")
+			g.Expect(s.nodes.Set).To(Equal(tt.set))
 			if tt.event {
 				g.Expect(recorder.Events).To(Receive(ContainSubstring(controlplanev1.EventProviderIDMismatch)))
 			}
 			g.Expect(recorder.Events).NotTo(Receive())
 		})
 	}
+}
+
+// TestIdle: a Machine that does not wait costs no request to its cluster.
+func TestIdle(t *testing.T) {
+	for name, change := range map[string]func(*story){
+		"infrastructure has given no provider ID": func(s *story) { s.machine.Spec.ProviderID = "" },
+		"core knows the Node":                     func(s *story) { s.machine.Status.NodeRef.Name = "m-0" },
+		"Metal3 sets it itself":                   func(s *story) { s.machine.Spec.InfrastructureRef.Kind = metal3.MachineKind },
+		"another bootstrap provider":              func(s *story) { s.machine.Spec.Bootstrap.ConfigRef.Kind = "KubeadmConfig" },
+		"another control plane provider":          func(s *story) { s.cluster.Spec.ControlPlaneRef.Kind = "KubeadmControlPlane" },
+		"paused":                                  func(s *story) { s.cluster.Spec.Paused = ptr.To(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStory()
+			change(s)
+			_, err := s.reconcile(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(s.nodes.Asked).To(BeZero())
+			g.Expect(s.nodes.Set).To(BeEmpty())
+		})
+	}
+}
+
+// TestRefusedProviderID: a Node that changed after it was read triggers the next pass; anything else is an error.
+func TestRefusedProviderID(t *testing.T) {
+	g := NewWithT(t)
+	s := newStory()
+	s.nodes.Err = apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "m-0", errors.New("changed"))
+	_, err := s.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.nodes.Err = errors.New("refused")
+	_, err = s.reconcile(t)
+	g.Expect(err).To(MatchError("refused"))
 }
 
 // TestWaiting: when a cluster connects, those of its Machines that wait are looked at, and no others.

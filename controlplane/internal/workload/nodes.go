@@ -7,12 +7,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // Nodes finds Nodes of installed clusters and gives them provider IDs.
@@ -61,11 +62,9 @@ func (c Cached) SetProviderID(ctx context.Context, cluster client.ObjectKey, nod
 
 // readNode reads a Node of an installed cluster; nil when there is none.
 func readNode(ctx context.Context, remote client.Reader, cluster client.ObjectKey, name string) (*corev1.Node, error) {
-	node := &corev1.Node{}
-	if err := remote.Get(ctx, client.ObjectKey{Name: name}, node); apierrors.IsNotFound(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("read Node %s of Cluster %s: %w", name, cluster, err)
+	node, err := kube.GetOrNil[corev1.Node](ctx, remote, client.ObjectKey{Name: name})
+	if err != nil {
+		return nil, fmt.Errorf("ask Cluster %s: %w", cluster, err)
 	}
 	return node, nil
 }
