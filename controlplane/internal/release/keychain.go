@@ -3,14 +3,18 @@
 package release
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/authn/kubernetes"
 	"github.com/google/go-containerregistry/pkg/name"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
@@ -18,57 +22,81 @@ import (
 // pullSecretLimits are those of a docker configuration, which has some values for each registry.
 var pullSecretLimits = untrusted.Limits{Bytes: 256 << 10, Values: 10_000}
 
-// keychain holds the credentials of a pull secret by what they are for: a registry, or a part of its repositories.
-type keychain map[string]authn.AuthConfig
+// dockerConfig is the content of a pull secret: credentials by the registry, or the part of its repositories, that they are for.
+type dockerConfig struct {
+	Auths map[string]authn.AuthConfig `json:"auths"`
+}
 
-var _ authn.Keychain = keychain{}
-
-// newKeychain reads a docker configuration. No part of it gets into an error.
-func newKeychain(config []byte) (keychain, error) {
+// newKeychain reads a docker configuration. Its entries match repositories as they do in kubelets: a host may have wildcards, and of several
+// entries for one host, that with the longest path is used. No part of the configuration gets into an error.
+func newKeychain(config []byte) (authn.Keychain, error) {
 	if err := pullSecretLimits.JSON(config); err != nil {
 		return nil, fmt.Errorf("%w: .dockerconfigjson: %w", ErrPullSecret, err)
 	}
-	var parsed struct {
-		Auths map[string]authn.AuthConfig `json:"auths"`
-	}
+	var parsed dockerConfig
 	if err := json.Unmarshal(config, &parsed); err != nil {
 		return nil, fmt.Errorf("%w: .dockerconfigjson is no docker configuration", ErrPullSecret)
 	}
-	found := keychain{}
-	for _, scope := range slices.Sorted(maps.Keys(parsed.Auths)) {
+	normal, err := json.Marshal(parsed.normal())
+	if err != nil {
+		return nil, fmt.Errorf("%w: .dockerconfigjson cannot be written again", ErrPullSecret)
+	}
+	keys, err := kubernetes.NewFromPullSecrets(context.Background(), []corev1.Secret{{
+		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: normal},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("%w: .dockerconfigjson has a key that is no name of a registry", ErrPullSecret)
+	}
+	return keychain{keys}, nil
+}
+
+// normal returns the configuration with one form of key for each scope: of two keys for one scope, the keyring would take either.
+func (c dockerConfig) normal() dockerConfig {
+	found := dockerConfig{Auths: map[string]authn.AuthConfig{}}
+	for _, key := range slices.Sorted(maps.Keys(c.Auths)) {
+		scope := normalize(key)
+		if scope == "" {
+			continue
+		}
 		// Of several keys for one scope, that in the form of a repository's name counts, else the first.
-		if _, known := found[normalize(scope)]; !known || scope == normalize(scope) {
-			found[normalize(scope)] = parsed.Auths[scope]
+		if _, known := found.Auths[scope]; !known || key+"/" == scope {
+			found.Auths[scope] = c.Auths[key]
 		}
 	}
-	return found, nil
+	return found
 }
 
 // dockerHub is the name that users have for name.DefaultRegistry.
 const dockerHub = "docker.io"
 
-// normalize brings the key of a docker configuration into the form of a repository's name: it may be a URL, with the version of the API at
-// its end, and the Docker Hub has several names.
-func normalize(scope string) string {
-	scope = strings.TrimPrefix(strings.TrimPrefix(scope, "https://"), "http://")
-	scope = strings.TrimSuffix(strings.TrimSuffix(scope, "/"), "/v1")
-	scope = strings.TrimSuffix(scope, "/v2")
-	registry, path, nested := strings.Cut(scope, "/")
-	if registry == dockerHub || registry == "registry-1.docker.io" {
-		registry = name.DefaultRegistry
+// normalize brings the key of a docker configuration into the form of a repository's name with a slash at its end: the key may be a URL with
+// the version of the API before its path, and the Docker Hub has several names. It returns "" for a key that names no registry.
+func normalize(key string) string {
+	key = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://"), "/") + "/"
+	parsed, err := url.Parse("https://" + key)
+	if err != nil || parsed.Host == "" || parsed.Host+parsed.Path != key {
+		return ""
 	}
-	if nested {
-		return registry + "/" + path
+	host, path := parsed.Host, parsed.Path
+	for strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v2/") {
+		path = path[len("/v1"):]
 	}
-	return registry
+	if host == dockerHub || host == "registry-1.docker.io" {
+		host = name.DefaultRegistry
+	}
+	return host + path
 }
 
-// Resolve returns the credentials with the longest scope that the repository is in; none are needed where none are given.
+// keychain compares whole parts of names, as container engines do: the credentials for quay.io/org are none for quay.io/organisation.
+type keychain struct{ keys authn.Keychain }
+
+// Resolve returns the credentials for a repository; none are needed where none are given.
 func (k keychain) Resolve(repository authn.Resource) (authn.Authenticator, error) {
-	for scope := repository.String(); scope != ""; scope = scope[:max(strings.LastIndexByte(scope, '/'), 0)] {
-		if auth, ok := k[scope]; ok {
-			return authn.FromConfig(auth), nil
-		}
-	}
-	return authn.Anonymous, nil
+	return k.keys.Resolve(folder{repository})
 }
+
+// folder is a repository whose name ends with a slash, as the keys do.
+type folder struct{ authn.Resource }
+
+// String returns the name with the slash.
+func (f folder) String() string { return f.Resource.String() + "/" }

@@ -117,12 +117,32 @@ func TestKeysOfPullSecrets(t *testing.T) {
 		"docker.io/org":                     "hub-org",
 		"https://quay.io":                   "another",
 		"https://quay.io/v2/":               "and another",
+		"*.mirrors.example.com":             "any",
+		"*.mirrors.example.com/org":         "any-org",
+		"one.mirrors.example.com":           "one",
+		"*.other.example.com:5000":          "port",
+		"*.io":                              "io",
+		"[broken":                           "no glob",
+		"%zz":                               "no name of a host",
+		"quay.io/org?a":                     "no name of a repository",
 	}))
 	g.Expect(err).NotTo(HaveOccurred())
 	for image, want := range map[string]string{
 		"docker.io/library/app:1": "hub", "docker.io/org/app:1": "hub-org", "registry.example.com:5000/app:1": "plain",
 		"registry.example.com/app:1": "",
 		"quay.io/app:1":              "quay", "quay.io/org/app:1": "org", "quay.io/org/b/app:1": "org", "quay.io/organisation/app:1": "quay",
+		"quay.io/org:1":                    "org",
+		"one.mirrors.example.com/org/a:1":  "one",
+		"two.mirrors.example.com/app:1":    "any",
+		"two.mirrors.example.com/org/b:1":  "any-org",
+		"a.two.mirrors.example.com/app:1":  "",
+		"mirrors.example.com/app:1":        "",
+		"x.other.example.com:5000/app:1":   "port",
+		"x.other.example.com/app:1":        "",
+		"x.other.example.com:5001/app:1":   "",
+		"mirrors.example.com.io/app:1":     "",
+		"ghcr.io/app:1":                    "io",
+		"one.mirrors.example.com:80/app:1": "",
 	} {
 		reference, err := name.ParseReference(image)
 		g.Expect(err).NotTo(HaveOccurred())
