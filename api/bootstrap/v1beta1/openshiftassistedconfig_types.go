@@ -4,33 +4,6 @@ package v1beta1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-)
-
-// BootMode is the way in which the discovery image reaches a host.
-// +kubebuilder:validation:Enum=LiveISO;UserData
-type BootMode string
-
-const (
-	// BootModeLiveISO boots the host from the InfraEnv's live ISO through the BMC's virtual media (DESIGN D3).
-	BootModeLiveISO BootMode = "LiveISO"
-
-	// BootModeUserData boots the host from the disk image of the infrastructure machine, with the InfraEnv's discovery ignition as user
-	// data (DESIGN D3).
-	BootModeUserData BootMode = "UserData"
-)
-
-// ImageType is how much of the operating system is in a live ISO.
-// +kubebuilder:validation:Enum=Minimal;Full
-type ImageType string
-
-const (
-	// ImageTypeMinimal is a live ISO that downloads its root file system when it boots.
-	ImageTypeMinimal ImageType = "Minimal"
-
-	// ImageTypeFull is a live ISO that holds its root file system.
-	ImageTypeFull ImageType = "Full"
 )
 
 // HostIdentity is the rule by which an Agent is recognised as the host of a Machine.
@@ -43,18 +16,6 @@ const (
 
 	// HostIdentityInfraEnv gives the Machine an InfraEnv of its own, whose only Agent is its host (DESIGN D6).
 	HostIdentityInfraEnv HostIdentity = "InfraEnv"
-)
-
-// NodeName is the rule by which a Node gets its name.
-// +kubebuilder:validation:Enum=MachineName;BareMetalHost
-type NodeName string
-
-const (
-	// NodeNameMachine names the Node after its Machine (DESIGN D7).
-	NodeNameMachine NodeName = "MachineName"
-
-	// NodeNameBareMetalHost names the Node after the BareMetalHost that it runs on (DESIGN D7).
-	NodeNameBareMetalHost NodeName = "BareMetalHost"
 )
 
 // CPUArchitecture is a processor architecture in the spelling of the Assisted Installer.
@@ -201,34 +162,6 @@ type OpenshiftAssistedConfigSpec struct {
 	HostIdentity HostIdentity `json:"hostIdentity,omitempty"`
 }
 
-// BootSpec says how the host boots the discovery image.
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'UserData' || !has(self.imageType)",fieldPath=".imageType",message="must not be set with mode UserData: it is the type of a live ISO"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'UserData' || !has(self.osImageVersion)",fieldPath=".osImageVersion",message="must not be set with mode UserData: the version is that of your disk image"
-type BootSpec struct {
-	// mode is the way in which the discovery image reaches the host. Defaults to LiveISO: the InfraEnv's live ISO takes the place of the
-	// image of the Metal3Machine. With UserData the image of the Metal3Machine stays, a CoreOS disk image of yours, and the bootstrap data
-	// is the discovery ignition. A config's spec is taken once, when its boot media are made: change the template and replace the Machine.
-	// Never changeable.
-	// +optional
-	Mode BootMode `json:"mode,omitempty"`
-
-	// imageType is how much of the operating system is in the live ISO. Minimal hosts download the rest when they boot; Full ISOs are some
-	// 1 GiB large. Defaults to what assisted-service makes by default.
-	// Never changeable.
-	// +optional
-	ImageType ImageType `json:"imageType,omitempty"`
-
-	// osImageVersion is the version of the operating system in the live ISO: an openshiftVersion among spec.osImages of the
-	// AgentServiceConfig, for example 4.20. Defaults to the newest one for the architecture.
-	// Never changeable.
-	// +optional
-	// +kubebuilder:validation:MinLength=3
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?(-[0-9A-Za-z.-]+)?$')",message="must be a version of the AgentServiceConfig's osImages, for example 4.20"
-	OSImageVersion string `json:"osImageVersion,omitempty"`
-}
-
 // LocalSecretReference names a Secret in the namespace of the object that refers to it.
 type LocalSecretReference struct {
 	// name is the name of the Secret.
@@ -275,52 +208,6 @@ type ProxySpec struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9.:*/_-]+$')",message="must be a host name, a domain, an IP address, a CIDR or \"*\""
 	NoProxy []string `json:"noProxy,omitempty"`
-}
-
-// NodeRegistrationSpec says how the host registers as a Node.
-// +kubebuilder:validation:MinProperties=1
-type NodeRegistrationSpec struct {
-	// name is the rule by which the Node gets its name. Defaults to MachineName.
-	// Changeable until the host is recognised.
-	// +optional
-	Name NodeName `json:"name,omitempty"`
-
-	// labels are put on the Node besides those that the providers need.
-	// Changeable until the host is recognised.
-	// +optional
-	// +listType=map
-	// +listMapKey=key
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
-	Labels []NodeLabel `json:"labels,omitempty"`
-
-	// machineConfigPool is the MachineConfigPool of the installed cluster that the Node joins with. Defaults to worker. A host of a custom
-	// pool is not part of the first installation, which knows no custom pools: it joins when the cluster is installed. Workers only.
-	// Changeable until the host is recognised.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a MachineConfigPool: lower-case letters, digits and '-'"
-	// +kubebuilder:validation:XValidation:rule="self != 'master' && self != 'worker' && self != 'arbiter'",message="must be the name of a custom pool: leave it out for a Machine's own one"
-	MachineConfigPool string `json:"machineConfigPool,omitempty"`
-}
-
-// NodeLabel is one label of a Node.
-type NodeLabel struct {
-	// key is the label's key.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' and '.'"
-	// +kubebuilder:validation:XValidation:rule="self != 'metal3.io/uuid'",message="metal3.io/uuid is set by the provider: remove it"
-	Key string `json:"key,omitempty"`
-
-	// value is the label's value; it may be empty.
-	// +required
-	// +kubebuilder:validation:MinLength=0
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="!format.labelValue().validate(self).hasValue()",message="must be a label value: up to 63 letters, digits, '-', '_' and '.'"
-	Value *string `json:"value,omitempty"`
 }
 
 // OpenshiftAssistedConfigStatus is what became of the config (CONTRACT BOOT-9, BOOT-10, BOOT-50).
@@ -405,54 +292,4 @@ type OpenshiftAssistedConfigList struct {
 	// items are the configs.
 	// +required
 	Items []OpenshiftAssistedConfig `json:"items"`
-}
-
-// OpenshiftAssistedConfigTemplateSpec is the desired state of an OpenshiftAssistedConfigTemplate.
-type OpenshiftAssistedConfigTemplateSpec struct {
-	// template is what every config made from this template looks like.
-	// +required
-	Template OpenshiftAssistedConfigTemplateResource `json:"template,omitempty,omitzero"`
-}
-
-// OpenshiftAssistedConfigTemplateResource is the metadata and spec of the configs made from a template (CONTRACT BOOT-11).
-// +kubebuilder:validation:MinProperties=1
-type OpenshiftAssistedConfigTemplateResource struct {
-	// metadata is put on every config made from the template.
-	// +optional
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
-
-	// spec is the spec of every config made from the template.
-	// +required
-	Spec OpenshiftAssistedConfigSpec `json:"spec,omitempty"`
-}
-
-// OpenshiftAssistedConfigTemplate is what MachineDeployments make OpenshiftAssistedConfigs from.
-// +kubebuilder:object:root=true
-// +kubebuilder:storageversion
-// +kubebuilder:resource:path=openshiftassistedconfigtemplates,scope=Namespaced,categories=cluster-api,shortName=oact
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the template was created"
-type OpenshiftAssistedConfigTemplate struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard object's metadata.
-	// +optional
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// spec is the desired state.
-	// +required
-	Spec OpenshiftAssistedConfigTemplateSpec `json:"spec,omitempty,omitzero"`
-}
-
-// OpenshiftAssistedConfigTemplateList is a list of OpenshiftAssistedConfigTemplate.
-// +kubebuilder:object:root=true
-type OpenshiftAssistedConfigTemplateList struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard list's metadata.
-	// +optional
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	// items are the templates.
-	// +required
-	Items []OpenshiftAssistedConfigTemplate `json:"items"`
 }

@@ -25,15 +25,6 @@ const (
 	PlatformExternal Platform = "External"
 )
 
-// NetworkType is the cluster network's provider.
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self in ['OVNKubernetes', 'Cilium', 'Calico', 'CiscoACI', 'None']",message="must be OVNKubernetes, Cilium, Calico, CiscoACI or None: OpenShiftSDN is in no release from 4.17 on"
-type NetworkType string
-
-// NetworkTypeOVNKubernetes is the default cluster network of OpenShift.
-const NetworkTypeOVNKubernetes NetworkType = "OVNKubernetes"
-
 // InstallSpec is what the Assisted Installer installs. Every field is optional here, because a template may leave all of them to the
 // patches of a ClusterClass; a control plane needs baseDomain and pullSecretRef. What is changeable before the installation is changeable
 // again when an installation has failed, for the next attempt.
@@ -220,63 +211,6 @@ const (
 	TwoNodeFencing TwoNodeTopology = "Fencing"
 )
 
-// NetworkingSpec are the networks of the cluster. With two IP families every kind of network has one network per family, in one order: that
-// of apiVIPs. No two networks may overlap.
-// +kubebuilder:validation:MinProperties=1
-type NetworkingSpec struct {
-	// machineNetwork are the CIDRs of the hosts' networks, one per IP family. A cluster with two families needs it. Changeable before the
-	// installation.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=4
-	// +kubebuilder:validation:items:MaxLength=49
-	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 192.0.2.0/24"
-	MachineNetwork []string `json:"machineNetwork,omitempty"`
-
-	// clusterNetwork are the networks of Pods, one per IP family. Defaults to spec.clusterNetwork.pods of the Cluster, and to 10.128.0.0/14
-	// where that is not set either. Changeable before the installation.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork,omitempty"`
-
-	// serviceNetwork are the CIDRs of Services, one per IP family. Defaults to spec.clusterNetwork.services of the Cluster, and to
-	// 172.30.0.0/16 where that is not set either. Changeable before the installation.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=4
-	// +kubebuilder:validation:items:MaxLength=49
-	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 172.30.0.0/16"
-	ServiceNetwork []string `json:"serviceNetwork,omitempty"`
-
-	// networkType is the provider of the cluster network: OVNKubernetes, Cilium, Calico, CiscoACI or None. All but OVNKubernetes are installed
-	// by manifests of the user. Defaults to OVNKubernetes. Changeable before the installation.
-	// +optional
-	NetworkType NetworkType `json:"networkType,omitempty"`
-}
-
-// ClusterNetworkEntry is one network of Pods.
-type ClusterNetworkEntry struct {
-	// cidr is the network, for example 10.128.0.0/14. Changeable before the installation.
-	// +required
-	// +kubebuilder:validation:MinLength=4
-	// +kubebuilder:validation:MaxLength=49
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a CIDR such as 10.128.0.0/14"
-	CIDR string `json:"cidr,omitempty"`
-
-	// hostPrefix is the prefix length of the part of the network that every Node gets: longer than that of cidr, at most 25 for IPv4, and 64
-	// for IPv6. Defaults to 23 for IPv4 and to 64 for IPv6. Changeable before the installation.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=64
-	HostPrefix int32 `json:"hostPrefix,omitempty"`
-}
-
 // ExternalPlatformSpec says what is known of the provider of platform External.
 // +kubebuilder:validation:MinProperties=1
 type ExternalPlatformSpec struct {
@@ -304,27 +238,6 @@ const (
 	CloudControllerManagerNone CloudControllerManager = "None"
 )
 
-// LoadBalancerSpec says who balances the load of the API and the ingress.
-type LoadBalancerSpec struct {
-	// type is ClusterManaged, where the hosts announce the virtual IP addresses, or UserManaged, where apiVIPs and ingressVIPs are addresses
-	// of a load balancer of the user: they may be outside the machine network, and API and ingress may have the same. Changeable before the
-	// installation.
-	// +required
-	Type LoadBalancerType `json:"type,omitempty"`
-}
-
-// LoadBalancerType is who balances the load of the API and the ingress.
-// +kubebuilder:validation:Enum=ClusterManaged;UserManaged
-type LoadBalancerType string
-
-const (
-	// LoadBalancerClusterManaged: the cluster itself.
-	LoadBalancerClusterManaged LoadBalancerType = "ClusterManaged"
-
-	// LoadBalancerUserManaged: a load balancer of the user.
-	LoadBalancerUserManaged LoadBalancerType = "UserManaged"
-)
-
 // LocalConfigMapReference names a ConfigMap in the namespace of the object that refers to it.
 type LocalConfigMapReference struct {
 	// name is the name of the ConfigMap. Changeable before the installation.
@@ -334,41 +247,6 @@ type LocalConfigMapReference struct {
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a ConfigMap: lower-case letters, digits, '-' and '.'"
 	Name string `json:"name,omitempty"`
 }
-
-// DiskEncryptionSpec encrypts the installation disks of hosts.
-// +kubebuilder:validation:XValidation:rule="(self.mode == 'Tang') == has(self.tangServers)",message="is required for mode Tang, and must not be set for mode TPM2",fieldPath=".tangServers"
-type DiskEncryptionSpec struct {
-	// mode is where the keys are: TPM2 in the host's TPM, Tang at servers of the network. Changeable before the installation.
-	// +required
-	Mode DiskEncryptionMode `json:"mode,omitempty"`
-
-	// roles are those of the hosts that are encrypted: ControlPlane, Arbiter, Worker. Defaults to all. Changeable before the installation.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=3
-	Roles []HostRole `json:"roles,omitempty"`
-
-	// tangServers are the Tang servers. Changeable before the installation.
-	// +optional
-	// +listType=map
-	// +listMapKey=url
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	TangServers []TangServer `json:"tangServers,omitempty"`
-}
-
-// DiskEncryptionMode is where the keys of encrypted disks are.
-// +kubebuilder:validation:Enum=TPM2;Tang
-type DiskEncryptionMode string
-
-const (
-	// DiskEncryptionTPM2: in the host's TPM.
-	DiskEncryptionTPM2 DiskEncryptionMode = "TPM2"
-
-	// DiskEncryptionTang: at Tang servers.
-	DiskEncryptionTang DiskEncryptionMode = "Tang"
-)
 
 // HostRole is the role of a host in the cluster.
 // +kubebuilder:validation:Enum=ControlPlane;Arbiter;Worker
@@ -384,23 +262,6 @@ const (
 	// HostRoleWorker is that of the others.
 	HostRoleWorker HostRole = "Worker"
 )
-
-// TangServer is one Tang server.
-type TangServer struct {
-	// url is where the server is, for example http://tang.example.com:7500. Changeable before the installation.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https']",message="must be a URL with the scheme http or https"
-	URL string `json:"url,omitempty"`
-
-	// thumbprint is that of the server's signing key, as tang-show-keys prints it. Changeable before the installation.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-]+$')",message="must be a thumbprint as tang-show-keys prints it: letters, digits, '-' and '_'"
-	Thumbprint string `json:"thumbprint,omitempty"`
-}
 
 // HyperthreadingSpec says by role whether hosts use hyperthreading.
 // +kubebuilder:validation:MinProperties=1

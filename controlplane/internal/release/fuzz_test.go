@@ -157,7 +157,8 @@ func FuzzMirrors(f *testing.F) {
 
 func FuzzPullSecret(f *testing.F) {
 	for _, seed := range []string{
-		`{"auths":{"quay.io":{"auth":"YTpi"}}}`, `{"auths":{"https://docker.io/v1/":{"username":"a"}}}`, "[", `{"auths":{"*.io":{},"a//":{},"[a":{},"%":{},"a/v1/v2/":{}}}`,
+		`{"auths":{"quay.io":{"auth":"YTpi"}}}`, `{"auths":{"https://docker.io/v1/":{"username":"a"}}}`, "[",
+		`{"auths":{"*.io":{},"a//":{},"[a":{},"%":{},"a/v1/v2/":{}}}`,
 	} {
 		f.Add([]byte(seed))
 	}

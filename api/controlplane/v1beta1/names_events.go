@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Reasons of the events that the control plane manager records.
+const (
+	// EventMachineCreated: a control-plane Machine was created.
+	EventMachineCreated = "MachineCreated"
+
+	// EventMachineAdopted: the control plane took over a control-plane Machine of its Cluster that nobody controlled.
+	EventMachineAdopted = "MachineAdopted"
+
+	// EventInstallObjectsCreated: ClusterDeployment and AgentClusterInstall were created.
+	EventInstallObjectsCreated = "InstallObjectsCreated"
+
+	// EventInstallChanged: the AgentClusterInstall was changed because the control plane was, before the installation began.
+	EventInstallChanged = "InstallChanged"
+
+	// EventDayOneClosed: the set of hosts of the first installation was fixed.
+	EventDayOneClosed = "DayOneClosed"
+
+	// EventInstallationStarted: the hold was cleared.
+	EventInstallationStarted = "InstallationStarted"
+
+	// EventHostUnbound: a host that was not ready was left out of the first installation.
+	EventHostUnbound = "HostUnbound"
+
+	// EventInstallationFailed: the installation failed.
+	EventInstallationFailed = "InstallationFailed"
+
+	// EventMachineDeleted: a surplus control-plane Machine, or one of an earlier attempt, was deleted.
+	EventMachineDeleted = "MachineDeleted"
+
+	// EventDayOneReopened: a control-plane host of the first installation was lost before it began, and hosts are waited for again.
+	EventDayOneReopened = "DayOneReopened"
+
+	// EventRetryStarted: the next attempt of the installation was asked for.
+	EventRetryStarted = "InstallationRetryStarted"
+
+	// EventInstallObjectsLost: the ClusterDeployment or the AgentClusterInstall vanished after the installation had begun, and the next
+	// attempt was asked for.
+	EventInstallObjectsLost = "InstallObjectsLost"
+
+	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
+	EventKubeconfigPublished = "KubeconfigPublished"
+
+	// EventClusterImported: an installed cluster was made known to the assisted-service of this management cluster.
+	EventClusterImported = "ClusterImported"
+
+	// EventLeftoversDeleted: a ClusterDeployment was deleted, because its control plane does not exist any more.
+	EventLeftoversDeleted = "LeftoversDeleted"
+
+	// EventServingCertificateNotApproved: a kubelet in the installed cluster, or something else, asks for a serving certificate that is not
+	// its own; the request is left alone.
+	EventServingCertificateNotApproved = "ServingCertificateNotApproved"
+
+	// EventProviderIDMismatch, of a Machine of infrastructure other than Metal3: its Node has another provider ID, so Cluster API does not
+	// find the Node. A provider ID that a Node has cannot be changed.
+	EventProviderIDMismatch = "NodeProviderIDMismatch"
+
+	// EventInitialized: the cluster is installed and its API answers.
+	EventInitialized = "Initialized"
+)

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+)
+
+func (r *run) startWorld(ctx context.Context) error {
+	if r.world == nil {
+		var err error
+		if r.world, err = NewWorld(ctx, r.worldOptions()); err != nil {
+			return err
+		}
+	}
+	r.world.Watch.OnChange(r.narrator.observe)
+	return r.world.CreateInputsFor(ctx, r.request, r.hosts)
+}
+
+func (r *run) takeSnapshot(ctx context.Context) error {
+	var err error
+	r.before, err = r.snapshot(ctx)
+	return err
+}
+
+// snapshot is of the whole management cluster, or of what belongs to the run in a World that it shares.
+func (r *run) snapshot(ctx context.Context) (*Snapshot, error) {
+	if r.opts.World == nil {
+		return TakeSnapshot(ctx, r.world.Management.Admin())
+	}
+	return TakeSnapshotOf(ctx, r.world.Management.Admin(), r.cluster.Namespace)
+}
+
+func (r *run) apply(ctx context.Context) error {
+	if r.fault != nil {
+		r.scene = &FaultScene{World: r.world, Cluster: r.cluster, Speed: r.opts.Speed, ctx: ctx, printf: r.narrator.printf}
+		if r.fault.Prepare != nil {
+			if err := r.fault.Prepare(ctx, r.scene); err != nil {
+				return err
+			}
+		}
+		r.fault.Inject(r.scene)
+	}
+	if r.request.Managed() {
+		if err := r.world.ApplyClass(ctx, r.cluster.Namespace); err != nil {
+			return err
+		}
+	}
+	return r.world.ApplyCluster(ctx, r.request)
+}
+
+func (r *run) install(ctx context.Context) error {
+	return r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.request.Machines()))
+}
+
+// verify checks everything about the cluster that a user may rely on.
+func (r *run) verify(ctx context.Context) error {
+	machines := r.request.Machines()
+	settled := All(
+		r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines),
+	)
+	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
+		return err
+	}
+	agents, err := r.verifyHosts(ctx)
+	if err != nil || r.opts.Topology != SNO {
+		return err
+	}
+	return r.verifyWorkersDayTwo(ctx, agents)
+}
+
+// verifyHosts checks which host is which Machine and which Node, and what becomes of the Nodes' certificates. It returns the Agents' names
+// by Machine.
+func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
+	agents, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := r.outFile("kubeconfig-" + runCluster)
+	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
+		return nil, err
+	}
+	if err := r.world.VerifyNodes(ctx, r.cluster, kubeconfig); err != nil {
+		return nil, err
+	}
+	return agents, r.world.VerifyServingCertificates(ctx, r.cluster, r.slower(settleTimeout))
+}
+
+// verifyWorkersDayTwo checks that all workers of a single-node cluster joined after its installation.
+func (r *run) verifyWorkersDayTwo(ctx context.Context, agents map[string]string) error {
+	machines, err := r.world.Machines(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range machines {
+		if _, controlPlane := machines[i].Labels[clusterv1.MachineControlPlaneLabel]; !controlPlane {
+			errs = append(errs, r.world.VerifyDayTwo(ctx, r.cluster, agents[machines[i].Name]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// scaleUp adds a worker and checks that it joins as day 2.
+func (r *run) scaleUp(ctx context.Context) error {
+	before, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	if err := r.world.AddWorker(ctx, r.cluster); err != nil {
+		return err
+	}
+	r.request.Workers++
+	if err := r.install(ctx); err != nil {
+		return err
+	}
+	if err := r.verify(ctx); err != nil {
+		return err
+	}
+	after, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	return r.verifyJoined(ctx, before, after, r.world.VerifyDayTwo)
+}
+
+// verifyJoined checks the Agent of every Machine that was not there before. Both maps have Agents by Machine.
+func (r *run) verifyJoined(
+	ctx context.Context, before, after map[string]string, verify func(context.Context, types.NamespacedName, string) error,
+) error {
+	for machine, agent := range after {
+		if before[machine] != "" {
+			continue
+		}
+		if err := verify(ctx, r.cluster, agent); err != nil {
+			return err
+		}
+		r.narrator.printf("Machine %s joined as day 2", machine)
+	}
+	return nil
+}
+
+// changeVariable changes what the discovery of every host depends on, and checks what docs/guides/clusterclass.md says of
+// it: workers are replaced one after the other, control-plane Machines stay and say that they are outdated.
+func (r *run) changeVariable(ctx context.Context) error {
+	before, err := r.world.VerifyHosts(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	machines, err := r.world.MachineUIDs(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	if err := r.world.SetVariable(ctx, r.cluster, "additionalNTPSources", []string{changedNTPSource}); err != nil {
+		return err
+	}
+	count := r.request.Machines()
+	replaced := All(
+		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, ConfigOutdated),
+		r.world.Running(r.cluster, count), r.world.configsSettled(r.cluster, count), r.world.workersUse(r.cluster, changedNTPSource),
+	)
+	if err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the workers to be replaced", replaced); err != nil {
+		return err
+	}
+	after, err := r.verifyHosts(ctx)
+	if err != nil {
+		return err
+	}
+	return r.verifyJoined(ctx, before, after, r.world.VerifyAdded)
+}
+
+func (r *run) delete(ctx context.Context) error {
+	r.timeline.enterPhase("")
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = r.cluster.Namespace, r.cluster.Name
+	if err := r.world.Client.Delete(ctx, cluster); err != nil {
+		return fmt.Errorf("cannot delete Cluster %s: %w", r.cluster, err)
+	}
+	gone := All(r.world.Gone(r.cluster), r.world.HostsAvailable(r.cluster.Namespace, r.hosts))
+	if err := r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone); err != nil {
+		return err
+	}
+	if !r.request.Managed() {
+		return nil
+	}
+	return r.world.DeleteClass(ctx, r.cluster.Namespace)
+}
+
+// compare waits until the garbage collector has caught up, and fails with what is left.
+func (r *run) compare(ctx context.Context) error {
+	return r.world.Watch.Await(ctx, settleTimeout, "nothing to be left", func(ctx context.Context) (string, error) {
+		after, err := r.snapshot(ctx)
+		if err != nil {
+			return "", err
+		}
+		return text(r.before.Compare(after)), nil
+	})
+}
+
+// reportFault waits until clusterctl shows what the fault's texts say.
+func (r *run) reportFault(ctx context.Context) error {
+	err := r.world.Watch.Await(ctx, r.slower(reportTimeout), "the fault to be reported", func(ctx context.Context) (string, error) {
+		description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+		if err != nil {
+			return "", err
+		}
+		description = unwrap(description)
+		var missing []string
+		for _, text := range r.fault.Report(r.scene) {
+			if !strings.Contains(description, text) {
+				missing = append(missing, fmt.Sprintf("clusterctl describe cluster does not show %q", text))
+			}
+		}
+		return strings.Join(missing, "\n"), nil
+	})
+	if err != nil || r.fault.Verify == nil {
+		return err
+	}
+	return r.fault.Verify(ctx, r.scene)
+}
+
+// unwrap undoes the line breaks and the branches that clusterctl puts into long messages.
+func unwrap(description string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(description, "│", " ")), " ")
+}
+
+// retry asks for another attempt of the installation.
+func (r *run) retry(ctx context.Context) error {
+	_, err := r.world.Kubectl(ctx, "annotate", "openshiftassistedcontrolplane", r.scene.Install().Name, "-n", r.cluster.Namespace,
+		controlplanev1.RetryInstallationAnnotation+"=")
+	return err
+}
+
+// verifyRecovery checks that the fault has happened and done no harm.
+func (r *run) verifyRecovery(ctx context.Context) error {
+	if err := r.scene.finish(); err != nil {
+		return err
+	}
+	if r.fault.Verify == nil {
+		return nil
+	}
+	return r.fault.Verify(ctx, r.scene)
+}
+
+func (r *run) hold(ctx context.Context) error {
+	r.narrator.printf("everything stays until you press Ctrl-C")
+	<-ctx.Done()
+	return nil
+}
