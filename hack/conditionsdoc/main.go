@@ -21,8 +21,8 @@ var reference = document.Document{Path: "docs/reference/conditions.md", Render: 
 
 func main() { reference.Main() }
 
-// sources are the packages with the constants, in the order of the document. A package's constants are in all its files names*.go, which the
-// document has in the order of their names.
+// sources are the packages with the constants, in the order of the document. A package's constants are in all its files names*.go, which
+// the document has in the order of their names.
 var sources = []struct{ title, folder string }{
 	{"OpenshiftAssistedConfig", "api/bootstrap/v1beta1"},
 	{"OpenshiftAssistedControlPlane", "api/controlplane/v1beta1"},

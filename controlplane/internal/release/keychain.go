@@ -27,8 +27,8 @@ type dockerConfig struct {
 	Auths map[string]authn.AuthConfig `json:"auths"`
 }
 
-// newKeychain reads a docker configuration. Its entries match repositories as they do in kubelets: a host may have wildcards, and of several
-// entries for one host, that with the longest path is used. No part of the configuration gets into an error.
+// newKeychain reads a docker configuration. Its entries match repositories as they do in kubelets: a host may have wildcards, and of
+// several entries for one host, that with the longest path is used. No part of the configuration gets into an error.
 func newKeychain(config []byte) (authn.Keychain, error) {
 	if err := pullSecretLimits.JSON(config); err != nil {
 		return nil, fmt.Errorf("%w: .dockerconfigjson: %w", ErrPullSecret, err)
@@ -69,8 +69,8 @@ func (c dockerConfig) normal() dockerConfig {
 // dockerHub is the name that users have for name.DefaultRegistry.
 const dockerHub = "docker.io"
 
-// normalize brings the key of a docker configuration into the form of a repository's name with a slash at its end: the key may be a URL with
-// the version of the API before its path, and the Docker Hub has several names. It returns "" for a key that names no registry.
+// normalize brings the key of a docker configuration into the form of a repository's name with a slash at its end: the key may be a URL
+// with the version of the API before its path, and the Docker Hub has several names. It returns "" for a key that names no registry.
 func normalize(key string) string {
 	key = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://"), "/") + "/"
 	parsed, err := url.Parse("https://" + key)
