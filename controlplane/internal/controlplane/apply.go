@@ -26,6 +26,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // kindMachine is what Machines are called in the cache-consistency store.
@@ -33,30 +34,41 @@ const kindMachine = "Machine"
 
 // apply carries out a decision. The steps do not gate each other inside a pass but by what decide put into the decision, so that a problem
 // with one does not hide the facts of the others.
-func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
-	steps := []func(context.Context, *scope, decision) error{
-		r.adoptMachines, r.restoreAttempt, r.startRetry, r.cleanUpAttempt, r.recordInstalled, r.createInstall, r.restoreImageSet, r.markInstalled,
-		r.importCluster, r.updateInstall, r.ensureTemplateOwner, r.createMachines, r.deleteSurplus, r.syncMachines, r.recordStart,
-		r.applyDayOne, r.publishKubeconfig, r.shareKubeconfig,
+func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outcomes {
+	o := &outcomes{}
+	o.machines.add(r.adoptMachines(ctx, v, d.machines))
+	o.attempt.add(r.restoreAttempt(ctx, v, d.attempt))
+	o.attempt.add(r.startRetry(ctx, v, d.attempt))
+	o.attempt.add(r.cleanUpAttempt(ctx, v, d.attempt))
+	o.install.add(r.recordInstalled(ctx, v, d))
+	o.install.add(r.createInstall(ctx, v, d.install))
+	o.install.add(r.restoreImageSet(ctx, v, d.install))
+	o.install.add(r.markInstalled(ctx, v, d.install))
+	o.install.add(r.importCluster(ctx, v, d.install))
+	o.install.add(r.updateInstall(ctx, v, d.install))
+	o.machines.add(r.ensureTemplateOwner(ctx, v, d.machines))
+	if o.install.conflict == "" { // Machines whose cluster can never be installed would have to be deleted again.
+		o.creation.add(r.createMachines(ctx, v, d.machines))
 	}
-	errs := make([]error, 0, len(steps)+1)
-	errs = append(errs, s.apiProblem)
-	for _, step := range steps {
-		errs = append(errs, step(ctx, s, d))
-	}
-	return kerrors.NewAggregate(errs)
+	o.machines.add(r.deleteSurplus(ctx, v, d.machines))
+	o.machines.add(r.syncMachines(ctx, v, d.machines, o))
+	o.install.add(r.recordStart(ctx, v, d.install))
+	o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
+	o.kubeconfig.add(r.publishKubeconfig(ctx, v, d.kubeconfig, o))
+	o.kubeconfig.add(r.shareKubeconfig(ctx, v, d.kubeconfig))
+	return o
 }
 
 // applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted.
-func (r *Reconciler) applyDeletion(ctx context.Context, s *scope, d decision) error {
-	ctrl.LoggerFrom(ctx).V(4).Info("Deleting", "step", d.deletion, "reason", d.deletionMessage)
-	switch d.deletion {
+func (r *Reconciler) applyDeletion(ctx context.Context, v *view.View, d decision) error {
+	ctrl.LoggerFrom(ctx).V(4).Info("Deleting", "step", d.deletion.step, "reason", d.deletion.message)
+	switch d.deletion.step {
 	case plan.DeletionMachines:
-		return r.deleteMachines(ctx, s, s.machines.SortedByCreationTimestamp(), "control plane is deleted")
+		return r.deleteMachines(ctx, v, v.Machines.Owned.SortedByCreationTimestamp(), "control plane is deleted")
 	case plan.DeletionInstall:
-		return r.deleteInstall(ctx, s)
+		return r.deleteInstall(ctx, v, "control plane is deleted")
 	case plan.DeletionImageSet:
-		return r.delete(ctx, s.imageSet)
+		return kube.Delete(ctx, r.Client, v.Install.ImageSet, "control plane is deleted")
 	case plan.DeletionWaitForWorkers, plan.DeletionWaitForHosts, plan.DeletionDone:
 		// Nothing of this control plane is to be deleted yet, or nothing is left.
 	}
@@ -76,58 +88,44 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.Ope
 }
 
 // deleteInstall deletes ClusterDeployment and AgentClusterInstall, also when only one of them exists or is the control plane's.
-func (r *Reconciler) deleteInstall(ctx context.Context, s *scope) error {
+func (r *Reconciler) deleteInstall(ctx context.Context, v *view.View, reason string) error {
 	var errs []error
-	if s.clusterDeployment != nil && view.OwnedBy(s.clusterDeployment, s.controlPlane) {
-		errs = append(errs, r.delete(ctx, s.clusterDeployment))
+	if v.Install.ClusterDeployment != nil && view.OwnedBy(v.Install.ClusterDeployment, v.ControlPlane) {
+		errs = append(errs, kube.Delete(ctx, r.Client, v.Install.ClusterDeployment, reason))
 	}
-	if s.install != nil && view.OwnedBy(s.install, s.controlPlane) {
-		errs = append(errs, r.delete(ctx, s.install))
+	if v.Install.AgentClusterInstall != nil && view.OwnedBy(v.Install.AgentClusterInstall, v.ControlPlane) {
+		errs = append(errs, kube.Delete(ctx, r.Client, v.Install.AgentClusterInstall, reason))
 	}
 	return kerrors.NewAggregate(errs)
 }
 
-// delete deletes an object of ours, once.
-func (r *Reconciler) delete(ctx context.Context, o client.Object) error {
-	if !o.GetDeletionTimestamp().IsZero() {
-		return nil
-	}
-	uid := o.GetUID()
-	ctrl.LoggerFrom(ctx).Info("Deleting object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
-	// The UID keeps a stale cache from deleting a successor of the same name.
-	if err := r.Client.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %T %s: %w", o, klog.KObj(o), err)
-	}
-	return nil
-}
-
 // publishKubeconfig writes <cluster>-kubeconfig.
-func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision) error {
-	if d.kubeconfig == nil {
+func (r *Reconciler) publishKubeconfig(ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes) error {
+	if d.publish == nil {
 		return nil
 	}
-	wanted := kubeconfig.GenerateSecretWithOwner(s.clusterKey(), d.kubeconfig, view.ControllerReference(s.controlPlane))
+	wanted := kubeconfig.GenerateSecretWithOwner(v.ClusterKey(), d.publish, view.ControllerReference(v.ControlPlane))
 	ctrl.LoggerFrom(ctx).Info("Publishing kubeconfig", "Secret", klog.KObj(wanted))
-	if s.kubeconfig == nil {
+	if v.Kubeconfigs.Cluster == nil {
 		if err := r.Client.Create(ctx, wanted); err != nil {
 			return fmt.Errorf("create Secret %s: %w", klog.KObj(wanted), err)
 		}
-		s.kubeconfig = wanted
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventKubeconfigPublished, "Publish", "Published Secret %s", wanted.Name)
+		o.published = true
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventKubeconfigPublished, "Publish", "Published Secret %s", wanted.Name)
 		return nil
 	}
-	old := s.kubeconfig.DeepCopy()
-	updated := s.kubeconfig.DeepCopy()
+	old := v.Kubeconfigs.Cluster.DeepCopy()
+	updated := v.Kubeconfigs.Cluster.DeepCopy()
 	if updated.Data == nil {
 		updated.Data = map[string][]byte{}
 	}
 	maps.Copy(updated.Data, wanted.Data)
 	// Owners that others have set stay.
-	updated.OwnerReferences = util.EnsureOwnerRef(updated.OwnerReferences, view.ControllerReference(s.controlPlane))
+	updated.OwnerReferences = util.EnsureOwnerRef(updated.OwnerReferences, view.ControllerReference(v.ControlPlane))
 	if updated.Labels == nil {
 		updated.Labels = map[string]string{}
 	}
-	updated.Labels[clusterv1.ClusterNameLabel] = s.clusterName
+	updated.Labels[clusterv1.ClusterNameLabel] = v.ClusterName
 	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
 		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
 	}
@@ -135,17 +133,17 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, s *scope, d decision
 }
 
 // shareKubeconfig lets assisted-service use <cluster>-kubeconfig for an imported cluster. The service has written it itself otherwise.
-func (r *Reconciler) shareKubeconfig(ctx context.Context, s *scope, d decision) error {
-	if d.importedKubeconfig == nil {
+func (r *Reconciler) shareKubeconfig(ctx context.Context, v *view.View, d kubeconfigDecision) error {
+	if d.share == nil {
 		return nil
 	}
-	wanted := render.ImportedKubeconfig(s.clusterDeployment, d.importedKubeconfig)
-	if s.installerKubeconfig == nil || !ownedBy(s.installerKubeconfig, s.clusterDeployment) {
-		belongs := func(o client.Object) bool { return ownedBy(o, s.clusterDeployment) }
-		return r.createOurs(ctx, s, wanted, &corev1.Secret{}, belongs)
+	wanted := render.ImportedKubeconfig(v.Install.ClusterDeployment, d.share)
+	if v.Kubeconfigs.Installer == nil || !kube.OwnedBy(v.Kubeconfigs.Installer, v.Install.ClusterDeployment) {
+		belongs := func(o client.Object) bool { return kube.OwnedBy(o, v.Install.ClusterDeployment) }
+		return r.createOurs(ctx, wanted, &corev1.Secret{}, belongs)
 	}
-	old := s.installerKubeconfig.DeepCopy()
-	updated := s.installerKubeconfig.DeepCopy()
+	old := v.Kubeconfigs.Installer.DeepCopy()
+	updated := v.Kubeconfigs.Installer.DeepCopy()
 	updated.Data = wanted.Data
 	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
 		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
@@ -183,12 +181,12 @@ func (r *Reconciler) lockedPatch(
 }
 
 // event records an event of the control plane.
-func (r *Reconciler) event(s *scope, eventType, reason, action, note string, args ...any) {
-	r.Recorder.Eventf(s.controlPlane, nil, eventType, reason, action, note, args...)
+func (r *Reconciler) event(v *view.View, eventType, reason, action, note string, args ...any) {
+	r.Recorder.Eventf(v.ControlPlane, nil, eventType, reason, action, note, args...)
 }
 
 // wroteMachine defers the next pass until the cache has seen a Machine that was written.
-func (r *Reconciler) wroteMachine(s *scope, m *clusterv1.Machine) {
-	r.controller.DeferNextReconcileUntilCacheUpToDate(s.controlPlane,
+func (r *Reconciler) wroteMachine(v *view.View, m *clusterv1.Machine) {
+	r.controller.DeferNextReconcileUntilCacheUpToDate(v.ControlPlane,
 		capicontrollerutil.StructuredObject(clusterv1.GroupVersion, kindMachine), m.ResourceVersion)
 }

@@ -19,10 +19,11 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // recordStart remembers on the control plane that an installation begins, or that it has not begun after all.
-func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) recordStart(ctx context.Context, v *view.View, d installDecision) error {
 	if d.start == nil {
 		return nil
 	}
@@ -33,7 +34,7 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) erro
 	ctrl.LoggerFrom(ctx).Info("Recording the start of the installation", "record", *d.start)
 	// A copy: the pass goes on with what it has observed, and the patch triggers the next one. Locked, so that an old pass does not undo a
 	// newer one.
-	_, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{
+	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
 		"annotations": map[string]any{controlplanev1.InstallationStartedAnnotation: value},
 	}, nil)
 	return err
@@ -42,23 +43,23 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope, d decision) erro
 // confirmLost reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the
 // Cluster first. What the cache does not show yet triggers a pass later. The control plane itself needs no such look: it is only written as
 // it was read.
-func (r *Reconciler) confirmLost(ctx context.Context, s *scope) (bool, error) {
+func (r *Reconciler) confirmLost(ctx context.Context, v *view.View) (bool, error) {
 	cluster := &clusterv1.Cluster{}
-	exists, err := found(cluster, s.clusterKey(), r.APIReader.Get(ctx, s.clusterKey(), cluster))
-	if err != nil || !exists || cluster.UID != s.cluster.UID || !cluster.DeletionTimestamp.IsZero() ||
-		annotations.IsPaused(cluster, s.controlPlane) {
+	exists, err := kube.Get(ctx, r.APIReader, v.ClusterKey(), cluster)
+	if err != nil || !exists || cluster.UID != v.Cluster.UID || !cluster.DeletionTimestamp.IsZero() ||
+		annotations.IsPaused(cluster, v.ControlPlane) {
 		return false, err
 	}
 	var missed []client.Object
-	if s.clusterDeployment == nil {
+	if v.Install.ClusterDeployment == nil {
 		missed = append(missed, &hivev1.ClusterDeployment{})
 	}
-	if s.install == nil {
+	if v.Install.AgentClusterInstall == nil {
 		missed = append(missed, &hiveext.AgentClusterInstall{})
 	}
-	key := client.ObjectKeyFromObject(s.controlPlane)
+	key := client.ObjectKeyFromObject(v.ControlPlane)
 	for _, o := range missed {
-		if exists, err := found(o, key, r.APIReader.Get(ctx, key, o)); err != nil || exists {
+		if exists, err := kube.Get(ctx, r.APIReader, key, o); err != nil || exists {
 			return false, err
 		}
 	}
@@ -66,61 +67,61 @@ func (r *Reconciler) confirmLost(ctx context.Context, s *scope) (bool, error) {
 }
 
 // restoreAttempt writes the number of the attempt that runs to a control plane that has lost it.
-func (r *Reconciler) restoreAttempt(ctx context.Context, s *scope, d decision) error {
-	if d.restoreAttempt == "" {
+func (r *Reconciler) restoreAttempt(ctx context.Context, v *view.View, d attemptDecision) error {
+	if d.restore == "" {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Restoring the number of the attempt", "attempt", d.restoreAttempt)
-	_, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: d.restoreAttempt},
+	ctrl.LoggerFrom(ctx).Info("Restoring the number of the attempt", "attempt", d.restore)
+	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
+		"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: d.restore},
 	}, nil)
 	return err
 }
 
 // startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
-func (r *Reconciler) startRetry(ctx context.Context, s *scope, d decision) error {
-	if !d.startRetry {
+func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d attemptDecision) error {
+	if !d.start {
 		return nil
 	}
 	if d.lost != "" {
-		if confirmed, err := r.confirmLost(ctx, s); err != nil || !confirmed {
+		if confirmed, err := r.confirmLost(ctx, v); err != nil || !confirmed {
 			return err
 		}
 	}
-	attempt, err := strconv.Atoi(view.Attempt(s.controlPlane))
+	attempt, err := strconv.Atoi(view.Attempt(v.ControlPlane))
 	if err != nil {
 		return fmt.Errorf("annotation %s of OpenshiftAssistedControlPlane %s is not a number: %w",
-			controlplanev1.InstallAttemptAnnotation, klog.KObj(s.controlPlane), err)
+			controlplanev1.InstallAttemptAnnotation, klog.KObj(v.ControlPlane), err)
 	}
 	next := strconv.Itoa(attempt + 1)
 	var again any // A merge patch removes what is null.
-	if !retryAsked(s) {
-		again = view.LostOf(s.controlPlane).Again(s.now)
+	if !retryAsked(v) {
+		again = view.LostOf(v.ControlPlane).Again(v.Now)
 	}
 	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
-	written, err := r.lockedPatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
+	written, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
 		controlplanev1.InstallAttemptAnnotation:    next,
 		controlplanev1.RetryInstallationAnnotation: nil,
 		controlplanev1.LostInstallationsAnnotation: again,
 	}}, nil)
 	if written && d.lost != "" {
-		r.event(s, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",
+		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",
 			"%s vanished during attempt %d of the installation, which is given up", d.lost, attempt)
 	}
 	if written {
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
 	}
 	return err
 }
 
 // cleanUpAttempt removes the objects of an earlier attempt. Machines come first: once the AgentClusterInstall is gone, nobody knows which
 // workers were part of the installation.
-func (r *Reconciler) cleanUpAttempt(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) cleanUpAttempt(ctx context.Context, v *view.View, d attemptDecision) error {
 	if !d.retrying {
 		return nil
 	}
-	if err := r.deleteMachines(ctx, s, d.staleMachines, "its installation failed or was given up, and the next one begins"); err != nil {
+	if err := r.deleteMachines(ctx, v, d.stale, "its installation failed or was given up, and the next one begins"); err != nil {
 		return err
 	}
-	return r.deleteInstall(ctx, s)
+	return r.deleteInstall(ctx, v, "the next attempt begins")
 }

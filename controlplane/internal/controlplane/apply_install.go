@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,43 +29,43 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // createInstall creates the objects of an installation that are missing: the ClusterImageSet before what refers to it.
-func (r *Reconciler) createInstall(ctx context.Context, s *scope, d decision) error {
-	if !d.createInstall {
+func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installDecision) error {
+	if !d.create {
 		return nil
 	}
-	objects := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}
+	objects := render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster, Workers: v.Machines.WantedWorkers}
 	install, err := objects.Object()
 	if err != nil {
-		s.installProblem = err.Error()
-		return err
+		return &refusedError{text: err.Error()}
 	}
-	created, err := r.createInstallObjects(ctx, s, objects.ImageSet(), objects.ClusterDeployment(), install)
+	created, err := r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
 	if created {
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
-			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), view.Attempt(s.controlPlane))
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
+			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), view.Attempt(v.ControlPlane))
 	}
 	return err
 }
 
 // restoreImageSet makes the ClusterImageSet anew that somebody deleted: without it assisted-service can neither install nor add hosts.
-func (r *Reconciler) restoreImageSet(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) restoreImageSet(ctx context.Context, v *view.View, d installDecision) error {
 	if !d.restoreImageSet {
 		return nil
 	}
-	return r.ensureImageSet(ctx, s, render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImageSet())
+	return r.ensureImageSet(ctx, v, render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster}.ImageSet())
 }
 
 // markInstalled tells assisted-service by the ClusterDeployment of an installation that its cluster is installed.
-func (r *Reconciler) markInstalled(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) markInstalled(ctx context.Context, v *view.View, d installDecision) error {
 	if !d.markInstalled {
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Marking the ClusterDeployment as installed", "reason", "its AgentClusterInstall does not exist any more")
-	wanted := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.ImportedClusterDeployment(s.record)
-	_, err := r.lockedPatch(ctx, s.clusterDeployment.DeepCopy(), nil, map[string]any{"spec": map[string]any{
+	wanted := render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster}.ImportedClusterDeployment(*v.Record)
+	_, err := r.lockedPatch(ctx, v.Install.ClusterDeployment.DeepCopy(), nil, map[string]any{"spec": map[string]any{
 		"installed":        wanted.Spec.Installed,
 		"preserveOnDelete": wanted.Spec.PreserveOnDelete,
 		"clusterMetadata":  wanted.Spec.ClusterMetadata,
@@ -75,44 +74,43 @@ func (r *Reconciler) markInstalled(ctx context.Context, s *scope, d decision) er
 }
 
 // importCluster makes an installed cluster known to assisted-service, so that hosts can be added to it (DESIGN D22).
-func (r *Reconciler) importCluster(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) importCluster(ctx context.Context, v *view.View, d installDecision) error {
 	if !d.importCluster {
 		return nil
 	}
-	objects := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}
-	created, err := r.createInstallObjects(ctx, s,
-		objects.ImageSet(), objects.ImportedClusterDeployment(s.record), objects.ImportedAgentClusterInstall(s.record))
+	objects := render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster}
+	created, err := r.createInstallObjects(ctx, v,
+		objects.ImageSet(), objects.ImportedClusterDeployment(*v.Record), objects.ImportedAgentClusterInstall(*v.Record))
 	if created {
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventClusterImported, "Import", "Imported the installed cluster %s", s.record.ClusterID)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventClusterImported, "Import", "Imported the installed cluster %s", v.Record.ClusterID)
 	}
 	return err
 }
 
 // createInstallObjects creates those of the objects that are missing, and tells whether the last of them was created now.
 func (r *Reconciler) createInstallObjects(
-	ctx context.Context, s *scope, imageSet *hivev1.ClusterImageSet, deployment *hivev1.ClusterDeployment, install client.Object,
+	ctx context.Context, v *view.View, imageSet *hivev1.ClusterImageSet, deployment *hivev1.ClusterDeployment, install client.Object,
 ) (bool, error) {
-	if s.controlPlane.Spec.Release.ImageSetRef.Name == "" {
-		if err := r.ensureImageSet(ctx, s, imageSet); err != nil || s.conflict != "" {
+	if v.ControlPlane.Spec.Release.ImageSetRef.Name == "" {
+		if err := r.ensureImageSet(ctx, v, imageSet); err != nil {
 			return false, err
 		}
 	}
-	if s.clusterDeployment == nil {
-		if err := r.createOurs(ctx, s, deployment, &hivev1.ClusterDeployment{}, madeFor(s.controlPlane)); err != nil || s.conflict != "" {
+	if v.Install.ClusterDeployment == nil {
+		if err := r.createOurs(ctx, deployment, &hivev1.ClusterDeployment{}, madeFor(v.ControlPlane)); err != nil {
 			return false, err
 		}
 	}
-	if s.install != nil {
+	if v.Install.AgentClusterInstall != nil {
 		return false, nil
 	}
-	if err := r.createOurs(ctx, s, install, &hiveext.AgentClusterInstall{}, madeFor(s.controlPlane), strict); err != nil || s.conflict != "" {
-		s.installProblem = refusal(err)
+	if err := r.createOurs(ctx, install, &hiveext.AgentClusterInstall{}, madeFor(v.ControlPlane), strict); err != nil {
 		return false, err
 	}
 	if install.GetResourceVersion() == "" {
 		return false, nil // It was created by a pass whose write the cache does not show yet.
 	}
-	r.wroteInstall(s, install)
+	r.wroteInstall(v, install)
 	return true, nil
 }
 
@@ -120,68 +118,59 @@ func (r *Reconciler) createInstallObjects(
 // installed without what was asked for.
 const strict = client.FieldValidation(metav1.FieldValidationStrict)
 
-// refusal is what the API server says about an object that it does not take as it is; empty for errors that pass.
-func refusal(err error) string {
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-		return err.Error()
-	}
-	return ""
-}
-
 // updateInstall changes the AgentClusterInstall when the control plane has changed before the installation begins.
-func (r *Reconciler) updateInstall(ctx context.Context, s *scope, d decision) error {
-	if d.installUpdate == nil {
+func (r *Reconciler) updateInstall(ctx context.Context, v *view.View, d installDecision) error {
+	if d.update == nil {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Changing the installation", "object", klog.KObj(s.install))
-	written, err := r.patchInstall(ctx, s, d.installUpdate.Annotations, d.installUpdate.Spec)
-	s.installProblem = refusal(err)
+	ctrl.LoggerFrom(ctx).Info("Changing the installation", "object", klog.KObj(v.Install.AgentClusterInstall))
+	written, err := r.patchInstall(ctx, v, d.update.Annotations, d.update.Spec)
 	if written {
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInstallChanged, "ChangeInstallation",
-			"Changed AgentClusterInstall %s as the control plane has changed", s.install.Name)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInstallChanged, "ChangeInstallation",
+			"Changed AgentClusterInstall %s as the control plane has changed", v.Install.AgentClusterInstall.Name)
 	}
 	return err
 }
 
 // recordInstalled remembers the installed cluster on the control plane, before status says that it is installed: a move may follow at once.
-func (r *Reconciler) recordInstalled(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) recordInstalled(ctx context.Context, v *view.View, d decision) error {
 	annotations := map[string]any{}
-	if d.record != "" {
-		annotations[controlplanev1.InstalledClusterAnnotation] = d.record
+	if d.install.record != "" {
+		annotations[controlplanev1.InstalledClusterAnnotation] = d.install.record
 	}
-	if d.nextMachine != "" {
-		annotations[controlplanev1.NextMachineAnnotation] = d.nextMachine
+	if d.machines.nextNumber != "" {
+		annotations[controlplanev1.NextMachineAnnotation] = d.machines.nextNumber
 	}
 	if len(annotations) == 0 {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.record, "nextMachine", d.nextMachine)
+	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.install.record, "nextMachine", d.machines.nextNumber)
 	// A copy: the pass goes on with what it has observed, and the patch triggers a reconcile.
-	return r.mergePatch(ctx, s.controlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	return r.mergePatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
 // ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and
 // back, or corrects its image before an AgentClusterInstall uses it.
-func (r *Reconciler) ensureImageSet(ctx context.Context, s *scope, wanted *hivev1.ClusterImageSet) error {
+func (r *Reconciler) ensureImageSet(ctx context.Context, v *view.View, wanted *hivev1.ClusterImageSet) error {
 	switch {
-	case s.imageSet == nil:
-		return r.createOurs(ctx, s, wanted, &hivev1.ClusterImageSet{}, madeFor(s.controlPlane))
-	case !ownsImageSet(s):
-		return r.mergePatch(ctx, s.imageSet.DeepCopy(), map[string]any{
+	case v.Install.ImageSet == nil:
+		return r.createOurs(ctx, wanted, &hivev1.ClusterImageSet{}, madeFor(v.ControlPlane))
+	case !ownsImageSet(v):
+		return r.mergePatch(ctx, v.Install.ImageSet.DeepCopy(), map[string]any{
 			"metadata": map[string]any{"labels": wanted.Labels},
 			"spec":     map[string]any{"releaseImage": wanted.Spec.ReleaseImage},
 		})
-	case s.install == nil && s.imageSet.Spec.ReleaseImage != wanted.Spec.ReleaseImage:
-		return r.mergePatch(ctx, s.imageSet.DeepCopy(), map[string]any{"spec": map[string]any{"releaseImage": wanted.Spec.ReleaseImage}})
+	case v.Install.AgentClusterInstall == nil && v.Install.ImageSet.Spec.ReleaseImage != wanted.Spec.ReleaseImage:
+		return r.mergePatch(ctx, v.Install.ImageSet.DeepCopy(), map[string]any{"spec": map[string]any{"releaseImage": wanted.Spec.ReleaseImage}})
 	default:
 		return nil
 	}
 }
 
 // createOurs creates an object. When the name is taken by one that is ours, which the cache did not show yet, nothing is to be done; when
-// it is taken by one that is not, that is the pass's conflict and not touched. existing is where the taken one is read to.
+// it is taken by one that is not, that one is not touched and the error is a conflictError. existing is where the taken one is read to.
 func (r *Reconciler) createOurs(
-	ctx context.Context, s *scope, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption,
+	ctx context.Context, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption,
 ) error {
 	key := client.ObjectKeyFromObject(o)
 	ctrl.LoggerFrom(ctx).Info("Creating object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
@@ -197,18 +186,9 @@ func (r *Reconciler) createOurs(
 		return fmt.Errorf("read %T %s, which exists already: %w", o, key, err)
 	}
 	if !ours(existing) {
-		s.conflict = fmt.Sprintf("%s %s", kindOf(o, r.Client), key.Name)
+		return &conflictError{object: kube.Kind(o) + " " + key.Name}
 	}
 	return nil
-}
-
-// kindOf is the kind of an object for messages.
-func kindOf(o client.Object, c client.Client) string {
-	gvk, err := c.GroupVersionKindFor(o)
-	if err != nil {
-		return fmt.Sprintf("%T", o)
-	}
-	return gvk.Kind
 }
 
 // controlledBy tells whether an object is controlled by the control plane.
@@ -222,40 +202,34 @@ func madeFor(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) func(cl
 }
 
 // applyDayOne carries out one step of the first installation (DESIGN D8). What refuses it keeps the installation from beginning.
-func (r *Reconciler) applyDayOne(ctx context.Context, s *scope, d decision) error {
-	if d.dayOne.Action == plan.DayOneNothing {
+func (r *Reconciler) applyDayOne(ctx context.Context, v *view.View, step plan.DayOneStep) error {
+	if step.Action == plan.DayOneNothing {
 		return nil
 	}
-	err := r.takeStep(ctx, s, d.dayOne)
-	s.installProblem = cmp.Or(s.installProblem, refusal(err))
-	return err
-}
-
-func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneStep) error {
 	ctrl.LoggerFrom(ctx).Info("Preparing the installation", "action", step.Action, "reason", step.Note, "agents", step.Agents)
 	switch step.Action {
 	case plan.DayOneRequire:
-		_, err := r.patchInstall(ctx, s, map[string]any{assisted.WorkerWaitStartedAnnotation: nil}, requirements(step.Requirements, true))
+		_, err := r.patchInstall(ctx, v, map[string]any{assisted.WorkerWaitStartedAnnotation: nil}, requirements(step.Requirements, true))
 		return err
 	case plan.DayOneStartWait:
-		_, err := r.patchInstall(ctx, s, map[string]any{assisted.WorkerWaitStartedAnnotation: s.now.UTC().Format(time.RFC3339)}, nil)
+		_, err := r.patchInstall(ctx, v, map[string]any{assisted.WorkerWaitStartedAnnotation: v.Now.UTC().Format(time.RFC3339)}, nil)
 		return err
 	case plan.DayOneClose:
-		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: assisted.FormatDayOneAgents(step.Agents)}, nil)
+		written, err := r.patchInstall(ctx, v, map[string]any{assisted.DayOneAgentsAnnotation: assisted.FormatDayOneAgents(step.Agents)}, nil)
 		if written {
-			r.event(s, corev1.EventTypeNormal, controlplanev1.EventDayOneClosed, "CloseDayOne",
+			r.event(v, corev1.EventTypeNormal, controlplanev1.EventDayOneClosed, "CloseDayOne",
 				"%d hosts take part in the first installation: %s", len(step.Agents), strings.Join(step.Agents, ", "))
 		}
 		return err
 	case plan.DayOneUnbind:
-		return r.unbind(ctx, s, step.Agents)
+		return r.unbind(ctx, v, step.Agents)
 	case plan.DayOneStart:
-		return r.start(ctx, s, step)
+		return r.start(ctx, v, step)
 	case plan.DayOneReopen:
-		written, err := r.patchInstall(ctx, s, map[string]any{assisted.DayOneAgentsAnnotation: nil, assisted.WorkerWaitStartedAnnotation: nil},
+		written, err := r.patchInstall(ctx, v, map[string]any{assisted.DayOneAgentsAnnotation: nil, assisted.WorkerWaitStartedAnnotation: nil},
 			map[string]any{"holdInstallation": true})
 		if written {
-			r.event(s, corev1.EventTypeWarning, controlplanev1.EventDayOneReopened, "ReopenDayOne", "Waiting for hosts again: %s", step.Note)
+			r.event(v, corev1.EventTypeWarning, controlplanev1.EventDayOneReopened, "ReopenDayOne", "Waiting for hosts again: %s", step.Note)
 		}
 		return err
 	}
@@ -264,10 +238,10 @@ func (r *Reconciler) takeStep(ctx context.Context, s *scope, step plan.DayOneSte
 
 // start clears the hold. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first:
 // what it does not show yet triggers a reconcile, which opens day 1 again.
-func (r *Reconciler) start(ctx context.Context, s *scope, step plan.DayOneStep) error {
+func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneStep) error {
 	machines := &clusterv1.MachineList{}
-	if err := r.APIReader.List(ctx, machines, s.ofCluster()...); err != nil {
-		return fmt.Errorf("read the Machines of Cluster %s before the installation starts: %w", s.clusterKey(), err)
+	if err := r.APIReader.List(ctx, machines, inCluster(v)...); err != nil {
+		return fmt.Errorf("read the Machines of Cluster %s before the installation starts: %w", v.ClusterKey(), err)
 	}
 	living := sets.New[string]()
 	for i := range machines.Items {
@@ -275,16 +249,16 @@ func (r *Reconciler) start(ctx context.Context, s *scope, step plan.DayOneStep) 
 			living.Insert(assisted.Claim(&machines.Items[i]))
 		}
 	}
-	for _, a := range boundAgents(s) {
+	for _, a := range v.BoundAgents() {
 		if !living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]) {
 			ctrl.LoggerFrom(ctx).Info("Not starting the installation: the Machine of a host is being deleted", "Agent", klog.KObj(a))
 			return nil
 		}
 	}
-	written, err := r.patchInstall(ctx, s, nil, requirements(step.Requirements, false))
+	written, err := r.patchInstall(ctx, v, nil, requirements(step.Requirements, false))
 	if written {
 		r.event(
-			s, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note,
+			v, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note,
 		)
 	}
 	return err
@@ -300,7 +274,7 @@ func requirements(counts hiveext.ProvisionRequirements, hold bool) map[string]an
 }
 
 // patchInstall writes to the AgentClusterInstall, unless it has changed: a decision about day 1 must not be made twice from old facts.
-func (r *Reconciler) patchInstall(ctx context.Context, s *scope, annotations, spec map[string]any) (bool, error) {
+func (r *Reconciler) patchInstall(ctx context.Context, v *view.View, annotations, spec map[string]any) (bool, error) {
 	metadata, fields := map[string]any{}, map[string]any{}
 	if annotations != nil {
 		metadata["annotations"] = annotations
@@ -308,35 +282,35 @@ func (r *Reconciler) patchInstall(ctx context.Context, s *scope, annotations, sp
 	if spec != nil {
 		fields["spec"] = spec
 	}
-	install := s.install.DeepCopy()
+	install := v.Install.AgentClusterInstall.DeepCopy()
 	written, err := r.lockedPatch(ctx, install, metadata, fields, strict)
 	if written {
-		r.wroteInstall(s, install)
+		r.wroteInstall(v, install)
 	}
 	return written, err
 }
 
 // wroteInstall defers the next pass until the cache has seen the AgentClusterInstall that was written.
-func (r *Reconciler) wroteInstall(s *scope, install client.Object) {
-	r.controller.DeferNextReconcileUntilCacheUpToDate(s.controlPlane,
+func (r *Reconciler) wroteInstall(v *view.View, install client.Object) {
+	r.controller.DeferNextReconcileUntilCacheUpToDate(v.ControlPlane,
 		capicontrollerutil.StructuredObject(hiveext.GroupVersion, "AgentClusterInstall"), install.GetResourceVersion())
 }
 
 // unbind releases hosts that take no part in the first installation. The hostname stays: the service would clean up the wrong Node
 // (ASSISTED 8.8 rule 5).
-func (r *Reconciler) unbind(ctx context.Context, s *scope, names []string) error {
+func (r *Reconciler) unbind(ctx context.Context, v *view.View, names []string) error {
 	var errs []error
-	for i := range s.agents {
-		agent := s.agents[i].DeepCopy()
+	for i := range v.Install.Agents {
+		agent := v.Install.Agents[i].DeepCopy()
 		if !slices.Contains(names, agent.Name) {
 			continue
 		}
 		err := r.mergePatch(ctx, agent, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
 		if err == nil {
-			r.event(s, corev1.EventTypeNormal, controlplanev1.EventHostUnbound, "UnbindHost",
+			r.event(v, corev1.EventTypeNormal, controlplanev1.EventHostUnbound, "UnbindHost",
 				"Agent %s takes no part in the first installation and joins afterwards", agent.Name)
 		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	return errors.Join(errs...) // An aggregate of Kubernetes would hide from refusal what kind of errors they are.
+	return errors.Join(errs...) // An aggregate of Kubernetes would hide what kind of errors they are.
 }

@@ -33,23 +33,24 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // ensureTemplateOwner makes the Cluster an owner of the infrastructure template, so that it is moved and deleted with it (CONTRACT CP-37).
-func (r *Reconciler) ensureTemplateOwner(ctx context.Context, s *scope, d decision) error {
-	if s.infraTemplate == nil || d.waitReason != "" {
+func (r *Reconciler) ensureTemplateOwner(ctx context.Context, v *view.View, d machinesDecision) error {
+	if v.Machines.Template == nil || !d.ownTemplate {
 		return nil
 	}
 	owner := metav1.OwnerReference{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: s.cluster.Name, UID: s.cluster.UID,
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: v.Cluster.Name, UID: v.Cluster.UID,
 	}
-	if util.HasExactOwnerRef(s.infraTemplate.GetOwnerReferences(), owner) {
+	if util.HasExactOwnerRef(v.Machines.Template.GetOwnerReferences(), owner) {
 		return nil
 	}
-	updated := s.infraTemplate.DeepCopy()
+	updated := v.Machines.Template.DeepCopy()
 	updated.SetOwnerReferences(util.EnsureOwnerRef(updated.GetOwnerReferences(), owner))
 	// With a lock: the patch replaces the whole list, which others write to as well.
-	lock := client.MergeFromWithOptions(s.infraTemplate, client.MergeFromWithOptimisticLock{})
+	lock := client.MergeFromWithOptions(v.Machines.Template, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, updated, lock); err != nil {
 		return fmt.Errorf("set the owner of %s %s: %w", updated.GetKind(), klog.KObj(updated), err)
 	}
@@ -57,34 +58,28 @@ func (r *Reconciler) ensureTemplateOwner(ctx context.Context, s *scope, d decisi
 }
 
 // createMachines creates the Machines that are missing.
-func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) error {
-	if len(d.newMachines) == 0 {
+func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d machinesDecision) error {
+	if len(d.create) == 0 {
 		return nil
 	}
-	if s.templateProblem != nil {
-		ref := s.controlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
-		s.machineProblem = fmt.Sprintf("%s %s cannot be read: %v", ref.Kind, ref.Name, s.templateProblem)
-		if s.templateNotAllowed() {
-			return nil // It is tried again after a fixed time.
+	if problem := v.Machines.TemplateProblem; problem != nil {
+		ref := v.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
+		// Without a role that allows to read it, it is tried again after a fixed time.
+		return &refusedError{
+			text: fmt.Sprintf("%s %s cannot be read: %v", ref.Kind, ref.Name, problem), settled: v.Machines.TemplateNotAllowed(),
 		}
-		return fmt.Errorf("create Machines: %w", s.templateProblem)
 	}
-	all := collections.FromMachines(s.machines.UnsortedList()...)
-	for _, name := range d.newMachines {
-		machine, err := r.createMachine(ctx, s, render.MachineObjects{
-			ControlPlane: s.controlPlane, ClusterName: s.clusterName, Name: name, FailureDomain: r.placement(ctx, s, all),
+	all := collections.FromMachines(v.Machines.Owned.UnsortedList()...)
+	for _, name := range d.create {
+		machine, err := r.createMachine(ctx, v, render.MachineObjects{
+			ControlPlane: v.ControlPlane, ClusterName: v.ClusterName, Name: name, FailureDomain: r.placement(ctx, v, all),
 		})
-		if err != nil {
-			s.machineProblem = err.Error()
-			if apierrors.IsForbidden(err) {
-				s.machineProblem += fmt.Sprintf(
-					" (ClusterRoles with the label %s: \"true\" extend the role of the manager)", controlplanev1.InfrastructureRoleLabel,
-				)
-			}
-			return err
+		if apierrors.IsForbidden(err) {
+			err = fmt.Errorf("%w (ClusterRoles with the label %s: \"true\" extend the role of the manager)", err,
+				controlplanev1.InfrastructureRoleLabel)
 		}
-		if machine == nil || s.conflict != "" {
-			return nil
+		if err != nil {
+			return err
 		}
 		all.Insert(machine)
 	}
@@ -92,9 +87,9 @@ func (r *Reconciler) createMachines(ctx context.Context, s *scope, d decision) e
 }
 
 // placement picks the failure domain with the fewest Machines; none when the Cluster has none for control planes (CONTRACT CP-38).
-func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Machines) string {
+func (r *Reconciler) placement(ctx context.Context, v *view.View, all collections.Machines) string {
 	var domains []clusterv1.FailureDomain
-	for _, domain := range s.cluster.Status.FailureDomains {
+	for _, domain := range v.Cluster.Status.FailureDomains {
 		if ptr.Deref(domain.ControlPlane, false) {
 			domains = append(domains, domain)
 		}
@@ -105,8 +100,8 @@ func (r *Reconciler) placement(ctx context.Context, s *scope, all collections.Ma
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
 // again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35). A Machine that Cluster API does not take is refused
 // before anything is created: what it refers to would stay, and be outdated when the control plane is corrected.
-func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects render.MachineObjects) (*clusterv1.Machine, error) {
-	infraMachine, err := r.infraMachine(s, objects)
+func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects render.MachineObjects) (*clusterv1.Machine, error) {
+	infraMachine, err := r.infraMachine(v, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -118,18 +113,18 @@ func (r *Reconciler) createMachine(ctx context.Context, s *scope, objects render
 	}
 	existing := &unstructured.Unstructured{}
 	existing.SetGroupVersionKind(infraMachine.GroupVersionKind())
-	if err := r.createForMachine(ctx, s, infraMachine, existing); err != nil || s.conflict != "" {
+	if err := r.createForMachine(ctx, v, infraMachine, existing); err != nil {
 		return nil, err
 	}
-	if err := r.createForMachine(ctx, s, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil || s.conflict != "" {
+	if err := r.createForMachine(ctx, v, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil {
 		return nil, err
 	}
-	if err := r.createOurs(ctx, s, machine, &clusterv1.Machine{}, controlledBy(s.controlPlane)); err != nil || s.conflict != "" {
+	if err := r.createOurs(ctx, machine, &clusterv1.Machine{}, controlledBy(v.ControlPlane)); err != nil {
 		return nil, err
 	}
 	if machine.ResourceVersion != "" { // It was created now, and not by a pass whose write the cache does not show yet.
-		r.wroteMachine(s, machine)
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
+		r.wroteMachine(v, machine)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
 	}
 	return machine, nil
 }
@@ -145,34 +140,34 @@ func (r *Reconciler) tryMachine(ctx context.Context, machine *clusterv1.Machine)
 }
 
 // infraMachine makes the infrastructure machine from its template.
-func (r *Reconciler) infraMachine(s *scope, objects render.MachineObjects) (*unstructured.Unstructured, error) {
+func (r *Reconciler) infraMachine(v *view.View, objects render.MachineObjects) (*unstructured.Unstructured, error) {
 	owner := objects.OwnerReference()
 	infraMachine, err := external.GenerateTemplate(&external.GenerateTemplateInput{
-		Template: s.infraTemplate,
+		Template: v.Machines.Template,
 		TemplateRef: &corev1.ObjectReference{
-			APIVersion: s.infraTemplate.GetAPIVersion(), Kind: s.infraTemplate.GetKind(), Namespace: s.infraTemplate.GetNamespace(),
-			Name: s.infraTemplate.GetName(),
+			APIVersion: v.Machines.Template.GetAPIVersion(), Kind: v.Machines.Template.GetKind(), Namespace: v.Machines.Template.GetNamespace(),
+			Name: v.Machines.Template.GetName(),
 		},
-		Namespace:   s.controlPlane.Namespace,
+		Namespace:   v.ControlPlane.Namespace,
 		Name:        objects.Name,
-		ClusterName: s.clusterName,
+		ClusterName: v.ClusterName,
 		OwnerRef:    &owner,
 		Labels:      objects.Labels(),
 		Annotations: objects.Annotations(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the infrastructure machine of Machine %s/%s from %s %s: %w", s.controlPlane.Namespace, objects.Name,
-			s.infraTemplate.GetKind(), s.infraTemplate.GetName(), err)
+		return nil, fmt.Errorf("make the infrastructure machine of Machine %s/%s from %s %s: %w", v.ControlPlane.Namespace, objects.Name,
+			v.Machines.Template.GetKind(), v.Machines.Template.GetName(), err)
 	}
 	return infraMachine, nil
 }
 
 // createForMachine creates an infrastructure machine or a config. It fails when the name is taken and nobody can tell for whom: that is no
 // conflict, for which the user would be asked to delete an object of a living Machine.
-func (r *Reconciler) createForMachine(ctx context.Context, s *scope, o, existing client.Object) error {
+func (r *Reconciler) createForMachine(ctx context.Context, v *view.View, o, existing client.Object) error {
 	var unknown error
-	err := r.createOurs(ctx, s, o, existing, func(taken client.Object) bool {
-		ours, err := r.belongsToMachine(ctx, taken, s.controlPlane)
+	err := r.createOurs(ctx, o, existing, func(taken client.Object) bool {
+		ours, err := r.belongsToMachine(ctx, taken, v.ControlPlane)
 		unknown = err
 		return ours || err != nil
 	})
@@ -202,28 +197,28 @@ func (r *Reconciler) belongsToMachine(
 
 // adoptMachines takes over control-plane Machines that nobody controls (CONTRACT CP-39). The control plane is read past the cache first:
 // when it has just been deleted and its Machines were orphaned on purpose, they stay so.
-func (r *Reconciler) adoptMachines(ctx context.Context, s *scope, d decision) error {
+func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d machinesDecision) error {
 	if len(d.adopt) == 0 {
 		return nil
 	}
 	current := &controlplanev1.OpenshiftAssistedControlPlane{}
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(s.controlPlane), current); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read OpenshiftAssistedControlPlane %s before adopting Machines: %w", klog.KObj(s.controlPlane), err)
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(v.ControlPlane), current); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read OpenshiftAssistedControlPlane %s before adopting Machines: %w", klog.KObj(v.ControlPlane), err)
 	}
-	if current.UID != s.controlPlane.UID || !current.DeletionTimestamp.IsZero() {
+	if current.UID != v.ControlPlane.UID || !current.DeletionTimestamp.IsZero() {
 		return nil // The cache is behind: the change triggers another pass.
 	}
 	var errs []error
 	for _, m := range d.adopt {
 		machine := m.DeepCopy()
 		written, err := r.lockedPatch(ctx, machine, map[string]any{
-			"ownerReferences": append(machine.OwnerReferences, view.ControllerReference(s.controlPlane)),
+			"ownerReferences": append(machine.OwnerReferences, view.ControllerReference(v.ControlPlane)),
 			// Without it the Machine would count as one of an earlier attempt, and be deleted.
-			"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: view.Attempt(s.controlPlane)},
+			"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: view.Attempt(v.ControlPlane)},
 		}, nil)
 		if written {
-			r.wroteMachine(s, machine)
-			r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineAdopted, "AdoptMachine", "Adopted Machine %s", machine.Name)
+			r.wroteMachine(v, machine)
+			r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineAdopted, "AdoptMachine", "Adopted Machine %s", machine.Name)
 		}
 		errs = append(errs, err)
 	}
@@ -231,48 +226,52 @@ func (r *Reconciler) adoptMachines(ctx context.Context, s *scope, d decision) er
 }
 
 // deleteSurplus deletes Machines beyond the number of replicas.
-func (r *Reconciler) deleteSurplus(ctx context.Context, s *scope, d decision) error {
-	return r.deleteMachines(ctx, s, d.surplus, "there are more Machines than replicas")
+func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d machinesDecision) error {
+	return r.deleteMachines(ctx, v, d.surplus, "there are more Machines than replicas")
 }
 
 // deleteMachines deletes all the Machines at once; those that are being deleted are left alone.
-func (r *Reconciler) deleteMachines(ctx context.Context, s *scope, machines []*clusterv1.Machine, why string) error {
+func (r *Reconciler) deleteMachines(ctx context.Context, v *view.View, machines []*clusterv1.Machine, why string) error {
 	var errs []error
 	for _, m := range machines {
 		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := r.delete(ctx, m.DeepCopy()); err != nil {
+		if err := kube.Delete(ctx, r.Client, m, why); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventMachineDeleted, "DeleteMachine", "Deleted Machine %s: %s", m.Name, why)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineDeleted, "DeleteMachine", "Deleted Machine %s: %s", m.Name, why)
 	}
 	return kerrors.NewAggregate(errs)
 }
 
 // syncMachines keeps Machines and what they refer to in line with the template, in place, and tells on each Machine whether it is up to
 // date (CONTRACT CP-40…CP-46). It writes only what differs.
-func (r *Reconciler) syncMachines(ctx context.Context, s *scope, d decision) error {
-	if d.waitReason != "" || d.retrying || len(d.adopt) > 0 {
+func (r *Reconciler) syncMachines(ctx context.Context, v *view.View, d machinesDecision, o *outcomes) error {
+	if !d.sync {
 		return nil
 	}
-	if s.infraProblem != nil {
-		return s.infraProblem // Whether a Machine is up to date is not known.
+	if v.Machines.InfraProblem != nil {
+		return v.Machines.InfraProblem // Whether a Machine is up to date is not known.
 	}
+	o.synced = map[string]*clusterv1.Machine{}
 	var errs []error
-	for _, m := range s.machines.SortedByCreationTimestamp() {
-		if err := r.syncMachine(ctx, s, m); client.IgnoreNotFound(err) != nil {
-			errs = append(errs, err)
+	for _, observed := range v.Machines.Owned.SortedByCreationTimestamp() {
+		m := observed.DeepCopy()
+		err := r.syncMachine(ctx, v, m)
+		if err == nil {
+			o.synced[m.Name] = m
 		}
+		errs = append(errs, client.IgnoreNotFound(err))
 	}
 	return kerrors.NewAggregate(errs)
 }
 
-func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Machine) error {
+func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1.Machine) error {
 	objects := render.MachineObjects{
-		ControlPlane:  s.controlPlane,
-		ClusterName:   s.clusterName,
+		ControlPlane:  v.ControlPlane,
+		ClusterName:   v.ClusterName,
 		Name:          m.Name,
 		FailureDomain: m.Spec.FailureDomain,
 	}
@@ -291,7 +290,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 	if err != nil {
 		return err
 	}
-	infraMachine, config := s.infraMachines[m.Name], s.configs[m.Name]
+	infraMachine, config := v.Machines.Infra[m.Name], v.Machines.Configs[m.Name]
 	var infraMeta metav1.Object
 	if infraMachine != nil {
 		infraMeta = infraMachine
@@ -301,7 +300,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, s *scope, m *clusterv1.Mac
 	}
 	configEqual := true
 	if config != nil {
-		configEqual = equality.Semantic.DeepEqual(config.Spec, s.controlPlane.Spec.OpenshiftAssistedConfigSpec)
+		configEqual = equality.Semantic.DeepEqual(config.Spec, v.ControlPlane.Spec.OpenshiftAssistedConfigSpec)
 		if err := r.patchIfNeeded(ctx, config.DeepCopy(), objects.MetadataPatch(config)); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -31,16 +32,16 @@ func machineWith(name string, statuses map[string]metav1.ConditionStatus) *clust
 func testProgressConditions(t *testing.T) {
 	outdated := map[string]metav1.ConditionStatus{clusterv1.MachineUpToDateCondition: metav1.ConditionFalse}
 	current := map[string]metav1.ConditionStatus{clusterv1.MachineUpToDateCondition: metav1.ConditionTrue}
-	of := func(replicas int32, machines ...*clusterv1.Machine) *scope {
-		s := scopeOf(false)
-		s.controlPlane.Spec.Replicas, s.machines = &replicas, collections.FromMachines(machines...)
-		return s
+	of := func(replicas int32, machines ...*clusterv1.Machine) *view.View {
+		v := viewOf(false)
+		v.ControlPlane.Spec.Replicas, v.Machines.Owned = &replicas, collections.FromMachines(machines...)
+		return v
 	}
 	deleting := of(1, machineWith("a", current))
-	deleting.controlPlane.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	deleting.ControlPlane.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	tests := []struct {
 		name                         string
-		scope                        *scope
+		view                         *view.View
 		rolling, scalingUp, scalDown bool
 	}{
 		{"nothing happens", of(1, machineWith("a", current)), false, false, false},
@@ -54,9 +55,9 @@ func testProgressConditions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			for condition, want := range map[*metav1.Condition]bool{
-				new(rollingOutCondition(tt.scope.machines)):   tt.rolling,
-				new(scalingUpCondition(tt.scope, decision{})): tt.scalingUp,
-				new(scalingDownCondition(tt.scope)):           tt.scalDown,
+				new(rollingOutCondition(tt.view.Machines.Owned)):          tt.rolling,
+				new(scalingUpCondition(tt.view, decision{}, &outcomes{})): tt.scalingUp,
+				new(scalingDownCondition(tt.view)):                        tt.scalDown,
 			} {
 				g.Expect(condition.Status).To(Equal(conditions.BoolToStatus(want)), condition.Type)
 			}
@@ -66,21 +67,21 @@ func testProgressConditions(t *testing.T) {
 
 func testOperatorConditions(t *testing.T) {
 	etcd := operatorSummaries[0]
-	with := func(change func(*scope)) *scope {
-		s := scopeOf(true, true)
-		s.operators = healthyOperators()
-		change(s)
-		return s
+	with := func(change func(*view.View)) *view.View {
+		v := viewOf(true, true)
+		v.Workload.Operators = healthyOperators()
+		change(v)
+		return v
 	}
-	says := func(available, degraded workload.OperatorCondition) *scope {
-		return with(func(s *scope) {
-			s.operators[workload.OperatorEtcd] = workload.Operator{Available: available, Degraded: degraded}
+	says := func(available, degraded workload.OperatorCondition) *view.View {
+		return with(func(v *view.View) {
+			v.Workload.Operators[workload.OperatorEtcd] = workload.Operator{Available: available, Degraded: degraded}
 		})
 	}
 	yes, no := workload.OperatorCondition{Status: "True"}, workload.OperatorCondition{Status: "False"}
 	tests := []struct {
 		name            string
-		scope           *scope
+		view            *view.View
 		status          metav1.ConditionStatus
 		reason, message string
 	}{
@@ -93,42 +94,42 @@ func testOperatorConditions(t *testing.T) {
 			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not say whether it is available: not reported"},
 		{"half told", says(yes, workload.OperatorCondition{Status: "Unknown"}), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not say whether it is degraded: "},
-		{"no such operator", with(func(s *scope) { delete(s.operators, workload.OperatorEtcd) }), metav1.ConditionUnknown,
+		{"no such operator", with(func(v *view.View) { delete(v.Workload.Operators, workload.OperatorEtcd) }), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterHealthUnknownReason, "* ClusterOperator etcd does not exist"},
-		{"cannot be read", with(func(s *scope) { s.operators, s.apiProblem = nil, errors.New("x") }), metav1.ConditionUnknown,
+		{"cannot be read", with(func(v *view.View) { v.Workload.Operators, v.Workload.Problem = nil, errors.New("x") }), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterInspectionFailedReason, "The ClusterOperators cannot be read: x"},
-		{"not initialized", scopeOf(false), metav1.ConditionUnknown,
+		{"not initialized", viewOf(false), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterInspectionFailedReason, "Waiting for the control plane to be initialized"},
-		{"not connected yet", scopeOf(true), metav1.ConditionUnknown,
+		{"not connected yet", viewOf(true), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterConnectionDownReason, "There is no connection to the cluster yet"},
-		{"not connected for long", with(func(s *scope) {
-			s.connectionDown, s.lastAnswer = true, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		{"not connected for long", with(func(v *view.View) {
+			v.Workload.Down, v.Workload.LastAnswer = true, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		}), metav1.ConditionUnknown, controlplanev1.EtcdClusterConnectionDownReason, "Last successful probe at 2026-01-02T03:04:05Z"},
-		{"never connected", with(func(s *scope) { s.connectionDown = true }), metav1.ConditionUnknown,
+		{"never connected", with(func(v *view.View) { v.Workload.Down = true }), metav1.ConditionUnknown,
 			controlplanev1.EtcdClusterConnectionDownReason, "The API of the cluster has not answered since the manager started"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(etcd.condition(tt.scope)).To(HaveValue(Equal(metav1.Condition{
+			NewWithT(t).Expect(etcd.condition(tt.view)).To(HaveValue(Equal(metav1.Condition{
 				Type: controlplanev1.EtcdClusterHealthyCondition, Status: tt.status, Reason: tt.reason, Message: tt.message,
 			})))
 		})
 	}
 	t.Run("a lost connection leaves what was known", func(t *testing.T) {
-		s := scopeOf(true)
+		v := viewOf(true)
 		conditions.Set(
-			s.controlPlane, metav1.Condition{Type: controlplanev1.EtcdClusterHealthyCondition, Status: metav1.ConditionTrue, Reason: "Healthy"},
+			v.ControlPlane, metav1.Condition{Type: controlplanev1.EtcdClusterHealthyCondition, Status: metav1.ConditionTrue, Reason: "Healthy"},
 		)
-		NewWithT(t).Expect(etcd.condition(s)).To(BeNil())
+		NewWithT(t).Expect(etcd.condition(v)).To(BeNil())
 	})
 	t.Run("several components are listed", func(t *testing.T) {
-		s := with(func(s *scope) {
-			delete(s.operators, workload.OperatorScheduler)
-			s.operators[workload.OperatorAPIServer] = workload.Operator{
+		v := with(func(v *view.View) {
+			delete(v.Workload.Operators, workload.OperatorScheduler)
+			v.Workload.Operators[workload.OperatorAPIServer] = workload.Operator{
 				Available: yes, Degraded: workload.OperatorCondition{Status: "True", Message: "one is old"},
 			}
 		})
-		NewWithT(t).Expect(operatorSummaries[1].condition(s)).To(HaveValue(Equal(metav1.Condition{
+		NewWithT(t).Expect(operatorSummaries[1].condition(v)).To(HaveValue(Equal(metav1.Condition{
 			Type: controlplanev1.ControlPlaneComponentsHealthyCondition, Status: metav1.ConditionFalse,
 			Reason:  controlplanev1.ControlPlaneComponentsNotHealthyReason,
 			Message: "* ClusterOperator kube-apiserver is degraded: one is old\n* ClusterOperator kube-scheduler does not exist",

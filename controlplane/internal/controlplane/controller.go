@@ -26,6 +26,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/manager"
@@ -144,7 +145,7 @@ func (r *Reconciler) pass(
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
-	s, err := r.observe(ctx, cp, cluster)
+	v, err := r.observe(ctx, cp, cluster)
 	if errors.Is(err, context.Canceled) {
 		return ctrl.Result{}, err // The manager stops.
 	}
@@ -153,19 +154,19 @@ func (r *Reconciler) pass(
 		tellUnread(cp, err)
 		return ctrl.Result{}, kerrors.NewAggregate([]error{err, r.patchStatus(ctx, patchHelper, cp)})
 	}
-	d := decide(s)
+	d, o := decide(v), &outcomes{}
 	defer func() {
-		r.updateStatus(s, d)
+		r.updateStatus(v, d, o)
 		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, patchHelper, cp, patch.WithStatusObservedGeneration{})})
-		if reterr == nil && d.deletion == plan.DeletionDone {
+		if reterr == nil && d.deletion.step == plan.DeletionDone {
 			reterr = r.removeFinalizer(ctx, cp) // Last: there is no status to write once the object is gone.
 		}
 	}()
-	if d.deletion != "" {
-		return ctrl.Result{}, r.applyDeletion(ctx, s, d)
+	if v.Life == view.Deleting {
+		return ctrl.Result{}, r.applyDeletion(ctx, v, d)
 	}
-	err = r.apply(ctx, s, d)
-	return result(s, d), err
+	o = r.apply(ctx, v, d)
+	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})
 }
 
 // ownerCluster returns the owner, or nil when there is none or it is gone.

@@ -3,18 +3,14 @@
 package controlplane
 
 import (
-	"cmp"
 	"fmt"
-	"sort"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/collections"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
@@ -28,136 +24,167 @@ import (
 // somebody else goes away, or when a corrected kubeconfig is connected with.
 const conflictRetryInterval = time.Minute
 
-// decision is what a pass does. Only decide fills it.
+// decision is what a pass does, by subject. Only decide fills it.
 type decision struct {
-	// deletion is the state of the deletion, with the reason and message of the condition Deleting; empty while the control plane lives.
-	deletion                        plan.DeletionStep
-	deletionReason, deletionMessage string
+	// deletion is decided instead of all else while the control plane is being deleted; its step is empty while it lives.
+	deletion deletionDecision
+	// obstacle stands in the way of all else.
+	obstacle blockade
+	// initialize: the cluster is installed and its API answers.
+	initialize bool
 
-	// waitReason and waitMessage say what stands in the way of all else; empty when nothing does.
-	waitReason, waitMessage string
+	attempt    attemptDecision
+	install    installDecision
+	machines   machinesDecision
+	kubeconfig kubeconfigDecision
+}
+
+// deletionDecision is the state of the deletion, with the reason and message of the condition Deleting.
+type deletionDecision struct {
+	step            plan.DeletionStep
+	reason, message string
+}
+
+// blockade says what stands in the way; its fields are empty when nothing does.
+type blockade struct {
+	// reason and message are those of the condition Installed.
+	reason, message string
 	// conflict is an object of a wanted name that belongs to something else.
 	conflict string
-	// adopt are the Machines to take over before anything else is decided.
-	adopt []*clusterv1.Machine
-	// startRetry: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that lost names.
-	startRetry bool
-	lost       string
+}
+
+// attemptDecision is about the attempts to install: whether the current one goes on.
+type attemptDecision struct {
+	// restore is the number of the attempt that the objects were made for, when the control plane asks for a lower one; empty otherwise.
+	restore string
+	// lost names the objects of the installation that are gone after it had begun; empty when none is.
+	lost string
+	// over: the current attempt has failed, or has lost its objects, and the next one has to begin.
+	over bool
+	// start: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that lost names.
+	start bool
 	// retryAt is when the next attempt begins by itself; zero when the user has to ask for it, or when it begins now.
 	retryAt time.Time
-	// restoreAttempt is the number of the attempt that the objects were made for, when the control plane asks for a lower one; empty
-	// otherwise.
-	restoreAttempt string
-	// retrying: objects of an earlier attempt exist; staleMachines are those Machines that are to be deleted first.
-	retrying      bool
-	staleMachines []*clusterv1.Machine
+	// retrying: objects of an earlier attempt exist; stale are those Machines that are to be deleted first.
+	retrying bool
+	stale    []*clusterv1.Machine
+}
+
+// installDecision is about the objects of hive and assisted-service.
+type installDecision struct {
 	// record is the value to write to InstalledClusterAnnotation; empty if it is up to date.
 	record string
-	// nextMachine is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
-	nextMachine string
-	// createInstall: the objects of the installation are missing.
-	createInstall bool
-	// restoreImageSet: the ClusterImageSet that the objects of the installation refer to is missing.
-	restoreImageSet bool
+	// start is the value to write to InstallationStartedAnnotation, "" to remove it; nil if it is up to date.
+	start *string
+	// create: the objects of the installation are missing. restoreImageSet: the ClusterImageSet that they refer to is.
+	create, restoreImageSet bool
 	// importCluster: the installed cluster is not known to assisted-service, and is made known. markInstalled: its ClusterDeployment has to
 	// say first that it is installed.
 	importCluster, markInstalled bool
-	// newMachines are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
-	newMachines []string
-	surplus     []*clusterv1.Machine
-	blockers    []string
-	// installUpdate brings the AgentClusterInstall in line with a control plane that has changed; nil when it is.
-	installUpdate *render.InstallUpdate
+	// update brings the AgentClusterInstall in line with a control plane that has changed; nil when it is.
+	update *render.InstallUpdate
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
-	// start is the value to write to InstallationStartedAnnotation, "" to remove it; nil if it is up to date.
-	start *string
-	// kubeconfig is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which kubeconfigProblem says
-	// why.
-	kubeconfig        []byte
-	kubeconfigProblem string
-	// importedKubeconfig is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
-	importedKubeconfig []byte
-	// initialize: the cluster is installed and its API answers.
-	initialize bool
 }
 
-// result tells when the pass is to be repeated without an event.
-func result(s *scope, d decision) ctrl.Result {
-	if d.conflict != "" || s.conflict != "" || s.mismatch() || d.waitReason == controlplanev1.NameConflictReason {
-		return ctrl.Result{RequeueAfter: conflictRetryInterval}
+// machinesDecision is about the control-plane Machines and what belongs to them.
+type machinesDecision struct {
+	// adopt are the Machines to take over before anything else is decided.
+	adopt []*clusterv1.Machine
+	// create are the names of the Machines to create, surplus the Machines to delete. blockers say why a missing one is not created yet.
+	create   []string
+	surplus  []*clusterv1.Machine
+	blockers []string
+	// nextNumber is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
+	nextNumber string
+	// sync: Machines are kept in line with the machine template in place. ownTemplate: the infrastructure template belongs to the Cluster.
+	sync, ownTemplate bool
+}
+
+// kubeconfigDecision is about the Secrets with a kubeconfig of the cluster.
+type kubeconfigDecision struct {
+	// publish is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which problem says why.
+	publish []byte
+	problem string
+	// share is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
+	share []byte
+}
+
+// requeueAfter tells when the pass is to be repeated without an event; 0 when an event tells.
+func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
+	if d.obstacle.conflict != "" || o.conflict() != "" || v.Life == view.Mismatch ||
+		d.obstacle.reason == controlplanev1.NameConflictReason {
+		return conflictRetryInterval
 	}
-	if s.templateNotAllowed() {
-		return ctrl.Result{RequeueAfter: infrastructure.RetryNotAllowed}
+	if v.Machines.TemplateNotAllowed() {
+		return infrastructure.RetryNotAllowed
 	}
-	if !d.retryAt.IsZero() {
-		return ctrl.Result{RequeueAfter: d.retryAt.Sub(s.now)} // Only time passes until then.
+	if !d.attempt.retryAt.IsZero() {
+		return d.attempt.retryAt.Sub(v.Now) // Only time passes until then.
 	}
 	// What is left of the wait for workers: nothing happens when it ends but time passing.
-	return ctrl.Result{RequeueAfter: d.dayOne.RequeueAfter}
+	return d.install.dayOne.RequeueAfter
 }
 
 // decide says what this pass does and why. It is pure.
-func decide(s *scope) decision {
+func decide(v *view.View) decision {
 	var d decision
-	if !s.controlPlane.DeletionTimestamp.IsZero() {
-		d.deletion, d.deletionReason, d.deletionMessage = leftovers(s).Next()
+	if v.Life == view.Deleting {
+		d.deletion.step, d.deletion.reason, d.deletion.message = leftovers(v).Next()
 		return d
 	}
 	// Before all that may have to wait: the cluster of a control plane that was moved here runs, whatever is missing to add hosts to it.
-	d.initialize = s.verified() && !s.initialized()
-	if d.waitReason, d.waitMessage = waiting(s); d.waitReason != "" {
+	d.initialize = v.Verified() && !v.Initialized()
+	if d.obstacle.reason, d.obstacle.message = waiting(v); d.obstacle.reason != "" {
 		return d
 	}
-	if d.conflict = conflict(s); d.conflict != "" {
+	d.machines.ownTemplate, d.machines.sync = true, true
+	if d.obstacle.conflict = conflict(v); d.obstacle.conflict != "" {
 		return d
 	}
-	if d.adopt = s.orphans; len(d.adopt) > 0 {
+	if d.machines.adopt = v.Machines.Orphans; len(d.machines.adopt) > 0 {
+		d.machines.sync = false
 		return d
 	}
-	if d.restoreAttempt = loweredAttempt(s); d.restoreAttempt != "" {
+	if d.attempt = decideAttempt(v); d.attempt.stands() {
+		d.machines.sync = !d.attempt.retrying
 		return d
 	}
-	if d.lost = lost(s); d.lost != "" || retryAsked(s) {
-		d.startRetry, d.retryAt = mayRetry(s)
-		return d
-	}
-	if d.retrying, d.staleMachines = stale(s); d.retrying {
-		return d
-	}
-	decideAttempt(s, &d)
+	decideCurrent(v, &d)
 	return d
 }
 
-// decideAttempt decides about the current attempt and the cluster that comes of it, once nothing stands in the way.
-func decideAttempt(s *scope, d *decision) {
-	d.record, d.nextMachine = recordToWrite(s), nextMachineToWrite(s)
-	d.createInstall = !s.installed() && (s.clusterDeployment == nil || s.install == nil)
-	d.restoreImageSet = s.clusterDeployment != nil && s.install != nil && s.imageSet == nil &&
-		s.controlPlane.Spec.Release.ImageSetRef.Name == ""
-	decideImport(s, d)
-	d.newMachines, d.blockers = missingMachines(s)
-	d.surplus = surplusMachines(s)
-	d.installUpdate, d.dayOne = installation(s)
-	if len(d.surplus) > 0 {
+// decideCurrent decides about the current attempt and the cluster that comes of it, once nothing stands in the way.
+func decideCurrent(v *view.View, d *decision) {
+	d.install.record, d.machines.nextNumber = recordToWrite(v), nextMachineToWrite(v)
+	objects := v.Install
+	d.install.create = !v.Life.Installed() && (objects.ClusterDeployment == nil || objects.AgentClusterInstall == nil)
+	d.install.restoreImageSet = objects.ClusterDeployment != nil && objects.AgentClusterInstall != nil && objects.ImageSet == nil &&
+		v.ControlPlane.Spec.Release.ImageSetRef.Name == ""
+	decideImport(v, &d.install)
+	d.machines.create, d.machines.blockers = missingMachines(v)
+	d.machines.surplus = surplusMachines(v)
+	d.install.update, d.install.dayOne = installation(v)
+	if len(d.machines.surplus) > 0 {
 		// Their hosts are bound and ready until the cache shows that they are being deleted: nothing may be fixed or begun with them.
-		d.dayOne = plan.DayOneStep{Note: d.dayOne.Note}
+		d.install.dayOne = plan.DayOneStep{Note: d.install.dayOne.Note}
 	}
-	decideStart(s, d)
-	decideKubeconfig(s, d)
+	decideStart(v, &d.install)
+	d.kubeconfig = decideKubeconfig(v)
 }
 
 // recordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of
 // an initialized control plane may have been changed since, which means nothing for it: the record follows.
-func recordToWrite(s *scope) string {
-	if s.install == nil || assisted.PhaseOf(s.install) != assisted.PhaseCompleted || s.install.Spec.ClusterMetadata == nil {
+func recordToWrite(v *view.View) string {
+	if v.Install.AgentClusterInstall == nil || assisted.PhaseOf(v.Install.AgentClusterInstall) != assisted.PhaseCompleted ||
+		v.Install.AgentClusterInstall.Spec.ClusterMetadata == nil {
 		return ""
 	}
-	if !s.initialized() && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] != view.Attempt(s.controlPlane) {
+	if !v.Initialized() && v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] != view.Attempt(v.ControlPlane) {
 		return ""
 	}
-	record := view.RecordOf(s.controlPlane, *s.install.Spec.ClusterMetadata)
-	if record.ClusterID == "" || s.recorded && record == s.record {
+	record := view.RecordOf(v.ControlPlane, *v.Install.AgentClusterInstall.Spec.ClusterMetadata)
+	if record.ClusterID == "" || v.Record != nil && record == *v.Record {
 		return ""
 	}
 	return record.String()
@@ -168,47 +195,45 @@ func recordToWrite(s *scope) string {
 // is no new attempt (compare lost): the cluster is recorded, its kubeconfig is published, and hosts run it. Made anew as it was, the
 // AgentClusterInstall would start an installation of hosts that are Nodes already, which can never end. A ClusterDeployment of that
 // installation is first changed to one of an installed cluster, and the AgentClusterInstall follows once the cache shows that.
-func decideImport(s *scope, d *decision) {
-	if !s.verified() || s.install != nil || s.clusterDeployment != nil && !s.clusterDeployment.DeletionTimestamp.IsZero() {
+func decideImport(v *view.View, d *installDecision) {
+	if !v.Verified() || v.Install.AgentClusterInstall != nil ||
+		v.Install.ClusterDeployment != nil && !v.Install.ClusterDeployment.DeletionTimestamp.IsZero() {
 		return
 	}
-	d.importCluster = s.imported()
+	d.importCluster = v.InstalledElsewhere()
 	d.markInstalled = !d.importCluster
 }
 
-// mismatch reports whether <cluster>-kubeconfig leads to another cluster than the one that was installed.
-func (s *scope) mismatch() bool { return s.recorded && s.clusterID != "" && !s.verified() }
-
 // waiting says what has to be there before anything is created.
-func waiting(s *scope) (reason, message string) {
+func waiting(v *view.View) (reason, message string) {
 	switch {
-	case !s.cluster.DeletionTimestamp.IsZero():
+	case !v.Cluster.DeletionTimestamp.IsZero():
 		// Its workers go first: to count them now would start an installation without them.
 		return controlplanev1.ClusterDeletingReason, "The Cluster is being deleted: nothing is created any more"
-	case len(s.missingCRDs) > 0:
-		return controlplanev1.WaitingForCRDsReason, "Waiting for CustomResourceDefinitions: " + strings.Join(s.missingCRDs, ", ")
-	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
+	case len(v.Install.MissingCRDs) > 0:
+		return controlplanev1.WaitingForCRDsReason, "Waiting for CustomResourceDefinitions: " + strings.Join(v.Install.MissingCRDs, ", ")
+	case !ptr.Deref(v.Cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for the Cluster's infrastructure to be provisioned"
-	case !s.cluster.Spec.ControlPlaneEndpoint.IsValid():
+	case !v.Cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return controlplanev1.WaitingForClusterInfrastructureReason, "Waiting for Cluster.spec.controlPlaneEndpoint"
-	case !s.installed() && !view.ServesEndpoint(s.controlPlane.Spec.Install, s.cluster.Spec.ControlPlaneEndpoint.Host):
+	case !v.Life.Installed() && !view.ServesEndpoint(v.ControlPlane.Spec.Install, v.Cluster.Spec.ControlPlaneEndpoint.Host):
 		return controlplanev1.InvalidControlPlaneEndpointReason, fmt.Sprintf(
 			"Cluster.spec.controlPlaneEndpoint.host is %s, where the cluster will not answer: make it the first of spec.install.apiVIPs (%s) in "+
 				"the infrastructure cluster",
-			s.cluster.Spec.ControlPlaneEndpoint.Host,
-			strings.Join(s.controlPlane.Spec.Install.APIVIPs, ", "),
+			v.Cluster.Spec.ControlPlaneEndpoint.Host,
+			strings.Join(v.ControlPlane.Spec.Install.APIVIPs, ", "),
 		)
-	case len(s.foreignMachines) > 0:
+	case len(v.Machines.Foreign) > 0:
 		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
 			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed "+
 				"until then",
-			strings.Join(s.foreignMachines, ", "),
+			strings.Join(v.Machines.Foreign, ", "),
 			clusterv1.MachineControlPlaneLabel,
 		)
-	case s.namesake != "" && !s.installed() && s.install == nil:
-		return controlplanev1.NameConflictReason, s.namesake
-	case !s.installed() && (s.install == nil || changeable(s)):
-		message = render.NetworkProblem(s.controlPlane.Spec, s.cluster)
+	case v.Kubeconfigs.Namesake != "" && !v.Life.Installed() && v.Install.AgentClusterInstall == nil:
+		return controlplanev1.NameConflictReason, v.Kubeconfigs.Namesake
+	case !v.Life.Installed() && (v.Install.AgentClusterInstall == nil || changeable(v)):
+		message = render.NetworkProblem(v.ControlPlane.Spec, v.Cluster)
 	}
 	if message == "" {
 		return "", ""
@@ -217,118 +242,55 @@ func waiting(s *scope) (reason, message string) {
 }
 
 // conflict finds an object that has a name the control plane needs and belongs to something else. It is never touched (DESIGN D13).
-func conflict(s *scope) string {
+func conflict(v *view.View) string {
 	switch {
-	case s.clusterDeployment != nil && !view.OwnedBy(s.clusterDeployment, s.controlPlane):
-		return "ClusterDeployment " + s.clusterDeployment.Name
-	case s.install != nil && !view.OwnedBy(s.install, s.controlPlane):
-		return "AgentClusterInstall " + s.install.Name
-	case s.imageSet != nil && !ownsImageSet(s) && !view.Inherited(s.imageSet, s.controlPlane) &&
-		s.controlPlane.Spec.Release.ImageSetRef.Name == "":
-		return "ClusterImageSet " + s.imageSet.Name
+	case v.Install.ClusterDeployment != nil && !view.OwnedBy(v.Install.ClusterDeployment, v.ControlPlane):
+		return "ClusterDeployment " + v.Install.ClusterDeployment.Name
+	case v.Install.AgentClusterInstall != nil && !view.OwnedBy(v.Install.AgentClusterInstall, v.ControlPlane):
+		return "AgentClusterInstall " + v.Install.AgentClusterInstall.Name
+	case v.Install.ImageSet != nil && !ownsImageSet(v) && !view.Inherited(v.Install.ImageSet, v.ControlPlane) &&
+		v.ControlPlane.Spec.Release.ImageSetRef.Name == "":
+		return "ClusterImageSet " + v.Install.ImageSet.Name
 	default:
 		return ""
 	}
 }
 
-func ownsImageSet(s *scope) bool { return view.OwnedBy(s.imageSet, s.controlPlane) }
+func ownsImageSet(v *view.View) bool { return view.OwnedBy(v.Install.ImageSet, v.ControlPlane) }
 
 // leftovers lists what a deleted control plane still has to remove. What belongs to others is not part of it.
-func leftovers(s *scope) plan.Leftovers {
-	l := plan.Leftovers{Machines: s.machines.Names(), Orphans: boundOrphans(s)}
-	for _, w := range s.workers {
+func leftovers(v *view.View) plan.Leftovers {
+	l := plan.Leftovers{Machines: v.Machines.Owned.Names(), Orphans: boundOrphans(v)}
+	for _, w := range v.Machines.Workers {
 		l.Workers = append(l.Workers, w.Name)
 	}
-	for i := range s.pools {
-		l.Pools = append(l.Pools, s.pools[i].Name)
+	for i := range v.Machines.Pools {
+		l.Pools = append(l.Pools, v.Machines.Pools[i].Name)
 	}
-	if s.clusterDeployment != nil && view.OwnedBy(s.clusterDeployment, s.controlPlane) {
-		l.Install = append(l.Install, "ClusterDeployment "+s.clusterDeployment.Name)
+	if v.Install.ClusterDeployment != nil && view.OwnedBy(v.Install.ClusterDeployment, v.ControlPlane) {
+		l.Install = append(l.Install, "ClusterDeployment "+v.Install.ClusterDeployment.Name)
 	}
-	if s.install != nil && view.OwnedBy(s.install, s.controlPlane) {
-		l.Install = append(l.Install, "AgentClusterInstall "+s.install.Name)
+	if v.Install.AgentClusterInstall != nil && view.OwnedBy(v.Install.AgentClusterInstall, v.ControlPlane) {
+		l.Install = append(l.Install, "AgentClusterInstall "+v.Install.AgentClusterInstall.Name)
 	}
-	if s.imageSet != nil && ownsImageSet(s) {
-		l.ImageSet = s.imageSet.Name
+	if v.Install.ImageSet != nil && ownsImageSet(v) {
+		l.ImageSet = v.Install.ImageSet.Name
 	}
 	return l
 }
 
 // boundOrphans are the names of the Machines that somebody has taken from the control plane on purpose and whose hosts are bound to its
 // ClusterDeployment. Without it, assisted-service would unbind the hosts of running Nodes.
-func boundOrphans(s *scope) []string {
-	others := sets.New(s.foreignMachines...)
-	for _, m := range s.orphans {
+func boundOrphans(v *view.View) []string {
+	others := sets.New(v.Machines.Foreign...)
+	for _, m := range v.Machines.Orphans {
 		others.Insert(m.Name)
 	}
 	bound := sets.New[string]()
-	for _, a := range boundAgents(s) {
+	for _, a := range v.BoundAgents() {
 		if machine, _, ok := a.ClaimedFor(); ok && others.Has(machine) {
 			bound.Insert(machine)
 		}
 	}
 	return sets.List(bound)
-}
-
-// machineOf is the name of the Machine that an Agent is claimed for, for messages.
-func machineOf(a *assisted.Agent) string {
-	machine, _, _ := a.ClaimedFor()
-	return cmp.Or(machine, "unknown")
-}
-
-// missingMachines decides which Machines to create. All are created at once before the installation begins, because it needs every host
-// (CONTRACT KCP-4), none while it runs, and one after the other afterwards: blockers say what has to happen first.
-func missingMachines(s *scope) (create, blockers []string) {
-	missing := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)) - len(s.machines)
-	if missing <= 0 {
-		return nil, nil
-	}
-	if s.installed() {
-		return nextMachine(s)
-	}
-	if s.install != nil && !mayReopen(s) {
-		// Their hosts would all join etcd in the moment in which the installation is complete.
-		return nil, []string{"The installation has begun: more Machines are created one after the other when it is complete"}
-	}
-	return plan.FreeMachineNames(s.controlPlane.Name, missing, sets.New(s.machines.Names()...)), nil
-}
-
-// unsettled lists the Machines that are on their way into the cluster or out of it, in words.
-func unsettled(machines collections.Machines) []string {
-	var problems []string
-	for _, m := range machines.SortedByCreationTimestamp() {
-		switch {
-		case !m.DeletionTimestamp.IsZero():
-			problems = append(problems, fmt.Sprintf("Machine %s is being deleted", m.Name))
-		case !m.Status.NodeRef.IsDefined():
-			problems = append(problems, fmt.Sprintf("Machine %s has no Node yet", m.Name))
-		}
-	}
-	return problems
-}
-
-// mayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be
-// lost.
-func mayRemoveMachines(s *scope) bool {
-	if s.install == nil {
-		return !s.installed()
-	}
-	_, closed := assisted.DayOneAgents(s.install)
-	return changeable(s) && !closed
-}
-
-// surplusMachines decides which Machines to delete.
-func surplusMachines(s *scope) []*clusterv1.Machine {
-	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
-	if len(s.machines) <= replicas || !mayRemoveMachines(s) {
-		return nil
-	}
-	living := s.machines.Filter(collections.Not(collections.HasDeletionTimestamp))
-	names := living.Names()
-	sort.Strings(names)
-	var surplus []*clusterv1.Machine
-	for _, name := range names[min(replicas, len(names)):] {
-		surplus = append(surplus, living[name])
-	}
-	return surplus
 }

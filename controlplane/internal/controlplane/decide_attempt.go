@@ -21,27 +21,46 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
+// decideAttempt decides whether the current attempt to install goes on, another one begins, or one that ended is cleaned up.
+func decideAttempt(v *view.View) attemptDecision {
+	var d attemptDecision
+	if d.restore = loweredAttempt(v); d.restore != "" {
+		return d
+	}
+	if d.lost = lost(v); d.lost != "" || retryAsked(v) {
+		d.start, d.retryAt = mayRetry(v)
+		d.over = true
+		return d
+	}
+	d.retrying, d.stale = stale(v)
+	return d
+}
+
+// stands reports whether nothing else is decided before the attempt is.
+func (d attemptDecision) stands() bool { return d.restore != "" || d.over || d.retrying }
+
 // retryAsked reports whether the next attempt begins: only once the current one has failed, so that an annotation that was set too early
 // waits (DESIGN D18).
-func retryAsked(s *scope) bool {
-	_, asked := s.controlPlane.Annotations[controlplanev1.RetryInstallationAnnotation]
-	if asked && lost(s) != "" {
+func retryAsked(v *view.View) bool {
+	_, asked := v.ControlPlane.Annotations[controlplanev1.RetryInstallationAnnotation]
+	if asked && lost(v) != "" {
 		return true
 	}
-	return asked && s.install != nil && s.install.Annotations[controlplanev1.InstallAttemptAnnotation] == view.Attempt(s.controlPlane) &&
-		assisted.PhaseOf(s.install) == assisted.PhaseFailed
+	return asked && v.Install.AgentClusterInstall != nil &&
+		v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] == view.Attempt(v.ControlPlane) &&
+		assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseFailed
 }
 
 // mayRetry reports whether the next attempt begins now, and otherwise when it begins by itself, if it does.
-func mayRetry(s *scope) (now bool, at time.Time) {
-	if retryAsked(s) {
+func mayRetry(v *view.View) (now bool, at time.Time) {
+	if retryAsked(v) {
 		return true, time.Time{}
 	}
-	at, ok := view.LostOf(s.controlPlane).Next()
+	at, ok := view.LostOf(v.ControlPlane).Next()
 	if !ok {
 		return false, time.Time{}
 	}
-	if at.After(s.now) {
+	if at.After(v.Now) {
 		return false, at
 	}
 	return true, time.Time{}
@@ -50,21 +69,21 @@ func mayRetry(s *scope) (now bool, at time.Time) {
 // loweredAttempt is the attempt that the objects of the control plane were made for, when its annotation asks for a lower one; empty
 // otherwise. The number never goes down: somebody has replaced the control plane by a manifest without the annotation, and the objects that
 // belong to a later attempt would look like those of an earlier one and be deleted, with the hosts that are being installed.
-func loweredAttempt(s *scope) string {
-	if s.installed() {
+func loweredAttempt(v *view.View) string {
+	if v.Life.Installed() {
 		return ""
 	}
-	objects := make([]metav1.Object, 0, len(s.machines)+2)
-	for _, m := range s.machines {
+	objects := make([]metav1.Object, 0, len(v.Machines.Owned)+2)
+	for _, m := range v.Machines.Owned {
 		objects = append(objects, m)
 	}
-	if s.clusterDeployment != nil {
-		objects = append(objects, s.clusterDeployment)
+	if v.Install.ClusterDeployment != nil {
+		objects = append(objects, v.Install.ClusterDeployment)
 	}
-	if s.install != nil {
-		objects = append(objects, s.install)
+	if v.Install.AgentClusterInstall != nil {
+		objects = append(objects, v.Install.AgentClusterInstall)
 	}
-	wanted, _ := strconv.Atoi(view.Attempt(s.controlPlane)) // What is no number counts as 0.
+	wanted, _ := strconv.Atoi(view.Attempt(v.ControlPlane)) // What is no number counts as 0.
 	highest := wanted
 	for _, o := range objects {
 		if attempt, err := strconv.Atoi(o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation]); err == nil {
@@ -81,44 +100,44 @@ func loweredAttempt(s *scope) string {
 // are half installed and never register again: the next attempt replaces them. So it is as well with an installation that was complete and
 // not recorded yet: nothing tells it from one that broke off, and its cluster was handed to nobody, since the control plane is not
 // initialized (DESIGN D11). Once it is recorded, the cluster is kept and imported: see decideImport.
-func lost(s *scope) string {
-	if s.installed() || s.started.Attempt != view.Attempt(s.controlPlane) {
+func lost(v *view.View) string {
+	if v.Life.Installed() || v.Started.Attempt != view.Attempt(v.ControlPlane) {
 		return ""
 	}
 	var kinds []string
-	if s.clusterDeployment == nil {
+	if v.Install.ClusterDeployment == nil {
 		kinds = append(kinds, "ClusterDeployment")
 	}
-	if s.install == nil {
+	if v.Install.AgentClusterInstall == nil {
 		kinds = append(kinds, "AgentClusterInstall")
 	}
 	if len(kinds) == 0 {
 		return ""
 	}
-	return strings.Join(kinds, " and ") + " " + s.controlPlane.Name
+	return strings.Join(kinds, " and ") + " " + v.ControlPlane.Name
 }
 
 // decideStart has the control plane remember that the installation begins before it does, and that it has not after all when day 1 is
 // opened again. The hold stays until that is written: otherwise a crash might leave an installation that nobody knows to have begun.
-func decideStart(s *scope, d *decision) {
-	if s.installed() || s.install == nil || s.clusterDeployment == nil {
+func decideStart(v *view.View, d *installDecision) {
+	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil {
 		return
 	}
-	_, closed := assisted.DayOneAgents(s.install)
-	starting, begun := d.dayOne.Action == plan.DayOneStart, closed && !s.install.Spec.HoldInstallation
-	recorded := s.started.Attempt == view.Attempt(s.controlPlane)
+	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
+	starting, begun := d.dayOne.Action == plan.DayOneStart, closed && !v.Install.AgentClusterInstall.Spec.HoldInstallation
+	recorded := v.Started.Attempt == view.Attempt(v.ControlPlane)
 	switch {
 	case starting, begun && !recorded:
 		var claims []string
-		for _, w := range dayOneWorkers(s) {
+		for _, w := range dayOneWorkers(v) {
 			claims = append(claims, assisted.Claim(w))
 		}
-		value := view.StartedNow(s.controlPlane, claims).String()
-		if value == s.controlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
+		value := view.StartedNow(v.ControlPlane, claims).String()
+		if value == v.ControlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
 			return
 		}
 		d.start = &value
-	case recorded && !begun && assisted.PhaseOf(s.install) == assisted.PhaseWaiting:
+	case recorded && !begun && assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseWaiting:
 		d.start = new("")
 	}
 	if d.start != nil && starting {
@@ -129,30 +148,30 @@ func decideStart(s *scope, d *decision) {
 // stale reports whether objects of an earlier attempt exist, and which Machines are to be deleted: those of the control plane, and the
 // workers whose hosts were part of the failed installation and have to be power-cycled. An installed cluster has no earlier attempt:
 // without this line, a changed or lost annotation would take it down.
-func stale(s *scope) (bool, []*clusterv1.Machine) {
-	if s.installed() {
+func stale(v *view.View) (bool, []*clusterv1.Machine) {
+	if v.Life.Installed() {
 		return false, nil
 	}
-	attempt := view.Attempt(s.controlPlane)
+	attempt := view.Attempt(v.ControlPlane)
 	old := func(o metav1.Object) bool {
 		return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation] != attempt
 	}
 	exists := false
 	var machines []*clusterv1.Machine
-	for _, m := range s.machines.SortedByCreationTimestamp() {
+	for _, m := range v.Machines.Owned.SortedByCreationTimestamp() {
 		if old(m) {
 			exists = true
 			machines = append(machines, m)
 		}
 	}
-	if s.clusterDeployment != nil && old(s.clusterDeployment) {
+	if v.Install.ClusterDeployment != nil && old(v.Install.ClusterDeployment) {
 		exists = true
 	}
-	if s.install != nil && old(s.install) {
+	if v.Install.AgentClusterInstall != nil && old(v.Install.AgentClusterInstall) {
 		exists = true
-		machines = append(machines, dayOneWorkers(s)...)
+		machines = append(machines, dayOneWorkers(v)...)
 	}
-	machines = append(machines, startedWorkers(s)...)
+	machines = append(machines, startedWorkers(v)...)
 	machines = slices.DeleteFunc(machines, func(m *clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() })
 	sort.Slice(machines, func(i, j int) bool { return machines[i].Name < machines[j].Name })
 	machines = slices.Compact(machines)
@@ -161,26 +180,26 @@ func stale(s *scope) (bool, []*clusterv1.Machine) {
 
 // startedWorkers are the worker Machines that took part in an earlier attempt, also when its AgentClusterInstall, which names their Agents,
 // is gone.
-func startedWorkers(s *scope) []*clusterv1.Machine {
-	if s.started.Attempt == view.Attempt(s.controlPlane) {
+func startedWorkers(v *view.View) []*clusterv1.Machine {
+	if v.Started.Attempt == view.Attempt(v.ControlPlane) {
 		return nil
 	}
 	return slices.DeleteFunc(
-		slices.Clone(s.workers), func(m *clusterv1.Machine) bool { return !slices.Contains(s.started.Workers, assisted.Claim(m)) },
+		slices.Clone(v.Machines.Workers), func(m *clusterv1.Machine) bool { return !slices.Contains(v.Started.Workers, assisted.Claim(m)) },
 	)
 }
 
 // dayOneWorkers are the worker Machines whose Agents are in the set of the first installation.
-func dayOneWorkers(s *scope) []*clusterv1.Machine {
-	names, _ := assisted.DayOneAgents(s.install)
+func dayOneWorkers(v *view.View) []*clusterv1.Machine {
+	names, _ := assisted.DayOneAgents(v.Install.AgentClusterInstall)
 	claims := sets.New[string]()
-	for i := range s.agents {
-		if slices.Contains(names, s.agents[i].Name) {
-			claims.Insert(s.agents[i].Annotations[bootstrapv1.ClaimAnnotation])
+	for i := range v.Install.Agents {
+		if slices.Contains(names, v.Install.Agents[i].Name) {
+			claims.Insert(v.Install.Agents[i].Annotations[bootstrapv1.ClaimAnnotation])
 		}
 	}
 	var machines []*clusterv1.Machine
-	for _, w := range s.workers {
+	for _, w := range v.Machines.Workers {
 		if claims.Has(assisted.Claim(w)) {
 			machines = append(machines, w)
 		}

@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,17 +23,23 @@ const defaultWorkerWaitTimeoutSeconds = 1800
 // installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of
 // day 1, so that the installation never begins with what was asked for before. One that is not held any more is held again first: the
 // service may begin at any moment, and then refuses the patch.
-func installation(s *scope) (*render.InstallUpdate, plan.DayOneStep) {
-	step := dayOne(s)
-	if !changeable(s) {
+func installation(v *view.View) (*render.InstallUpdate, plan.DayOneStep) {
+	step := dayOne(v)
+	if !changeable(v) {
 		return nil, step
 	}
-	update, err := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster, Workers: s.wantedWorkers}.Update(s.install)
+	update, err := render.Install{
+		ControlPlane: v.ControlPlane,
+		Cluster:      v.Cluster,
+		Workers:      v.Machines.WantedWorkers,
+	}.Update(
+		v.Install.AgentClusterInstall,
+	)
 	if err != nil || update == nil {
 		return nil, step // An error is one of the webhook's, which a control plane older than the webhook's rules may not have met.
 	}
 	const note = "spec.install has changed"
-	if !s.install.Spec.HoldInstallation {
+	if !v.Install.AgentClusterInstall.Spec.HoldInstallation {
 		return nil, plan.DayOneStep{Action: plan.DayOneReopen, Note: note}
 	}
 	return update, plan.DayOneStep{Note: note}
@@ -40,41 +47,43 @@ func installation(s *scope) (*render.InstallUpdate, plan.DayOneStep) {
 
 // changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the
 // service has refused what it was asked for.
-func changeable(s *scope) bool {
-	if s.installed() || s.install == nil || !s.install.DeletionTimestamp.IsZero() {
+func changeable(v *view.View) bool {
+	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || !v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
 		return false
 	}
-	phase := assisted.PhaseOf(s.install)
+	phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
 	return phase == assisted.PhaseWaiting ||
-		phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation && s.install.Status.DebugInfo.State == ""
+		phase == assisted.PhaseUnknown && v.Install.AgentClusterInstall.Spec.HoldInstallation &&
+			v.Install.AgentClusterInstall.Status.DebugInfo.State == ""
 }
 
 // mayReopen reports whether the installation can still wait for more hosts: day 1 is open, or can be opened again.
-func mayReopen(s *scope) bool {
-	phase := assisted.PhaseOf(s.install)
-	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && s.install.Spec.HoldInstallation
+func mayReopen(v *view.View) bool {
+	phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
+	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && v.Install.AgentClusterInstall.Spec.HoldInstallation
 }
 
 // dayOne gathers what decides about the first installation.
-func dayOne(s *scope) plan.DayOneStep {
-	if s.installed() || s.install == nil || s.clusterDeployment == nil || !s.install.DeletionTimestamp.IsZero() {
+func dayOne(v *view.View) plan.DayOneStep {
+	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil ||
+		!v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
 		return plan.DayOneStep{}
 	}
-	wait := ptr.Deref(s.controlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
+	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
 	d := plan.DayOne{
-		Phase:        assisted.PhaseOf(s.install),
-		Replicas:     int(ptr.Deref(s.controlPlane.Spec.Replicas, 0)),
-		Workers:      s.wantedWorkers,
-		Arbiters:     view.Arbiters(s.controlPlane.Spec.Install),
+		Phase:        assisted.PhaseOf(v.Install.AgentClusterInstall),
+		Replicas:     int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)),
+		Workers:      v.Machines.WantedWorkers,
+		Arbiters:     view.Arbiters(v.ControlPlane.Spec.Install),
 		WorkerWait:   time.Duration(wait) * time.Second,
-		Hold:         s.install.Spec.HoldInstallation,
-		UserHold:     ptr.Deref(s.controlPlane.Spec.Install.HoldInstallation, false),
-		Requirements: s.install.Spec.ProvisionRequirements,
-		Hosts:        boundHosts(s),
-		Now:          s.now,
+		Hold:         v.Install.AgentClusterInstall.Spec.HoldInstallation,
+		UserHold:     ptr.Deref(v.ControlPlane.Spec.Install.HoldInstallation, false),
+		Requirements: v.Install.AgentClusterInstall.Spec.ProvisionRequirements,
+		Hosts:        boundHosts(v),
+		Now:          v.Now,
 	}
-	d.Set, d.Closed = assisted.DayOneAgents(s.install)
-	if started, err := time.Parse(time.RFC3339, s.install.Annotations[assisted.WorkerWaitStartedAnnotation]); err == nil {
+	d.Set, d.Closed = assisted.DayOneAgents(v.Install.AgentClusterInstall)
+	if started, err := time.Parse(time.RFC3339, v.Install.AgentClusterInstall.Annotations[assisted.WorkerWaitStartedAnnotation]); err == nil {
 		d.WaitStarted = &started
 	}
 	return d.Next()
@@ -82,14 +91,14 @@ func dayOne(s *scope) plan.DayOneStep {
 
 // boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or is being deleted takes no part, nor does
 // one that is not approved any more.
-func boundHosts(s *scope) []plan.Host {
+func boundHosts(v *view.View) []plan.Host {
 	living := sets.New[string]()
-	for _, m := range append(s.machines.UnsortedList(), s.workers...) {
+	for _, m := range append(v.Machines.Owned.UnsortedList(), v.Machines.Workers...) {
 		if m.DeletionTimestamp.IsZero() {
 			living.Insert(assisted.Claim(m))
 		}
 	}
-	bound := boundAgents(s)
+	bound := v.BoundAgents()
 	hosts := make([]plan.Host, 0, len(bound))
 	for _, a := range bound {
 		claimed := living.Has(a.Annotations[bootstrapv1.ClaimAnnotation])
@@ -106,13 +115,8 @@ func boundHosts(s *scope) []plan.Host {
 	return hosts
 }
 
-// boundAgents are the Agents that are bound to the ClusterDeployment, by name.
-func boundAgents(s *scope) []*assisted.Agent {
-	var bound []*assisted.Agent
-	for i := range s.agents {
-		if s.agents[i].BoundTo(s.controlPlane.Namespace, s.controlPlane.Name) {
-			bound = append(bound, &s.agents[i])
-		}
-	}
-	return bound
+// machineOf is the name of the Machine that an Agent is claimed for, for messages.
+func machineOf(a *assisted.Agent) string {
+	machine, _, _ := a.ClaimedFor()
+	return cmp.Or(machine, "unknown")
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -87,15 +88,17 @@ func TestNamesakesOfTheKubeconfig(t *testing.T) {
 	t.Run("of which our Cluster has the name", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t, 1, 0)
-		s := &scope{controlPlane: w.controlPlane(), clusterName: "prod-admin"}
-		g.Expect(w.r.observeNamesake(t.Context(), s)).To(Succeed())
-		g.Expect(s.namesake).To(BeEmpty())
+		v := &view.View{ControlPlane: w.controlPlane(), ClusterName: "prod-admin"}
+		g.Expect(w.r.observeNamesake(t.Context(), v)).To(Succeed())
+		g.Expect(v.Kubeconfigs.Namesake).To(BeEmpty())
 		rename(w, "another", "prod")
-		g.Expect(w.r.observeNamesake(t.Context(), s)).To(Succeed())
-		g.Expect(s.namesake).To(ContainSubstring("Cluster prod-admin and for the installer's credentials of OpenshiftAssistedControlPlane prod"))
-		own := &scope{controlPlane: w.controlPlane(), clusterName: "cp-admin"}
+		g.Expect(w.r.observeNamesake(t.Context(), v)).To(Succeed())
+		g.Expect(v.Kubeconfigs.Namesake).
+			To(ContainSubstring("Cluster prod-admin and for the installer's credentials of OpenshiftAssistedControlPlane prod"))
+		own := &view.View{ControlPlane: w.controlPlane(), ClusterName: "cp-admin"}
 		g.Expect(w.r.observeNamesake(t.Context(), own)).To(Succeed())
-		g.Expect(own.namesake).To(ContainSubstring("Cluster cp-admin and for the installer's credentials of OpenshiftAssistedControlPlane cp:"))
+		g.Expect(own.Kubeconfigs.Namesake).
+			To(ContainSubstring("Cluster cp-admin and for the installer's credentials of OpenshiftAssistedControlPlane cp:"))
 	})
 }
 

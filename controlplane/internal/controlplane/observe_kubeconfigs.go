@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // installerSuffix is what the Assisted Installer adds to the name of a ClusterDeployment, which is that of its control plane, before it
@@ -22,43 +24,30 @@ const installerSuffix = "-admin"
 
 // observeKubeconfigs reads the two Secrets that hold a kubeconfig. Without install objects there is the Cluster's at most, from before a
 // move.
-func (r *Reconciler) observeKubeconfigs(ctx context.Context, s *scope) error {
-	name := sourceName(s)
+func (r *Reconciler) observeKubeconfigs(ctx context.Context, v *view.View) error {
+	name := sourceName(v)
 	if name == "" {
 		return nil
 	}
-	namespace := s.controlPlane.Namespace
-	source, target := &corev1.Secret{}, &corev1.Secret{}
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	exists, err := found(source, key, r.InstallerKubeconfigs.Get(ctx, key, source))
-	if err != nil {
+	namespace := v.ControlPlane.Namespace
+	key, err := types.NamespacedName{Namespace: namespace, Name: name}, error(nil)
+	if v.Kubeconfigs.Installer, err = kube.GetOrNil[corev1.Secret](ctx, r.InstallerKubeconfigs, key); err != nil {
 		return err
 	}
-	if exists {
-		s.installerKubeconfig = source
-	}
-	key = types.NamespacedName{Namespace: namespace, Name: secret.Name(s.clusterName, secret.Kubeconfig)}
-	exists, err = found(target, key, r.Kubeconfigs.Get(ctx, key, target))
-	if err != nil {
+	key.Name = secret.Name(v.ClusterName, secret.Kubeconfig)
+	if v.Kubeconfigs.Cluster, err = kube.GetOrNil[corev1.Secret](ctx, r.Kubeconfigs, key); err != nil || v.Kubeconfigs.Cluster != nil {
 		return err
 	}
-	if !exists {
-		// The cache holds labelled Secrets only; one that a user made may have no label.
-		if exists, err = found(target, key, r.APIReader.Get(ctx, key, target)); err != nil {
-			return err
-		}
-	}
-	if exists {
-		s.kubeconfig = target
-	}
-	return nil
+	// The cache holds labelled Secrets only; one that a user made may have no label.
+	v.Kubeconfigs.Cluster, err = kube.GetOrNil[corev1.Secret](ctx, r.APIReader, key)
+	return err
 }
 
 // observeNamesake looks for the Cluster <control plane>-admin and for a control plane <name> when our Cluster is <name>-admin: the Secret
 // <control plane>-admin-kubeconfig, in which the Assisted Installer publishes credentials, is <cluster>-kubeconfig of the one with -admin.
-func (r *Reconciler) observeNamesake(ctx context.Context, s *scope) error {
+func (r *Reconciler) observeNamesake(ctx context.Context, v *view.View) error {
 	tell := func(cluster, controlPlane string) {
-		s.namesake = fmt.Sprintf(
+		v.Kubeconfigs.Namesake = fmt.Sprintf(
 			"Secret %s is for the kubeconfig of Cluster %s and for the installer's credentials of OpenshiftAssistedControlPlane %s: "+
 				"rename one of the two",
 			secret.Name(cluster, secret.Kubeconfig),
@@ -66,24 +55,21 @@ func (r *Reconciler) observeNamesake(ctx context.Context, s *scope) error {
 			controlPlane,
 		)
 	}
-	namespace, other := s.controlPlane.Namespace, s.controlPlane.Name+installerSuffix
-	exists, err := s.clusterName == other, error(nil)
+	namespace, other := v.ControlPlane.Namespace, v.ControlPlane.Name+installerSuffix
+	exists, err := v.ClusterName == other, error(nil)
 	if !exists {
-		o := &clusterv1.Cluster{}
-		key := types.NamespacedName{Namespace: namespace, Name: other}
-		exists, err = found(o, key, r.Client.Get(ctx, key, o))
+		exists, err = kube.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: other}, &clusterv1.Cluster{})
 	}
 	if exists {
-		tell(other, s.controlPlane.Name)
+		tell(other, v.ControlPlane.Name)
 	}
-	name, admin := strings.CutSuffix(s.clusterName, installerSuffix)
+	name, admin := strings.CutSuffix(v.ClusterName, installerSuffix)
 	if err != nil || exists || !admin || name == "" {
 		return err
 	}
-	o := &controlplanev1.OpenshiftAssistedControlPlane{}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if exists, err = found(o, key, r.Client.Get(ctx, key, o)); exists {
-		tell(s.clusterName, name)
+	if exists, err = kube.Get(ctx, r.Client, key, &controlplanev1.OpenshiftAssistedControlPlane{}); exists {
+		tell(v.ClusterName, name)
 	}
 	return err
 }

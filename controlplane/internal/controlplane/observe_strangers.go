@@ -10,13 +10,14 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // observeStrangers finds Agents of other namespaces that are bound to the ClusterDeployment: assisted-service counts them. A manager of one
 // namespace does not see them.
-func (r *Reconciler) observeStrangers(ctx context.Context, s *scope) error {
-	if s.install == nil || unmetRequirements(s) == "" {
+func (r *Reconciler) observeStrangers(ctx context.Context, v *view.View) error {
+	if v.Install.AgentClusterInstall == nil || unmetRequirements(v) == "" {
 		return nil
 	}
 	list := &assisted.AgentList{}
@@ -26,10 +27,10 @@ func (r *Reconciler) observeStrangers(ctx context.Context, s *scope) error {
 	}
 	for i := range list.Items {
 		a := &list.Items[i]
-		if a.Namespace != s.controlPlane.Namespace && a.BoundTo(s.controlPlane.Namespace, s.controlPlane.Name) {
-			s.strangers = append(s.strangers, klog.KObj(a).String())
+		if a.Namespace != v.ControlPlane.Namespace && a.BoundTo(v.ControlPlane.Namespace, v.ControlPlane.Name) {
+			v.Install.Strangers = append(v.Install.Strangers, klog.KObj(a).String())
 		}
 	}
-	sort.Strings(s.strangers)
+	sort.Strings(v.Install.Strangers)
 	return nil
 }

@@ -15,30 +15,31 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 // observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while
 // that decides something.
-func (r *Reconciler) observeWorkload(ctx context.Context, s *scope) error {
-	if s.initialized() {
-		s.lastAnswer = r.Health.LastAnswer(ctx, s.clusterKey())
-		s.connectionKnown = !s.lastAnswer.IsZero()
-		since := s.lastAnswer
+func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
+	if v.Initialized() {
+		v.Workload.LastAnswer = r.Health.LastAnswer(ctx, v.ClusterKey())
+		v.Workload.Known = !v.Workload.LastAnswer.IsZero()
+		since := v.Workload.LastAnswer
 		if since.IsZero() {
-			since = s.expected // A new manager has not probed yet; the condition of the one before stands for the grace period.
+			since = v.Workload.ExpectedSince // A new manager has not probed yet; the condition of the one before stands for the grace period.
 		}
-		s.connectionDown = s.now.Sub(since) > r.RemoteConditionsGracePeriod
-		s.settling = s.now.Sub(s.expected) <= r.RemoteConditionsGracePeriod
+		v.Workload.Down = v.Now.Sub(since) > r.RemoteConditionsGracePeriod
+		v.Workload.Settling = v.Now.Sub(v.Workload.ExpectedSince) <= r.RemoteConditionsGracePeriod
 		subscriber := workload.Subscriber{
-			Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.controlPlane)},
+			Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(v.ControlPlane)},
 		}
-		s.operators, s.apiProblem = r.Health.Operators(ctx, s.clusterKey(), subscriber)
+		v.Workload.Operators, v.Workload.Problem = r.Health.Operators(ctx, v.ClusterKey(), subscriber)
 	}
-	if s.recorded && (!s.initialized() || s.install == nil && len(s.missingCRDs) == 0) {
+	if v.Record != nil && (!v.Initialized() || v.Install.AgentClusterInstall == nil && len(v.Install.MissingCRDs) == 0) {
 		var err error
-		s.clusterID, err = r.Identity.ClusterID(ctx, s.clusterKey())
-		s.apiProblem = errors.Join(s.apiProblem, err)
+		v.Workload.ClusterID, err = r.Identity.ClusterID(ctx, v.ClusterKey())
+		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}
 	return nil
 }

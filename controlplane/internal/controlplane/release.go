@@ -24,27 +24,17 @@ type Releases interface {
 	Forget(controlPlane types.NamespacedName)
 }
 
-// releaseFacts are what is known of the release image.
-type releaseFacts struct {
-	// image is the image that is installed; empty when a ClusterImageSet of somebody else names it.
-	image string
-	// off: the manager asks no registry.
-	off bool
-	// answer is what the registry said in the life of this manager, unless status has it already.
-	answer release.Answer
-}
-
 // observeRelease asks for the release image unless status tells of it, which it does for ever.
-func (r *Reconciler) observeRelease(_ context.Context, s *scope) error {
-	spec := s.controlPlane.Spec
-	s.release = releaseFacts{off: r.Releases == nil}
+func (r *Reconciler) observeRelease(_ context.Context, v *view.View) error {
+	spec := v.ControlPlane.Spec
+	v.Release = view.Release{Off: r.Releases == nil}
 	if spec.Release.ImageSetRef.Name != "" {
 		return nil
 	}
-	s.release.image = view.ReleaseImage(spec)
-	if r.Releases != nil && s.controlPlane.Status.Release.Image != s.release.image {
-		s.release.answer = r.Releases.Lookup(client.ObjectKeyFromObject(s.controlPlane), release.Request{
-			Image: s.release.image, PullSecret: spec.Install.PullSecretRef.Name,
+	v.Release.Image = view.ReleaseImage(spec)
+	if r.Releases != nil && v.ControlPlane.Status.Release.Image != v.Release.Image {
+		v.Release.Answer = r.Releases.Lookup(client.ObjectKeyFromObject(v.ControlPlane), release.Request{
+			Image: v.Release.Image, PullSecret: spec.Install.PullSecretRef.Name,
 			TrustBundle:    spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
 			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name, MirrorRegistryRef: spec.Install.MirrorRegistryRef.Name,
 		})
@@ -53,13 +43,13 @@ func (r *Reconciler) observeRelease(_ context.Context, s *scope) error {
 }
 
 // setRelease writes what is known into status.
-func setRelease(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseFacts) {
-	if cp.Status.Release.Image != facts.image {
+func setRelease(cp *controlplanev1.OpenshiftAssistedControlPlane, facts view.Release) {
+	if cp.Status.Release.Image != facts.Image {
 		cp.Status.Release = controlplanev1.ReleaseStatus{}
 	}
-	if found := facts.answer.Release; found != nil {
+	if found := facts.Answer.Release; found != nil {
 		cp.Status.Release = controlplanev1.ReleaseStatus{
-			Image: facts.image, Digest: found.Digest, Version: found.Version, KubernetesVersion: found.KubernetesVersion,
+			Image: facts.Image, Digest: found.Digest, Version: found.Version, KubernetesVersion: found.KubernetesVersion,
 			Architectures: architectureNames(found.Architectures),
 		}
 	}
@@ -75,38 +65,38 @@ func architectureNames(architectures []bootstrapv1.CPUArchitecture) []string {
 }
 
 // architectureCheck compares the hosts of the Machines that exist with the release image.
-func architectureCheck(s *scope) plan.ArchitectureCheck {
+func architectureCheck(v *view.View) plan.ArchitectureCheck {
 	check := plan.ArchitectureCheck{
-		Spec: s.controlPlane.Spec, Resolved: s.controlPlane.Status.Release, Hosts: map[string]bootstrapv1.CPUArchitecture{},
+		Spec: v.ControlPlane.Spec, Resolved: v.ControlPlane.Status.Release, Hosts: map[string]bootstrapv1.CPUArchitecture{},
 	}
-	for machine, config := range s.configs {
+	for machine, config := range v.Machines.Configs {
 		check.Hosts[machine] = config.Spec.Architecture()
 	}
 	return check
 }
 
-func releaseCondition(cp *controlplanev1.OpenshiftAssistedControlPlane, facts releaseFacts) metav1.Condition {
+func releaseCondition(cp *controlplanev1.OpenshiftAssistedControlPlane, facts view.Release) metav1.Condition {
 	condition := metav1.Condition{Type: controlplanev1.ReleaseResolvedCondition, Status: metav1.ConditionUnknown}
 	switch {
-	case facts.image == "":
+	case facts.Image == "":
 		condition.Reason = controlplanev1.ReleaseResolutionSkippedReason
 		condition.Message = fmt.Sprintf(
 			"The release is that of ClusterImageSet %s: there is nothing to resolve", cp.Spec.Release.ImageSetRef.Name,
 		)
 	case cp.Status.Release.Image != "":
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ReleaseResolvedReason
-	case facts.off:
+	case facts.Off:
 		condition.Reason = controlplanev1.ReleaseResolutionSkippedReason
 		condition.Message = "The manager runs with --resolve-releases=false"
-	case errors.Is(facts.answer.Err, release.ErrManagementCluster):
+	case errors.Is(facts.Answer.Err, release.ErrManagementCluster):
 		condition.Reason = controlplanev1.ReleaseResolvingReason
-		condition.Message = fmt.Sprintf("Image %s is not asked for yet: %s", facts.image, release.Explain(facts.answer.Err))
-	case facts.answer.Err != nil:
+		condition.Message = fmt.Sprintf("Image %s is not asked for yet: %s", facts.Image, release.Explain(facts.Answer.Err))
+	case facts.Answer.Err != nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.ReleaseNotResolvedReason
-		condition.Message = fmt.Sprintf("Image %s: %s; the installation does not wait for it", facts.image, release.Explain(facts.answer.Err))
+		condition.Message = fmt.Sprintf("Image %s: %s; the installation does not wait for it", facts.Image, release.Explain(facts.Answer.Err))
 	default:
 		condition.Reason = controlplanev1.ReleaseResolvingReason
-		condition.Message = fmt.Sprintf("Asking the registry what %s is", facts.image)
+		condition.Message = fmt.Sprintf("Asking the registry what %s is", facts.Image)
 	}
 	return condition
 }

@@ -146,19 +146,19 @@ func TestRelease(t *testing.T) {
 
 func TestArchitectureOfAWorker(t *testing.T) {
 	g := NewWithT(t)
-	s := scopeOf(true, true)
-	s.cluster = &clusterv1.Cluster{}
-	s.controlPlane.Spec.DistributionVersion = "4.20.4"
-	s.configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"w-0": {}}
-	g.Expect(versionsMatchCondition(s).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
-	s.configs["w-0"].Spec.CPUArchitecture = "aarch64"
-	g.Expect(versionsMatchCondition(s)).To(And(
+	v := viewOf(true, true)
+	v.Cluster = &clusterv1.Cluster{}
+	v.ControlPlane.Spec.DistributionVersion = "4.20.4"
+	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"w-0": {}}
+	g.Expect(versionsMatchCondition(v).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
+	v.Machines.Configs["w-0"].Spec.CPUArchitecture = "aarch64"
+	g.Expect(versionsMatchCondition(v)).To(And(
 		HaveField("Status", metav1.ConditionFalse),
 		HaveField(
 			"Reason", controlplanev1.ArchitectureNotInReleaseReason,
 		),
 		HaveField("Message", And(ContainSubstring("Machine w-0"), ContainSubstring("4.20.4-multi"))),
 	))
-	s.controlPlane.Status.Release = controlplanev1.ReleaseStatus{Image: releaseImage, Architectures: []string{"aarch64", "x86_64"}}
-	g.Expect(versionsMatchCondition(s).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
+	v.ControlPlane.Status.Release = controlplanev1.ReleaseStatus{Image: releaseImage, Architectures: []string{"aarch64", "x86_64"}}
+	g.Expect(versionsMatchCondition(v).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))
 }

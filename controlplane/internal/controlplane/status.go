@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
@@ -41,35 +42,36 @@ var ownedConditions = []string{
 }
 
 // updateStatus computes conditions and counters from the facts of the pass, in memory.
-func (r *Reconciler) updateStatus(s *scope, d decision) {
-	cp := s.controlPlane
+func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
+	cp := v.ControlPlane
 	wasFailed := conditions.GetReason(cp, controlplanev1.InstalledCondition) == controlplanev1.InstallationFailedReason
 	if d.initialize {
 		cp.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
-		r.event(s, corev1.EventTypeNormal, controlplanev1.EventInitialized, "Initialize", "The cluster is installed and its API answers")
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInitialized, "Initialize", "The cluster is installed and its API answers")
 	}
-	setCounters(cp, s.clusterName, s.machines)
+	machines := o.owned(v)
+	setCounters(cp, v.ClusterName, machines)
 	bounded.SetCondition(cp, deletingCondition(d))
-	bounded.SetCondition(cp, initializedCondition(s))
-	setMachineAggregates(cp, s.machines)
-	bounded.SetCondition(cp, rollingOutCondition(s.machines))
-	bounded.SetCondition(cp, scalingUpCondition(s, d))
-	bounded.SetCondition(cp, scalingDownCondition(s))
-	bounded.SetCondition(cp, remediatingCondition(s.machines))
-	if d.deletion == "" {
+	bounded.SetCondition(cp, initializedCondition(v))
+	setMachineAggregates(cp, machines)
+	bounded.SetCondition(cp, rollingOutCondition(machines))
+	bounded.SetCondition(cp, scalingUpCondition(v, d, o))
+	bounded.SetCondition(cp, scalingDownCondition(v))
+	bounded.SetCondition(cp, remediatingCondition(machines))
+	if v.Life != view.Deleting {
 		// A cluster that goes away is not installed any further; what was known stays.
-		setInstallStatus(s, d)
-		bounded.SetCondition(cp, kubeconfigCondition(s, d))
-		setMatchesSpec(s, d)
-		setRelease(cp, s.release)
-		bounded.SetCondition(cp, releaseCondition(cp, s.release))
-		bounded.SetCondition(cp, versionsMatchCondition(s))
+		setInstallStatus(v, d, o)
+		bounded.SetCondition(cp, kubeconfigCondition(v, d, o))
+		setMatchesSpec(v, d)
+		setRelease(cp, v.Release)
+		bounded.SetCondition(cp, releaseCondition(cp, v.Release))
+		bounded.SetCondition(cp, versionsMatchCondition(v))
 		for _, summary := range operatorSummaries {
-			if condition := summary.condition(s); condition != nil {
+			if condition := summary.condition(v); condition != nil {
 				bounded.SetCondition(cp, *condition)
 			}
 		}
-		if condition := availableCondition(s, d); condition != nil {
+		if condition := availableCondition(v, d, o); condition != nil {
 			bounded.SetCondition(cp, *condition)
 		}
 	}
@@ -77,7 +79,7 @@ func (r *Reconciler) updateStatus(s *scope, d decision) {
 		cp, controlplanev1.InstalledCondition,
 	); c != nil && c.Reason == controlplanev1.InstallationFailedReason &&
 		!wasFailed {
-		r.event(s, corev1.EventTypeWarning, controlplanev1.EventInstallationFailed, "Install", "%s", c.Message)
+		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallationFailed, "Install", "%s", c.Message)
 	}
 }
 
@@ -128,16 +130,16 @@ func setCounters(cp *controlplanev1.OpenshiftAssistedControlPlane, clusterName s
 }
 
 func deletingCondition(d decision) metav1.Condition {
-	if d.deletion == "" {
+	if d.deletion.step == "" {
 		return metav1.Condition{Type: controlplanev1.DeletingCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotDeletingReason}
 	}
 	return metav1.Condition{
-		Type: controlplanev1.DeletingCondition, Status: metav1.ConditionTrue, Reason: d.deletionReason, Message: d.deletionMessage,
+		Type: controlplanev1.DeletingCondition, Status: metav1.ConditionTrue, Reason: d.deletion.reason, Message: d.deletion.message,
 	}
 }
 
-func initializedCondition(s *scope) metav1.Condition {
-	if s.initialized() {
+func initializedCondition(v *view.View) metav1.Condition {
+	if v.Initialized() {
 		return metav1.Condition{Type: controlplanev1.InitializedCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.InitializedReason}
 	}
 	return metav1.Condition{
@@ -146,38 +148,42 @@ func initializedCondition(s *scope) metav1.Condition {
 	}
 }
 
-func kubeconfigCondition(s *scope, d decision) metav1.Condition {
+func kubeconfigCondition(v *view.View, d decision, o *outcomes) metav1.Condition {
 	condition := metav1.Condition{
 		Type: controlplanev1.KubeconfigAvailableCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.KubeconfigAvailableReason,
 	}
 	switch {
-	case s.namesake != "":
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.KubeconfigNameConflictReason, s.namesake
-	case foreignKubeconfig(s):
+	case v.Kubeconfigs.Namesake != "":
+		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.KubeconfigNameConflictReason
+		condition.Message = v.Kubeconfigs.Namesake
+	case foreignKubeconfig(v):
 		condition.Reason = controlplanev1.KubeconfigUserProvidedReason
-		condition.Message = fmt.Sprintf("Secret %s belongs to somebody else and is left alone", s.kubeconfig.Name)
-		if defect := defectOf(s); defect != "" {
+		condition.Message = fmt.Sprintf("Secret %s belongs to somebody else and is left alone", v.Kubeconfigs.Cluster.Name)
+		if defect := defectOf(v); defect != "" {
 			condition.Status = metav1.ConditionFalse
 			condition.Message += ", but nobody can connect with it: " + defect
 		}
-	case d.kubeconfigProblem != "" || s.kubeconfig == nil:
+	case d.kubeconfig.problem != "" || v.Kubeconfigs.Cluster == nil && !o.published:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.KubeconfigNotAvailableReason
-		condition.Message = cmp.Or(d.kubeconfigProblem, "The credentials of the cluster are not published yet")
+		condition.Message = cmp.Or(d.kubeconfig.problem, "The credentials of the cluster are not published yet")
 	}
 	return condition
 }
 
 // versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9).
-func versionsMatchCondition(s *scope) metav1.Condition {
+func versionsMatchCondition(v *view.View) metav1.Condition {
 	check := plan.VersionCheck{
-		Version: s.controlPlane.Spec.Version, Release: s.controlPlane.Spec.DistributionVersion, Resolved: s.controlPlane.Status.Release,
-		ControlPlane: s.machines.SortedByCreationTimestamp(), Workers: collections.FromMachines(s.workers...).SortedByCreationTimestamp(),
+		Version:      v.ControlPlane.Spec.Version,
+		Release:      v.ControlPlane.Spec.DistributionVersion,
+		Resolved:     v.ControlPlane.Status.Release,
+		ControlPlane: v.Machines.Owned.SortedByCreationTimestamp(),
+		Workers:      collections.FromMachines(v.Machines.Workers...).SortedByCreationTimestamp(),
 	}
-	if s.cluster.Spec.Topology.IsDefined() {
-		check.Topology = s.cluster.Name
+	if v.Cluster.Spec.Topology.IsDefined() {
+		check.Topology = v.Cluster.Name
 	}
 	problem, known := check.Problem()
-	foreign := architectureCheck(s).Problem()
+	foreign := architectureCheck(v).Problem()
 	condition := metav1.Condition{Type: controlplanev1.VersionsMatchCondition}
 	switch {
 	case problem != "":

@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
@@ -30,23 +31,28 @@ func mayBegin(install *hiveext.AgentClusterInstall) bool {
 // again for ever, and shows the reason for some seconds of every round only (ASSISTED 3.9 and 3.10): what the condition Installed said
 // stays until hosts are being installed, or the user changes what is installed. Without that, the condition would change several times a
 // round.
-func preparationFailure(s *scope, phase assisted.Phase) string {
-	if !mayBegin(s.install) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {
+func preparationFailure(v *view.View, phase assisted.Phase) string {
+	if !mayBegin(v.Install.AgentClusterInstall) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {
 		return ""
 	}
 	const prefix, suffix = "The installation cannot be prepared: ", ". assisted-service tries again until it can"
-	failed := assisted.ClusterCondition(s.install, hiveext.ClusterLastInstallationPreparationFailedCondition)
+	failed := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterLastInstallationPreparationFailedCondition)
 	if failed != nil && failed.Status == corev1.ConditionTrue {
 		return prefix + sentence(cmp.Or(failed.Message, failed.Reason)) + suffix
 	}
-	if host := unpreparedHost(s); host != "" {
+	if host := unpreparedHost(v); host != "" {
 		return prefix + sentence(host) + suffix
 	}
-	switch reason := conditions.GetReason(s.controlPlane, controlplanev1.InstalledCondition); {
+	switch reason := conditions.GetReason(v.ControlPlane, controlplanev1.InstalledCondition); {
 	case reason == controlplanev1.PreparationFailedReason:
-		return conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
+		return conditions.GetMessage(v.ControlPlane, controlplanev1.InstalledCondition)
 	case reason == controlplanev1.PreparingReason && phase == assisted.PhaseWaiting:
-		return prefix + sentence(cmp.Or(s.install.Status.DebugInfo.StateInfo, "AgentClusterInstall "+s.install.Name+" does not say why")) + suffix
+		return prefix + sentence(
+			cmp.Or(
+				v.Install.AgentClusterInstall.Status.DebugInfo.StateInfo,
+				"AgentClusterInstall "+v.Install.AgentClusterInstall.Name+" does not say why",
+			),
+		) + suffix
 	default:
 		return ""
 	}
@@ -55,21 +61,22 @@ func preparationFailure(s *scope, phase assisted.Phase) string {
 // setMatchesSpec says whether the cluster is installed as the control plane asks for. Between the start of the installation and the moment
 // at which admission knows of it, a change of spec.install is accepted and has no effect. Once the cluster is initialized nothing new is
 // found out: a later release of this provider may render the same spec in another way.
-func setMatchesSpec(s *scope, d decision) {
-	if s.install == nil || d.retrying || changeable(s) {
-		if !s.installed() {
-			conditions.Delete(s.controlPlane, controlplanev1.InstallationMatchesSpecCondition)
+func setMatchesSpec(v *view.View, d decision) {
+	if v.Install.AgentClusterInstall == nil || d.attempt.retrying || changeable(v) {
+		if !v.Life.Installed() {
+			conditions.Delete(v.ControlPlane, controlplanev1.InstallationMatchesSpecCondition)
 		}
 		return
 	}
-	switch known := conditions.Get(s.controlPlane, controlplanev1.InstallationMatchesSpecCondition); {
-	case assisted.PhaseOf(s.install) == assisted.PhaseUnknown, assisted.PhaseOf(s.install) == assisted.PhasePreparing:
+	switch known := conditions.Get(v.ControlPlane, controlplanev1.InstallationMatchesSpecCondition); {
+	case assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseUnknown,
+		assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhasePreparing:
 		return // A preparation may fail, and the next one follows the change.
-	case s.initialized() && (known == nil || known.Status == metav1.ConditionTrue):
+	case v.Initialized() && (known == nil || known.Status == metav1.ConditionTrue):
 		return
 	}
-	update, err := render.Install{ControlPlane: s.controlPlane, Cluster: s.cluster}.Update(s.install)
-	if err != nil || s.install.Annotations[assisted.InstallSpecAnnotation] == "" {
+	update, err := render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster}.Update(v.Install.AgentClusterInstall)
+	if err != nil || v.Install.AgentClusterInstall.Annotations[assisted.InstallSpecAnnotation] == "" {
 		return
 	}
 	condition := metav1.Condition{
@@ -81,7 +88,7 @@ func setMatchesSpec(s *scope, d decision) {
 			"the cluster is " +
 			"installed without the change. To have it with the change, delete the Cluster and create it again"
 	}
-	bounded.SetCondition(s.controlPlane, condition)
+	bounded.SetCondition(v.ControlPlane, condition)
 }
 
 // maxText bounds what is repeated of a text of assisted-service, in bytes: it may hold the output of a command, and a condition holds 32
@@ -98,8 +105,8 @@ func sentence(text string) string {
 }
 
 // unpreparedHost names the first host that could not be prepared, with its reason; empty when there is none.
-func unpreparedHost(s *scope) string {
-	for _, a := range boundAgents(s) {
+func unpreparedHost(v *view.View) string {
+	for _, a := range v.BoundAgents() {
 		if a.Status.DebugInfo.State == assisted.AgentStatePreparingFailed {
 			return fmt.Sprintf("the host of Machine %s (Agent %s): %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
 		}
@@ -113,15 +120,16 @@ var unmetReasons = []string{
 }
 
 // unmetRequirements says what assisted-service waits for although all hosts are ready and nothing is held; empty when it waits for nothing.
-func unmetRequirements(s *scope) string {
-	met := assisted.ClusterCondition(s.install, hiveext.ClusterRequirementsMetCondition)
-	if !mayBegin(s.install) || met == nil || met.Status != corev1.ConditionFalse || !slices.Contains(unmetReasons, met.Reason) {
+func unmetRequirements(v *view.View) string {
+	met := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterRequirementsMetCondition)
+	if !mayBegin(v.Install.AgentClusterInstall) || met == nil || met.Status != corev1.ConditionFalse ||
+		!slices.Contains(unmetReasons, met.Reason) {
 		return ""
 	}
 	text := fmt.Sprintf("assisted-service does not begin: %s", met.Message)
-	if len(s.strangers) > 0 {
+	if len(v.Install.Strangers) > 0 {
 		text += fmt.Sprintf("; Agents of other namespaces are bound to ClusterDeployment %s and count: unbind or delete them: %s",
-			s.controlPlane.Name, firstOf(s.strangers))
+			v.ControlPlane.Name, firstOf(v.Install.Strangers))
 	}
 	return text
 }

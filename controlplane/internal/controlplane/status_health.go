@@ -19,41 +19,41 @@ import (
 
 // availableCondition is nil while nothing new is known: of a cluster that was seen by an earlier manager, or whose operators cannot be
 // asked and are remembered by nothing but the condition.
-func availableCondition(s *scope, d decision) *metav1.Condition {
+func availableCondition(v *view.View, d decision, o *outcomes) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotAvailableReason,
 	}
 	switch {
-	case !s.initialized() && s.recorded:
-		condition.Message = conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
-	case !s.initialized():
+	case !v.Initialized() && v.Record != nil:
+		condition.Message = conditions.GetMessage(v.ControlPlane, controlplanev1.InstalledCondition)
+	case !v.Initialized():
 		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why.
-		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(s.controlPlane, controlplanev1.InstalledCondition)
-	case s.connectionDown:
+		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(v.ControlPlane, controlplanev1.InstalledCondition)
+	case v.Workload.Down:
 		condition.Reason = controlplanev1.ConnectionDownReason
 		condition.Message = "The API of the cluster does not answer"
-	case !s.connectionKnown && conditions.Has(s.controlPlane, controlplanev1.AvailableCondition):
+	case !v.Workload.Known && conditions.Has(v.ControlPlane, controlplanev1.AvailableCondition):
 		return nil
 	default:
-		condition.Message = lostQuorum(s)
+		condition.Message = lostQuorum(v)
 	}
 	if condition.Message != "" {
 		return condition
 	}
-	if s.operators == nil && conditions.Has(s.controlPlane, controlplanev1.AvailableCondition) {
+	if v.Workload.Operators == nil && conditions.Has(v.ControlPlane, controlplanev1.AvailableCondition) {
 		return nil
 	}
 	condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.AvailableReason
 	// The cluster is well, but nobody looks after it: Installed does not say so any more.
-	_, condition.Message = obstacle(s, d)
+	_, condition.Message = obstacle(v, d, o)
 	return condition
 }
 
 // lostQuorum says what of an initialized cluster has no quorum: Nodes, etcd or the API; it is empty when nothing is lost (CONTRACT CP-80).
-func lostQuorum(s *scope) string {
+func lostQuorum(v *view.View) string {
 	nodes, ready := 0, 0
 	var notReady []string
-	for _, m := range voters(s) {
+	for _, m := range voters(v) {
 		if !m.Status.NodeRef.IsDefined() {
 			continue // It is being provisioned, or scaled up, and no member of the quorum yet.
 		}
@@ -64,7 +64,7 @@ func lostQuorum(s *scope) string {
 			notReady = append(notReady, m.Name)
 		}
 	}
-	if nodes == 0 || ready <= nodes/2 && !oneNodeIsEnough(s, nodes, ready) {
+	if nodes == 0 || ready <= nodes/2 && !oneNodeIsEnough(v, nodes, ready) {
 		message := fmt.Sprintf("%d of %d control-plane Nodes are ready, which is no quorum", ready, nodes)
 		if len(notReady) > 0 {
 			message += "; not ready: " + strings.Join(notReady, ", ")
@@ -72,7 +72,7 @@ func lostQuorum(s *scope) string {
 		return message
 	}
 	for _, name := range []string{workload.OperatorEtcd, workload.OperatorAPIServer} {
-		if available := s.operators[name].Available; available.False() {
+		if available := v.Workload.Operators[name].Available; available.False() {
 			return fmt.Sprintf("ClusterOperator %s is not available: %s", name, available.Message)
 		}
 	}
@@ -80,10 +80,10 @@ func lostQuorum(s *scope) string {
 }
 
 // voters are the Machines whose Nodes have a member of etcd: those of the control plane, and the arbiter.
-func voters(s *scope) []*clusterv1.Machine {
-	machines := s.machines.SortedByCreationTimestamp()
-	if s.controlPlane.Spec.Install.TwoNode == controlplanev1.TwoNodeArbiter {
-		for _, w := range s.workers {
+func voters(v *view.View) []*clusterv1.Machine {
+	machines := v.Machines.Owned.SortedByCreationTimestamp()
+	if v.ControlPlane.Spec.Install.TwoNode == controlplanev1.TwoNodeArbiter {
+		for _, w := range v.Machines.Workers {
 			if view.IsArbiter(w) {
 				machines = append(machines, w)
 			}
@@ -94,8 +94,8 @@ func voters(s *scope) []*clusterv1.Machine {
 
 // oneNodeIsEnough reports whether a cluster of two Nodes may live on with one of them: its hosts power each other off, or the Node of its
 // arbiter is not known. Then the operator of etcd decides.
-func oneNodeIsEnough(s *scope, nodes, ready int) bool {
-	return s.controlPlane.Spec.Install.TwoNode != "" && nodes == 2 && ready == 1
+func oneNodeIsEnough(v *view.View, nodes, ready int) bool {
+	return v.ControlPlane.Spec.Install.TwoNode != "" && nodes == 2 && ready == 1
 }
 
 // operatorSummary is a condition that sums up ClusterOperators, with its reasons (CONTRACT CP-82).
@@ -128,23 +128,23 @@ var operatorSummaries = []operatorSummary{
 }
 
 // condition is nil while there is no connection, or nothing was read yet, and the grace period is not over: what was known before stands.
-func (o operatorSummary) condition(s *scope) *metav1.Condition {
+func (o operatorSummary) condition(v *view.View) *metav1.Condition {
 	condition := &metav1.Condition{Type: o.conditionType, Status: metav1.ConditionUnknown}
 	switch {
-	case !s.initialized():
+	case !v.Initialized():
 		condition.Reason, condition.Message = o.inspectionFailed, "Waiting for the control plane to be initialized"
-	case s.connectionDown:
-		condition.Reason, condition.Message = o.connectionDown, lastAnswerMessage(s.lastAnswer)
-	case s.apiProblem != nil && s.operators == nil && s.settling && conditions.Has(s.controlPlane, o.conditionType):
+	case v.Workload.Down:
+		condition.Reason, condition.Message = o.connectionDown, lastAnswerMessage(v.Workload.LastAnswer)
+	case v.Workload.Problem != nil && v.Workload.Operators == nil && v.Workload.Settling && conditions.Has(v.ControlPlane, o.conditionType):
 		return nil // What an earlier manager knew stands as long as an answer of this one would.
-	case s.apiProblem != nil && s.operators == nil:
-		condition.Reason, condition.Message = o.inspectionFailed, "The ClusterOperators cannot be read: "+sentence(s.apiProblem.Error())
-	case s.operators == nil && conditions.Has(s.controlPlane, o.conditionType):
+	case v.Workload.Problem != nil && v.Workload.Operators == nil:
+		condition.Reason, condition.Message = o.inspectionFailed, "The ClusterOperators cannot be read: "+sentence(v.Workload.Problem.Error())
+	case v.Workload.Operators == nil && conditions.Has(v.ControlPlane, o.conditionType):
 		return nil
-	case s.operators == nil:
+	case v.Workload.Operators == nil:
 		condition.Reason, condition.Message = o.connectionDown, "There is no connection to the cluster yet"
 	default:
-		o.sumUp(condition, s.operators)
+		o.sumUp(condition, v.Workload.Operators)
 	}
 	return condition
 }

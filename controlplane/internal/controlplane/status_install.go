@@ -49,21 +49,21 @@ var installProgress = map[assisted.Phase]struct{ reason, phase, message string }
 const percentageStep = 10
 
 // setInstallStatus sets status.install and the condition Installed.
-func setInstallStatus(s *scope, d decision) {
-	cp := s.controlPlane
-	reason, message := installed(s, d)
-	if s.install != nil && !d.retrying {
-		phase := assisted.PhaseOf(s.install)
+func setInstallStatus(v *view.View, d decision, o *outcomes) {
+	cp := v.ControlPlane
+	reason, message := installed(v, d, o)
+	if v.Install.AgentClusterInstall != nil && !d.attempt.retrying {
+		phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
 		if reason == controlplanev1.PreparationFailedReason {
 			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
 		}
-		percentage := int32(min(max(s.install.Status.Progress.TotalPercentage, 0), 100)) / percentageStep * percentageStep
+		percentage := int32(min(max(v.Install.AgentClusterInstall.Status.Progress.TotalPercentage, 0), 100)) / percentageStep * percentageStep
 		if phase == assisted.PhaseCompleted {
 			percentage = 100 // The service has seen no progress of a cluster that was imported.
 		}
 		cp.Status.Install.Phase = installProgress[phase].phase
 		cp.Status.Install.ProgressPercentage = &percentage
-	} else if !s.initialized() {
+	} else if !v.Initialized() {
 		cp.Status.Install = controlplanev1.InstallStatus{}
 	}
 	condition := metav1.Condition{Type: controlplanev1.InstalledCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
@@ -74,31 +74,31 @@ func setInstallStatus(s *scope, d decision) {
 }
 
 // installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.
-func installed(s *scope, d decision) (reason, message string) {
-	if s.initialized() {
+func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
+	if v.Initialized() {
 		return controlplanev1.InstalledReason, ""
 	}
-	if s.recorded && (s.imported() || s.install == nil) {
-		return importing(s)
+	if v.Record != nil && (v.InstalledElsewhere() || v.Install.AgentClusterInstall == nil) {
+		return importing(v)
 	}
-	if reason, message := obstacle(s, d); reason != "" {
+	if reason, message := obstacle(v, d, o); reason != "" {
 		return reason, message
 	}
-	if reason, message := betweenAttempts(s, d); reason != "" {
+	if reason, message := betweenAttempts(v, d); reason != "" {
 		return reason, message
 	}
-	if s.install == nil {
+	if v.Install.AgentClusterInstall == nil {
 		return controlplanev1.WaitingForHostsReason, "Creating ClusterDeployment and AgentClusterInstall"
 	}
-	phase := assisted.PhaseOf(s.install)
-	if message := preparationFailure(s, phase); message != "" {
+	phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
+	if message := preparationFailure(v, phase); message != "" {
 		return controlplanev1.PreparationFailedReason, message
 	}
 	switch phase {
 	case assisted.PhaseWaiting, assisted.PhaseUnknown:
-		return waitingForHosts(s, d, installProgress[phase].message)
+		return waitingForHosts(v, d, installProgress[phase].message)
 	case assisted.PhaseFailed:
-		return controlplanev1.InstallationFailedReason, failure(s)
+		return controlplanev1.InstallationFailedReason, failure(v)
 	case assisted.PhaseCompleted:
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
@@ -108,16 +108,16 @@ func installed(s *scope, d decision) (reason, message string) {
 }
 
 // betweenAttempts says how far the end of one attempt and the beginning of the next are; the reason is empty while an attempt goes on.
-func betweenAttempts(s *scope, d decision) (reason, message string) {
-	attempt := view.Attempt(s.controlPlane)
+func betweenAttempts(v *view.View, d decision) (reason, message string) {
+	attempt := view.Attempt(v.ControlPlane)
 	switch {
-	case d.lost != "" && !d.startRetry:
-		return lostReason(s, d)
-	case d.lost != "":
+	case d.attempt.lost != "" && !d.attempt.start:
+		return lostReason(v, d)
+	case d.attempt.lost != "":
 		return controlplanev1.RetryingReason, fmt.Sprintf(
-			"%s vanished during attempt %s of the installation: the next attempt begins", d.lost, attempt,
+			"%s vanished during attempt %s of the installation: the next attempt begins", d.attempt.lost, attempt,
 		)
-	case d.startRetry || d.retrying:
+	case d.attempt.start || d.attempt.retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", attempt)
 	default:
 		return "", ""
@@ -125,10 +125,14 @@ func betweenAttempts(s *scope, d decision) (reason, message string) {
 }
 
 // lostReason says when the next attempt begins after objects have vanished more than once.
-func lostReason(s *scope, d decision) (reason, message string) {
-	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.lost, view.Attempt(s.controlPlane))
-	if !d.retryAt.IsZero() {
-		return controlplanev1.RetryingReason, fmt.Sprintf("%s: the next attempt begins at %s", vanished, d.retryAt.UTC().Format(time.RFC3339))
+func lostReason(v *view.View, d decision) (reason, message string) {
+	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.attempt.lost, view.Attempt(v.ControlPlane))
+	if !d.attempt.retryAt.IsZero() {
+		return controlplanev1.RetryingReason, fmt.Sprintf(
+			"%s: the next attempt begins at %s",
+			vanished,
+			d.attempt.retryAt.UTC().Format(time.RFC3339),
+		)
 	}
 	return controlplanev1.InstallationFailedReason, fmt.Sprintf("%s, and so it was in the attempts before: find out who deletes it. "+
 		"To install again, set annotation %s on the control plane; its hosts are power-cycled", vanished,
@@ -136,35 +140,35 @@ func lostReason(s *scope, d decision) (reason, message string) {
 }
 
 // importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
-func importing(s *scope) (reason, message string) {
-	name := secret.Name(s.clusterName, secret.Kubeconfig)
-	if s.mismatch() {
+func importing(v *view.View) (reason, message string) {
+	name := secret.Name(v.ClusterName, secret.Kubeconfig)
+	if v.Life == view.Mismatch {
 		return controlplanev1.ClusterMismatchReason, fmt.Sprintf(
 			"Secret %s leads to cluster %s, but cluster %q was installed, says annotation %s: correct the Secret; nothing is installed meanwhile",
-			name, s.clusterID, s.record.ClusterID, controlplanev1.InstalledClusterAnnotation)
+			name, v.Workload.ClusterID, v.Record.ClusterID, controlplanev1.InstalledClusterAnnotation)
 	}
-	if s.kubeconfig == nil {
+	if v.Kubeconfigs.Cluster == nil {
 		return controlplanev1.ImportingReason, fmt.Sprintf(
 			"Cluster %s was installed and Secret %s, which leads to it, does not exist: restore it; nothing is installed meanwhile",
-			s.record.ClusterID, name,
+			v.Record.ClusterID, name,
 		)
 	}
 	return controlplanev1.ImportingReason, fmt.Sprintf(
-		"Waiting for the API of the installed cluster %s to answer through Secret %s; nothing is installed meanwhile", s.record.ClusterID, name)
+		"Waiting for the API of the installed cluster %s to answer through Secret %s; nothing is installed meanwhile", v.Record.ClusterID, name)
 }
 
 // obstacle returns what keeps the control plane from being looked after, as a reason of the condition Installed; nothing when nothing does.
-func obstacle(s *scope, d decision) (reason, message string) {
-	if s.mismatch() {
-		return importing(s)
+func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
+	if v.Life == view.Mismatch {
+		return importing(v)
 	}
-	if d.waitReason != "" {
-		return d.waitReason, d.waitMessage
+	if d.obstacle.reason != "" {
+		return d.obstacle.reason, d.obstacle.message
 	}
-	if s.installProblem != "" {
-		return controlplanev1.InstallRefusedReason, s.installProblem
+	if o.install.refused != "" {
+		return controlplanev1.InstallRefusedReason, o.install.refused
 	}
-	if conflict := cmp.Or(d.conflict, s.conflict); conflict != "" {
+	if conflict := cmp.Or(d.obstacle.conflict, o.conflict()); conflict != "" {
 		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the " +
 			"control plane"
 	}
@@ -173,27 +177,27 @@ func obstacle(s *scope, d decision) (reason, message string) {
 
 // waitingForHosts tells what a held installation waits for. Problems of the cluster are told once no host is being bound: until then the
 // service reports them for minutes, and they mean nothing (DESIGN D8).
-func waitingForHosts(s *scope, d decision, fallback string) (reason, message string) {
-	synced := assisted.ClusterCondition(s.install, hiveext.ClusterSpecSyncedCondition)
-	failing := assisted.FailingChecks(s.install.Status.ValidationsInfo)
-	validated := assisted.ClusterCondition(s.install, hiveext.ClusterValidatedCondition)
-	_, closed := assisted.DayOneAgents(s.install)
-	settled := hostsSettled(s)
+func waitingForHosts(v *view.View, d decision, fallback string) (reason, message string) {
+	synced := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterSpecSyncedCondition)
+	failing := assisted.FailingChecks(v.Install.AgentClusterInstall.Status.ValidationsInfo)
+	validated := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterValidatedCondition)
+	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
+	settled := hostsSettled(v)
 	switch {
 	case settled && synced != nil && synced.Status == corev1.ConditionFalse:
 		return controlplanev1.SpecNotSyncedReason, synced.Message
 	case settled && closed && validated != nil && validated.Status == corev1.ConditionFalse:
 		return controlplanev1.ValidationsFailingReason, cmp.Or(strings.Join(failing, "; "), validated.Message)
 	default:
-		reason, unmet := controlplanev1.WaitingForHostsReason, unmetRequirements(s)
+		reason, unmet := controlplanev1.WaitingForHostsReason, unmetRequirements(v)
 		switch {
-		case d.dayOne.Held:
+		case d.install.dayOne.Held:
 			reason = controlplanev1.InstallationOnHoldReason
 		case unmet != "":
 			reason = controlplanev1.RequirementsNotMetReason
 		}
-		text := cmp.Or(unmet, d.dayOne.Note, fallback, "Starting the installation")
-		return reason, strings.Join(append([]string{text}, hostProblems(s)...), "; ")
+		text := cmp.Or(unmet, d.install.dayOne.Note, fallback, "Starting the installation")
+		return reason, strings.Join(append([]string{text}, hostProblems(v)...), "; ")
 	}
 }
 
@@ -209,12 +213,12 @@ var expectedReasons = sets.New(
 
 // hostProblems says which hosts keep the installation from beginning, and why. clusterctl describe shows several Machines that are not
 // ready as one line without their messages, so the control plane has to say it.
-func hostProblems(s *scope) []string {
-	machines := append(s.machines.UnsortedList(), s.workers...)
+func hostProblems(v *view.View) []string {
+	machines := append(v.Machines.Owned.UnsortedList(), v.Machines.Workers...)
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	var problems []string
 	for _, m := range machines {
-		if problem := hostProblem(s.configs[m.Name]); problem != "" {
+		if problem := hostProblem(v.Machines.Configs[m.Name]); problem != "" {
 			problems = append(problems, fmt.Sprintf("Machine %s: %s", m.Name, problem))
 		}
 	}
@@ -240,14 +244,14 @@ func hostProblem(config *bootstrapv1.OpenshiftAssistedConfig) string {
 }
 
 // hostsSettled reports whether no bound host is on its way to being ready.
-func hostsSettled(s *scope) bool {
-	return !slices.ContainsFunc(boundAgents(s), func(a *assisted.Agent) bool { return !a.ReadyToInstall() })
+func hostsSettled(v *view.View) bool {
+	return !slices.ContainsFunc(v.BoundAgents(), func(a *assisted.Agent) bool { return !a.ReadyToInstall() })
 }
 
 // failure names the first host that failed by itself, with its reason, and how to retry.
-func failure(s *scope) string {
+func failure(v *view.View) string {
 	var failed []*assisted.Agent
-	for _, a := range boundAgents(s) {
+	for _, a := range v.BoundAgents() {
 		if a.Failed() {
 			failed = append(failed, a)
 		}
@@ -257,7 +261,7 @@ func failure(s *scope) string {
 	if len(failed) > 0 {
 		a := failed[0]
 		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
-	} else if c := stopped(s.install); c != nil {
+	} else if c := stopped(v.Install.AgentClusterInstall); c != nil {
 		text = c.Message
 	}
 	return fmt.Sprintf(

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
@@ -82,22 +83,22 @@ func rollingOutCondition(machines collections.Machines) metav1.Condition {
 }
 
 // scalingUpCondition says what stands in the way of the Machines that are missing.
-func scalingUpCondition(s *scope, d decision) metav1.Condition {
-	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
+func scalingUpCondition(v *view.View, d decision, o *outcomes) metav1.Condition {
+	replicas := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
 	condition := metav1.Condition{
 		Type: controlplanev1.ScalingUpCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingUpReason,
 	}
-	if len(s.machines) >= replicas || !s.controlPlane.DeletionTimestamp.IsZero() {
+	if len(v.Machines.Owned) >= replicas || !v.ControlPlane.DeletionTimestamp.IsZero() {
 		return condition
 	}
 	condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingUpReason
-	condition.Message = fmt.Sprintf("Scaling up from %d to %d replicas", len(s.machines), replicas)
-	blockers := d.blockers
-	if _, message := obstacle(s, d); message != "" {
+	condition.Message = fmt.Sprintf("Scaling up from %d to %d replicas", len(v.Machines.Owned), replicas)
+	blockers := d.machines.blockers
+	if _, message := obstacle(v, d, o); message != "" {
 		blockers = append(blockers, message)
 	}
-	if s.machineProblem != "" {
-		blockers = append(blockers, s.machineProblem)
+	if problem := o.notCreated(); problem != "" {
+		blockers = append(blockers, problem)
 	}
 	if len(blockers) > 0 {
 		condition.Message += " is blocked because:\n* " + strings.Join(blockers, "\n* ")
@@ -105,18 +106,18 @@ func scalingUpCondition(s *scope, d decision) metav1.Condition {
 	return condition
 }
 
-func scalingDownCondition(s *scope) metav1.Condition {
-	replicas := int(ptr.Deref(s.controlPlane.Spec.Replicas, 0))
-	if !s.controlPlane.DeletionTimestamp.IsZero() {
+func scalingDownCondition(v *view.View) metav1.Condition {
+	replicas := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
+	if !v.ControlPlane.DeletionTimestamp.IsZero() {
 		replicas = 0
 	}
 	condition := metav1.Condition{
 		Type: controlplanev1.ScalingDownCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingDownReason,
 	}
-	if len(s.machines) > replicas {
+	if len(v.Machines.Owned) > replicas {
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingDownReason
-		condition.Message = fmt.Sprintf("Scaling down from %d to %d replicas", len(s.machines), replicas)
-		if replicas > 0 && !mayRemoveMachines(s) {
+		condition.Message = fmt.Sprintf("Scaling down from %d to %d replicas", len(v.Machines.Owned), replicas)
+		if replicas > 0 && !mayRemoveMachines(v) {
 			condition.Message += " is not supported once the installation has begun: delete nothing by hand, set spec.replicas back"
 		}
 	}

@@ -20,56 +20,63 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-func scopeOf(initialized bool, nodesReady ...bool) *scope {
-	s := &scope{
-		controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp", UID: "cp"}},
-		clusterName:  clusterName, machines: collections.New(), connectionKnown: true, now: time.Now(),
+func viewOf(initialized bool, nodesReady ...bool) *view.View {
+	v := &view.View{
+		ControlPlane: &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp", UID: "cp"}},
+		ClusterName:  clusterName, Now: time.Now(), Life: view.NotStarted,
 	}
-	s.controlPlane.Status.Initialization.ControlPlaneInitialized = &initialized
+	v.Machines.Owned, v.Workload.Known = collections.New(), true
+	if initialized {
+		v.Life = view.Running
+	}
+	v.ControlPlane.Status.Initialization.ControlPlaneInitialized = &initialized
 	for i, ready := range nodesReady {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))}}
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
 		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: conditions.BoolToStatus(ready), Reason: "Test"})
-		s.machines.Insert(m)
+		v.Machines.Owned.Insert(m)
 	}
-	return s
+	return v
 }
 
 func testAvailable(t *testing.T) {
-	down := scopeOf(true, true)
-	down.connectionDown = true
-	unavailable := func(name string) *scope {
-		s := scopeOf(true, true, true, true)
-		s.operators = healthyOperators()
-		s.operators[name] = workload.Operator{Available: workload.OperatorCondition{Status: "False", Message: "no quorum"}}
-		return s
+	down := viewOf(true, true)
+	down.Workload.Down = true
+	unavailable := func(name string) *view.View {
+		v := viewOf(true, true, true, true)
+		v.Workload.Operators = healthyOperators()
+		v.Workload.Operators[name] = workload.Operator{Available: workload.OperatorCondition{Status: "False", Message: "no quorum"}}
+		return v
 	}
-	twoNode := func(topology controlplanev1.TwoNodeTopology, etcd string, nodesReady ...bool) *scope {
-		s := scopeOf(true, nodesReady...)
-		s.controlPlane.Spec.Install.TwoNode = topology
-		s.operators = healthyOperators()
-		s.operators[workload.OperatorEtcd] = workload.Operator{Available: workload.OperatorCondition{Status: configv1.ConditionStatus(etcd)}}
-		return s
+	twoNode := func(topology controlplanev1.TwoNodeTopology, etcd string, nodesReady ...bool) *view.View {
+		v := viewOf(true, nodesReady...)
+		v.ControlPlane.Spec.Install.TwoNode = topology
+		v.Workload.Operators = healthyOperators()
+		v.Workload.Operators[workload.OperatorEtcd] = workload.Operator{
+			Available: workload.OperatorCondition{Status: configv1.ConditionStatus(etcd)},
+		}
+		return v
 	}
-	arbiter := func(ready bool, nodesReady ...bool) *scope {
-		s := twoNode(controlplanev1.TwoNodeArbiter, "True", nodesReady...)
+	arbiter := func(ready bool, nodesReady ...bool) *view.View {
+		v := twoNode(controlplanev1.TwoNodeArbiter, "True", nodesReady...)
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "arbiter", Labels: map[string]string{bootstrapv1.ArbiterLabel: ""}}}
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
 		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: conditions.BoolToStatus(ready), Reason: "Test"})
-		s.workers = append(s.workers, m, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker"}})
-		return s
+		v.Machines.Workers = append(v.Machines.Workers, m, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker"}})
+		return v
 	}
 	tests := []struct {
 		name   string
-		scope  *scope
+		view   *view.View
 		status metav1.ConditionStatus
 		reason string
 	}{
-		{"one of two down", scopeOf(true, true, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"one of two down", viewOf(true, true, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"one of two down, and the arbiter votes", arbiter(true, true, false), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"two Nodes well, and the arbiter down", arbiter(false, true, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
 		{"one of two down, and the arbiter", arbiter(false, true, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
@@ -81,12 +88,12 @@ func testAvailable(t *testing.T) {
 		{"one of two fenced, and etcd has stopped", twoNode(controlplanev1.TwoNodeFencing, "False", true, false), metav1.ConditionFalse,
 			controlplanev1.NotAvailableReason},
 		{"both down", twoNode(controlplanev1.TwoNodeFencing, "True", false, false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
-		{"not installed", scopeOf(false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
-		{"all Nodes ready", scopeOf(true, true, true, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
-		{"one of three down", scopeOf(true, true, false, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
-		{"two of three down", scopeOf(true, false, false, true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
-		{"two of four down", scopeOf(true, false, false, true, true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
-		{"no Nodes", scopeOf(true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"not installed", viewOf(false), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"all Nodes ready", viewOf(true, true, true, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
+		{"one of three down", viewOf(true, true, false, true), metav1.ConditionTrue, controlplanev1.AvailableReason},
+		{"two of three down", viewOf(true, false, false, true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"two of four down", viewOf(true, false, false, true, true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
+		{"no Nodes", viewOf(true), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"etcd has lost its quorum", unavailable(workload.OperatorEtcd), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"no API server is available", unavailable(workload.OperatorAPIServer), metav1.ConditionFalse, controlplanev1.NotAvailableReason},
 		{"the scheduler is no part of a quorum", unavailable(workload.OperatorScheduler), metav1.ConditionTrue, controlplanev1.AvailableReason},
@@ -94,7 +101,7 @@ func testAvailable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := availableCondition(tt.scope, decision{}); got.Status != tt.status || got.Reason != tt.reason {
+			if got := availableCondition(tt.view, decision{}, &outcomes{}); got.Status != tt.status || got.Reason != tt.reason {
 				t.Errorf("got %s %s %q", got.Status, got.Reason, got.Message)
 			}
 		})
@@ -102,12 +109,12 @@ func testAvailable(t *testing.T) {
 }
 
 func testAvailableOfAnEarlierManager(t *testing.T) {
-	s := scopeOf(true, true)
-	s.connectionKnown = false
+	v := viewOf(true, true)
+	v.Workload.Known = false
 	conditions.Set(
-		s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionTrue, Reason: "Available"},
+		v.ControlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionTrue, Reason: "Available"},
 	)
-	if got := availableCondition(s, decision{}); got != nil {
+	if got := availableCondition(v, decision{}, &outcomes{}); got != nil {
 		t.Errorf("the condition changed to %+v before the cluster was probed", got)
 	}
 }
@@ -115,13 +122,13 @@ func testAvailableOfAnEarlierManager(t *testing.T) {
 // testAvailableWithoutOperators: that etcd has lost its quorum is not forgotten when the API is lost for it.
 func testAvailableWithoutOperators(t *testing.T) {
 	g := NewWithT(t)
-	s := scopeOf(true, true, true, true)
+	v := viewOf(true, true, true, true)
 	conditions.Set(
-		s.controlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: "NotAvailable"},
+		v.ControlPlane, metav1.Condition{Type: controlplanev1.AvailableCondition, Status: metav1.ConditionFalse, Reason: "NotAvailable"},
 	)
-	g.Expect(availableCondition(s, decision{})).To(BeNil())
-	s.operators = healthyOperators()
-	g.Expect(availableCondition(s, decision{})).To(HaveField("Status", metav1.ConditionTrue))
+	g.Expect(availableCondition(v, decision{}, &outcomes{})).To(BeNil())
+	v.Workload.Operators = healthyOperators()
+	g.Expect(availableCondition(v, decision{}, &outcomes{})).To(HaveField("Status", metav1.ConditionTrue))
 }
 
 func agentOf(name, state, info string) assisted.Agent {
@@ -140,29 +147,29 @@ func agentOf(name, state, info string) assisted.Agent {
 }
 
 func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
-	s := scopeOf(false)
-	s.install = &hiveext.AgentClusterInstall{}
-	s.agents = []assisted.Agent{
+	v := viewOf(false)
+	v.Install.AgentClusterInstall = &hiveext.AgentClusterInstall{}
+	v.Install.Agents = []assisted.Agent{
 		agentOf("a", "error", clusterFailedToInstall), agentOf("b", "error", "Failed - disk is broken"), agentOf("c", "error", "Failed - late"),
 	}
-	got := failure(s)
+	got := failure(v)
 	for _, want := range []string{"machine-b", "Agent b", "disk is broken", controlplanev1.RetryInstallationAnnotation} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
 	}
-	s.agents = nil
-	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{
+	v.Install.Agents = nil
+	v.Install.AgentClusterInstall.Status.Conditions = []hivev1.ClusterInstallCondition{
 		{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionTrue, Message: "operators timed out."},
 	}
-	if got := failure(s); !strings.HasPrefix(got, "operators timed out. To install again") {
+	if got := failure(v); !strings.HasPrefix(got, "operators timed out. To install again") {
 		t.Errorf("without a failed host: %q", got)
 	}
-	s.install.Status.Conditions = []hivev1.ClusterInstallCondition{
+	v.Install.AgentClusterInstall.Status.Conditions = []hivev1.ClusterInstallCondition{
 		{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionFalse, Message: "The installation has not failed"},
 		{Type: hiveext.ClusterStoppedCondition, Status: corev1.ConditionTrue, Message: "The installation was cancelled."},
 	}
-	if got := failure(s); !strings.HasPrefix(got, "The installation was cancelled. To install again") {
+	if got := failure(v); !strings.HasPrefix(got, "The installation was cancelled. To install again") {
 		t.Errorf("cancelled: %q", got)
 	}
 }
@@ -184,10 +191,10 @@ func TestWaitingForHosts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := scopeOf(false)
-			s.agents, s.install = tt.agents, &hiveext.AgentClusterInstall{}
-			s.install.Status.Conditions = tt.conditions
-			if reason, message := waitingForHosts(s, decision{}, ""); reason != tt.reason || message == "" {
+			v := viewOf(false)
+			v.Install.Agents, v.Install.AgentClusterInstall = tt.agents, &hiveext.AgentClusterInstall{}
+			v.Install.AgentClusterInstall.Status.Conditions = tt.conditions
+			if reason, message := waitingForHosts(v, decision{}, ""); reason != tt.reason || message == "" {
 				t.Errorf("got %s %q", reason, message)
 			}
 		})
@@ -209,9 +216,9 @@ func testMayWriteKubeconfig(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := scopeOf(true)
-			s.kubeconfig = &tt.secret
-			if got := mayWriteKubeconfig(s); got != tt.may {
+			v := viewOf(true)
+			v.Kubeconfigs.Cluster = &tt.secret
+			if got := mayWriteKubeconfig(v); got != tt.may {
 				t.Errorf("mayWriteKubeconfig = %t", got)
 			}
 		})
@@ -220,29 +227,30 @@ func testMayWriteKubeconfig(t *testing.T) {
 
 func TestHostProblems(t *testing.T) {
 	g := NewWithT(t)
-	s := &scope{machines: collections.New(), configs: map[string]*bootstrapv1.OpenshiftAssistedConfig{}}
+	v := &view.View{}
+	v.Machines.Owned, v.Machines.Configs = collections.New(), map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	add := func(name, conditionType, reason string) {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		s.workers = append(s.workers, m)
+		v.Machines.Workers = append(v.Machines.Workers, m)
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
 		conditions.Set(config, metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: "of " + name})
-		s.configs[name] = config
+		v.Machines.Configs[name] = config
 	}
 	add("m-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)
-	g.Expect(hostProblems(s)).To(BeEmpty(), "a host that is ready is no problem")
+	g.Expect(hostProblems(v)).To(BeEmpty(), "a host that is ready is no problem")
 	add("m-2", bootstrapv1.HostRecognizedCondition, bootstrapv1.DuplicateSerialNumberReason)
 	add("m-1", bootstrapv1.HostHealthyCondition, bootstrapv1.HostErrorReason)
-	g.Expect(hostProblems(s)).To(Equal([]string{"Machine m-1: of m-1", "Machine m-2: of m-2"}))
+	g.Expect(hostProblems(v)).To(Equal([]string{"Machine m-1: of m-1", "Machine m-2: of m-2"}))
 	add("m-3", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentValidationsFailingReason)
 	add("m-4", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason)
-	g.Expect(hostProblems(s)).To(HaveLen(maxProblems + 1))
-	g.Expect(hostProblems(s)[maxProblems]).To(Equal("and 1 more Machines"))
+	g.Expect(hostProblems(v)).To(HaveLen(maxProblems + 1))
+	g.Expect(hostProblems(v)[maxProblems]).To(Equal("and 1 more Machines"))
 }
 
 func TestWaitingNamesTheDeletionOfTheCluster(t *testing.T) {
 	g := NewWithT(t)
-	s := scopeOf(false)
-	s.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}}
-	reason, _ := waiting(s)
+	v := viewOf(false)
+	v.Cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}}
+	reason, _ := waiting(v)
 	g.Expect(reason).To(Equal(controlplanev1.ClusterDeletingReason), "also while its infrastructure is not provisioned")
 }

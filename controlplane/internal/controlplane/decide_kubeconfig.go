@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
+)
+
+// decideKubeconfig compares <cluster>-kubeconfig with the installer's kubeconfig (DESIGN D11, CONTRACT CP-52…CP-58).
+func decideKubeconfig(v *view.View) kubeconfigDecision {
+	if v.Life.Installed() && v.InstalledElsewhere() {
+		return decideImportedKubeconfig(v)
+	}
+	if foreignKubeconfig(v) {
+		return kubeconfigDecision{}
+	}
+	published := v.Kubeconfigs.Cluster
+	if published != nil && v.Initialized() && !sourceKnown(v) {
+		// The objects of the installation may be deleted once the cluster is installed: what was published stays.
+		return kubeconfigDecision{}
+	}
+	if problem := sourceProblem(v); problem != "" {
+		return kubeconfigDecision{problem: problem}
+	}
+	endpoint := v.Cluster.Spec.ControlPlaneEndpoint
+	data, err := render.RewriteKubeconfig(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], endpoint.Host,
+		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), view.APIName(v.ControlPlane.Spec.Install, v.Cluster))
+	if err != nil {
+		return kubeconfigDecision{problem: fmt.Sprintf("Secret %s cannot be used: %v", v.Kubeconfigs.Installer.Name, err)}
+	}
+	if published != nil && bytes.Equal(published.Data[secret.KubeconfigDataName], data) && ownsKubeconfig(v) {
+		return kubeconfigDecision{}
+	}
+	return kubeconfigDecision{publish: data}
+}
+
+// sourceProblem says why there is no kubeconfig of the installer to publish yet; it is empty when there is one.
+func sourceProblem(v *view.View) string {
+	name := sourceName(v)
+	if v.Install.ClusterDeployment == nil || name == "" {
+		return "Waiting for the Assisted Installer to publish the credentials of the cluster"
+	}
+	switch {
+	case v.Kubeconfigs.Installer == nil:
+		return fmt.Sprintf("Waiting for Secret %s, in which the Assisted Installer publishes the credentials of the cluster", name)
+	case !kube.OwnedBy(v.Kubeconfigs.Installer, v.Install.ClusterDeployment):
+		// A Secret of the attempt before: its cluster is gone, and a new one replaces it.
+		return fmt.Sprintf("Secret %s does not belong to ClusterDeployment %s", name, v.ControlPlane.Name)
+	default:
+		return ""
+	}
+}
+
+// sourceName is the name of the Secret with the installer's kubeconfig. The service names it in the AgentClusterInstall; that of an
+// installed cluster has the name that the service would choose, also when the AgentClusterInstall is gone. It is empty before.
+func sourceName(v *view.View) string {
+	switch {
+	case v.Install.AgentClusterInstall != nil && v.Install.AgentClusterInstall.Spec.ClusterMetadata != nil:
+		return v.Install.AgentClusterInstall.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
+	case v.Life.Installed():
+		return view.ImportedKubeconfigName(v.ControlPlane)
+	default:
+		return ""
+	}
+}
+
+// sourceKnown reports whether the installer's kubeconfig of the living ClusterDeployment is there.
+func sourceKnown(v *view.View) bool {
+	return v.Install.ClusterDeployment != nil && v.Kubeconfigs.Installer != nil &&
+		kube.OwnedBy(v.Kubeconfigs.Installer, v.Install.ClusterDeployment)
+}
+
+// decideImportedKubeconfig keeps <cluster>-kubeconfig, which is all that is left of the installer's credentials, and has assisted-service
+// use it too (DESIGN D22). Its data is never changed.
+func decideImportedKubeconfig(v *view.View) kubeconfigDecision {
+	published := v.Kubeconfigs.Cluster
+	if published == nil {
+		return kubeconfigDecision{problem: fmt.Sprintf("Secret %s does not exist: restore it, nothing else leads to the installed cluster",
+			secret.Name(v.ClusterName, secret.Kubeconfig))}
+	}
+	var d kubeconfigDecision
+	data := published.Data[secret.KubeconfigDataName]
+	if !foreignKubeconfig(v) && !ownsKubeconfig(v) {
+		d.publish = data
+	}
+	deployment := v.Install.ClusterDeployment
+	if deployment == nil || !deployment.DeletionTimestamp.IsZero() || len(data) == 0 {
+		return d
+	}
+	if v.Kubeconfigs.Installer == nil || !bytes.Equal(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], data) {
+		d.share = data
+	}
+	return d
+}
+
+// ownsKubeconfig reports whether the Secret has our reference, and the label without which no cache of Cluster API or ours sees it.
+func ownsKubeconfig(v *view.View) bool {
+	return metav1.IsControlledBy(v.Kubeconfigs.Cluster, v.ControlPlane) &&
+		v.Kubeconfigs.Cluster.Labels[clusterv1.ClusterNameLabel] == v.ClusterName
+}
+
+// mayWriteKubeconfig reports whether the existing Secret is ours: of Cluster API's type, and controlled by us or, not yet, by anybody
+// (CONTRACT CP-55).
+func mayWriteKubeconfig(v *view.View) bool {
+	if v.Kubeconfigs.Cluster.Type != clusterv1.ClusterSecretType {
+		return false
+	}
+	return metav1.GetControllerOf(v.Kubeconfigs.Cluster) == nil || metav1.IsControlledBy(v.Kubeconfigs.Cluster, v.ControlPlane)
+}
+
+// foreignKubeconfig reports whether <cluster>-kubeconfig exists and belongs to somebody else.
+func foreignKubeconfig(v *view.View) bool {
+	return v.Kubeconfigs.Cluster != nil && !mayWriteKubeconfig(v)
+}
+
+// defectOf says why nobody can connect to the cluster with the existing Secret; empty when it can be done.
+func defectOf(v *view.View) string {
+	if v.Kubeconfigs.Cluster.Labels[clusterv1.ClusterNameLabel] != v.ClusterName {
+		return fmt.Sprintf("it has no label %s: %s, without which Cluster API does not see it", clusterv1.ClusterNameLabel, v.ClusterName)
+	}
+	data, exists := v.Kubeconfigs.Cluster.Data[secret.KubeconfigDataName]
+	if !exists {
+		return "it has no key " + secret.KubeconfigDataName
+	}
+	if err := render.CheckKubeconfig(data); err != nil {
+		return err.Error()
+	}
+	return ""
+}

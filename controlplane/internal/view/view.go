@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"errors"
+	"time"
+
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+)
+
+// View is all that one pass over a control plane has read.
+type View struct {
+	// ControlPlane is reconciled. At the end of the pass its status is computed in memory; nothing else of it is ever changed.
+	ControlPlane *controlplanev1.OpenshiftAssistedControlPlane
+	// Cluster is the owner; nil only while the control plane is being deleted and the Cluster is gone.
+	Cluster *clusterv1.Cluster
+	// ClusterName is the Cluster's name; empty when the control plane is deleted before it ever had a Cluster.
+	ClusterName string
+	// Now is the time of the pass.
+	Now time.Time
+	// Life is where in its life the cluster is.
+	Life Life
+	// Record is what the control plane's annotation tells of its installed cluster; nil while none is recorded for the wanted attempt.
+	Record *Installed
+	// Started is what the control plane's annotation tells of an installation that was begun for it; empty when none was.
+	Started Started
+
+	Machines    Machines
+	Install     Install
+	Workload    Workload
+	Kubeconfigs Kubeconfigs
+	Release     Release
+}
+
+// Machines are the Cluster's Machines and what belongs to them.
+type Machines struct {
+	// Owned are the control-plane Machines that the control plane controls, including those being deleted.
+	Owned collections.Machines
+	// Orphans are control-plane Machines of the Cluster that nobody controls and that were made for this provider, by name.
+	Orphans []*clusterv1.Machine
+	// Foreign are the names of all other control-plane Machines of the Cluster.
+	Foreign []string
+	// Workers are the Machines of the Cluster without the control-plane label.
+	Workers []*clusterv1.Machine
+	// Pools are the MachinePools of the Cluster. Only read while deleting.
+	Pools []clusterv1.MachinePool
+	// WantedWorkers is the number of workers that Cluster API asks for. Not read while deleting.
+	WantedWorkers int
+
+	// Template is what infrastructure machines are made from; nil with TemplateProblem set when it cannot be read. Not read while deleting.
+	Template        *unstructured.Unstructured
+	TemplateProblem error
+	// InfraProblem is why the manager may not read the infrastructure machines; they are unknown then.
+	InfraProblem error
+	// Infra belong to the Owned Machines and Configs to these and Workers, by the Machine's name; an entry is missing while the object does
+	// not exist. Not read while deleting.
+	Infra   map[string]*unstructured.Unstructured
+	Configs map[string]*bootstrapv1.OpenshiftAssistedConfig
+}
+
+// TemplateNotAllowed reports whether no role of the manager's lets it read the infrastructure template.
+func (m Machines) TemplateNotAllowed() bool {
+	var notAllowed *infrastructure.NotAllowedError
+	return errors.As(m.TemplateProblem, &notAllowed)
+}
+
+// All are the Owned Machines and Workers, in no order.
+func (m Machines) All() []*clusterv1.Machine { return append(m.Owned.UnsortedList(), m.Workers...) }
+
+// Install are the objects of hive and assisted-service that have the control plane's names, whoever they belong to.
+type Install struct {
+	// MissingCRDs are the names of the CRDs that are not served; objects of these kinds are nil below.
+	MissingCRDs []string
+
+	// ClusterDeployment, AgentClusterInstall and ImageSet are nil when they do not exist.
+	ClusterDeployment   *hivev1.ClusterDeployment
+	AgentClusterInstall *hiveext.AgentClusterInstall
+	ImageSet            *hivev1.ClusterImageSet
+	// Agents are the Agents of the namespace, by name.
+	Agents []assisted.Agent
+	// Strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while
+	// assisted-service says that the numbers of hosts do not fit.
+	Strangers []string
+}
+
+// Workload is what the installed cluster has answered.
+type Workload struct {
+	// ExpectedSince is since when the API of an initialized cluster is expected to answer this manager.
+	ExpectedSince time.Time
+	// LastAnswer is when that API last answered a probe; zero if it has not since the manager started.
+	LastAnswer time.Time
+	// Down: it has not answered for longer than the grace period. Known: it has answered, since the manager started.
+	Down, Known bool
+	// Settling: this manager expects answers for no longer than the grace period, and may know less than the one before.
+	Settling bool
+	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be
+	// read for longer than the grace period.
+	Operators map[string]workload.Operator
+	// ClusterID is the ID that the cluster answered with in this pass; empty when it did not. It is only asked for before the control plane
+	// is initialized, and while its install objects are missing.
+	ClusterID string
+	// Problem is why the cluster could not be asked; the pass is then tried again.
+	Problem error
+}
+
+// Kubeconfigs are the Secrets with a kubeconfig of the cluster.
+type Kubeconfigs struct {
+	// Installer is the Secret by which assisted-service reaches the cluster, Cluster the Secret <cluster>-kubeconfig; nil when they do not
+	// exist.
+	Installer *corev1.Secret
+	Cluster   *corev1.Secret
+	// Namesake says that another Cluster or control plane of the namespace uses one of these Secrets for its own kubeconfig; empty when none
+	// does.
+	Namesake string
+}
+
+// Release is what is known of the release image.
+type Release struct {
+	// Image is the image that is installed; empty when a ClusterImageSet of somebody else names it.
+	Image string
+	// Off: the manager asks no registry.
+	Off bool
+	// Answer is what the registry said in the life of this manager, unless status has it already.
+	Answer release.Answer
+}
+
+// Initialized reports whether the cluster was handed to Cluster API: it is installed, and its API has answered.
+func (v *View) Initialized() bool {
+	flag := v.ControlPlane.Status.Initialization.ControlPlaneInitialized
+	return flag != nil && *flag
+}
+
+// ClusterKey is the key of the Cluster.
+func (v *View) ClusterKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: v.ControlPlane.Namespace, Name: v.ClusterName}
+}
+
+// BoundAgents are the Agents that are bound to the ClusterDeployment, by name.
+func (v *View) BoundAgents() []*assisted.Agent {
+	var bound []*assisted.Agent
+	for i := range v.Install.Agents {
+		if v.Install.Agents[i].BoundTo(v.ControlPlane.Namespace, v.ControlPlane.Name) {
+			bound = append(bound, &v.Install.Agents[i])
+		}
+	}
+	return bound
+}
