@@ -89,17 +89,19 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err := orphans.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
-	if err := setupInstalledClusters(ctx, mgr, clusters, o); err != nil {
+	if err := setupInstalledClusters(ctx, mgr, gate, clusters, o); err != nil {
 		return err
 	}
 	return webhook.Setup(mgr)
 }
 
 // setupInstalledClusters adds the controllers that look after Nodes of installed clusters.
-func setupInstalledClusters(ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, o manager.Options) error {
+func setupInstalledClusters(
+	ctx context.Context, mgr ctrl.Manager, gate *manager.Gate, clusters clustercache.ClusterCache, o manager.Options,
+) error {
 	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
 	certificates := &csr.Reconciler{
-		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Recorder: recorder, WatchFilter: o.WatchFilter,
+		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
 	if err := certificates.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err

@@ -5,6 +5,7 @@ package assisted
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"slices"
 	"sort"
 	"strings"
@@ -126,6 +127,21 @@ func (a *Agent) MACAddresses() []string {
 	}
 	sort.Strings(macs)
 	return slices.Compact(macs)
+}
+
+// Addresses returns the IP addresses of the host, without those that mean something on one link only. They are those of discovery: a host
+// reports nothing more once it runs the installed system.
+func (a *Agent) Addresses() []string {
+	var addresses []string
+	for _, i := range a.Status.Inventory.Interfaces {
+		for _, reported := range slices.Concat(i.IPV4Addresses, i.IPV6Addresses) {
+			address, _, _ := strings.Cut(reported, "/")
+			if ip, err := netip.ParseAddr(address); err == nil && ip.IsGlobalUnicast() {
+				addresses = append(addresses, ip.String())
+			}
+		}
+	}
+	return addresses
 }
 
 // ProgressText says how far the installation of the host is, for example "Writing image to disk". It has no percentage, which changes every

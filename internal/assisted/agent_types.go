@@ -45,6 +45,10 @@ type Interface struct {
 	Name string `json:"name,omitempty"`
 	// MACAddress is its hardware address.
 	MACAddress string `json:"macAddress,omitempty"`
+	// IPV4Addresses and IPV6Addresses are its addresses with the lengths of their prefixes, for example 192.0.2.21/24.
+	IPV4Addresses []string `json:"ipV4Addresses,omitempty"`
+	// IPV6Addresses: see IPV4Addresses.
+	IPV6Addresses []string `json:"ipV6Addresses,omitempty"`
 }
 
 // SystemVendor identifies a host's hardware.

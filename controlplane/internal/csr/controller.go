@@ -29,6 +29,7 @@ const reportedSize = 4096
 // Everything in the installed cluster is done with its own credentials.
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=list;watch
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconciler approves requests in the installed clusters of control planes, one Cluster at a time.
@@ -37,6 +38,10 @@ type Reconciler struct {
 	Client client.Client
 	// Certificates looks after requests in installed clusters.
 	Certificates workload.Certificates
+	// Gate tells which CRDs are not served yet.
+	Gate interface {
+		Missing(crds ...string) []string
+	}
 	// Recorder records events.
 	Recorder events.EventRecorder
 	// WatchFilter restricts the reconciler to control planes whose label cluster.x-k8s.io/watch-filter has this value; empty is all.

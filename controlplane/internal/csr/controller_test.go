@@ -5,6 +5,7 @@ package csr
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,8 +27,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 var clusterKey = client.ObjectKey{Namespace: "ns", Name: "c"}
@@ -40,6 +44,13 @@ func installed(requests ...*certificatesv1.CertificateSigningRequest) *workloadt
 	return f
 }
 
+// served are the CRDs that are not.
+type served []string
+
+func (s served) Missing(crds ...string) []string {
+	return slices.DeleteFunc(crds, func(crd string) bool { return !slices.Contains(s, crd) })
+}
+
 // reconciler is one of a Cluster with Machine m of Node n, changed before it starts.
 func reconciler(
 	t *testing.T,
@@ -48,7 +59,10 @@ func reconciler(
 ) (*Reconciler, *events.FakeRecorder) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))).To(Succeed())
+	NewWithT(
+		t,
+	).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), assisted.AddToScheme(scheme))).
+		To(Succeed())
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "OpenshiftAssistedControlPlane", Name: "cp"}
 	cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cp"}}
@@ -61,7 +75,7 @@ func reconciler(
 	recorder := events.NewFakeRecorder(10)
 	return &Reconciler{
 		Client:       fake.NewClientBuilder().WithScheme(scheme).WithObjects(c, cp, m).WithStatusSubresource(m).Build(),
-		Certificates: cluster, Recorder: recorder, WatchFilter: "", controller: capicontrollerutil.NewFakeController(),
+		Certificates: cluster, Recorder: recorder, Gate: served{}, controller: capicontrollerutil.NewFakeController(),
 		reported: lru.New(reportedSize), now: func() time.Time { return now },
 	}, recorder
 }
@@ -105,6 +119,51 @@ func TestReconcile(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(cluster.Approved).To(BeEmpty())
 		g.Expect(recorder.Events).To(Receive(ContainSubstring("192.0.2.21 is an address of Machine other")))
+	})
+	t.Run("an address with which another host was discovered", func(t *testing.T) {
+		for name, tt := range map[string]struct {
+			served  served
+			uid     types.UID
+			node    string
+			refused string
+		}{
+			"that Machine has no Node yet":           {uid: "other", refused: "192.0.2.21 is an address of Machine other"},
+			"that Machine's Node has it still":       {uid: "other", node: "192.0.2.21", refused: "192.0.2.21 is an address of Machine other"},
+			"that Machine's Node has another by now": {uid: "other", node: "192.0.2.99"},
+			"by an earlier Machine of the name":      {uid: "earlier"},
+			"and Agents are not served":              {uid: "other", served: served{assisted.CRDAgents}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				g := NewWithT(t)
+				cluster := installed(request(t, template()))
+				cluster.Nodes = append(cluster.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "o"}, Status: corev1.NodeStatus{
+					Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: tt.node}},
+				}})
+				r, recorder := reconciler(t, cluster, unchanged)
+				r.Gate = tt.served
+				other := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "ns", Name: "other", UID: "other", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
+				}}
+				other.Spec.ClusterName = "c"
+				if tt.node != "" {
+					other.Status.NodeRef.Name = "o"
+				}
+				g.Expect(r.Client.Create(t.Context(), other)).To(Succeed())
+				agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{
+					bootstrapv1.ClaimAnnotation: "other/" + string(tt.uid),
+				}}}
+				agent.Status.Inventory.Interfaces = []assisted.Interface{{IPV4Addresses: []string{"192.0.2.21/24"}}}
+				g.Expect(r.Client.Create(t.Context(), agent)).To(Succeed())
+				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+				g.Expect(err).NotTo(HaveOccurred())
+				if tt.refused == "" {
+					g.Expect(cluster.Approved).To(ConsistOf("csr-1"))
+					return
+				}
+				g.Expect(cluster.Approved).To(BeEmpty())
+				g.Expect(recorder.Events).To(Receive(ContainSubstring(tt.refused)))
+			})
+		}
 	})
 	t.Run("somebody else was faster", func(t *testing.T) {
 		g := NewWithT(t)

@@ -20,11 +20,16 @@ func checkAddresses(certificate *x509.CertificateRequest, addresses []corev1.Nod
 		}
 	}
 	for _, ip := range certificate.IPAddresses {
-		if !slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool { return isIP(a.Type) && ip.Equal(net.ParseIP(a.Address)) }) {
+		if !hasIP(addresses, ip) {
 			return fmt.Errorf("its Node does not have the address %s", ip)
 		}
 	}
 	return nil
+}
+
+// hasIP reports whether an address is among those of a Node.
+func hasIP(addresses []corev1.NodeAddress, ip net.IP) bool {
+	return slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool { return isIP(a.Type) && ip.Equal(net.ParseIP(a.Address)) })
 }
 
 func isIP(addressType corev1.NodeAddressType) bool {
@@ -32,26 +37,46 @@ func isIP(addressType corev1.NodeAddressType) bool {
 }
 
 // checkWitnesses checks that no name or address is one of the cluster's API and Ingress, or of another Machine, whatever the Node says of
-// itself. What nobody else has is left to the Node: the infrastructure provider does not know addresses that a host got after its
-// inspection.
+// itself. What nobody else has is left to the Node: no record has the addresses that a host got later, from DHCP, on a bond, or by IPv6's
+// own means, all of which may differ between discovery and the installed system.
 func (s *scope) checkWitnesses(certificate *x509.CertificateRequest, node string) error {
 	asked := slices.Clone(certificate.DNSNames)
 	for _, ip := range certificate.IPAddresses {
 		asked = append(asked, ip.String())
 	}
 	install := s.controlPlane.Spec.Install
+	vips := slices.Concat(install.APIVIPs, install.IngressVIPs)
 	for _, address := range asked {
 		owners := s.known[canonical(address)]
-		switch {
-		case address == node, slices.Contains(owners, s.machines[node]):
-		case len(owners) > 0:
-			return fmt.Errorf("%s is an address of Machine %s, not of its Node", address, owners[0])
-		case slices.ContainsFunc(slices.Concat(install.APIVIPs, install.IngressVIPs),
-			func(vip string) bool { return canonical(vip) == canonical(address) }):
+		if address == node || s.confirms(owners, node) {
+			continue
+		}
+		if i := slices.IndexFunc(owners, func(o owner) bool { return s.keeps(o, address) }); i >= 0 {
+			return fmt.Errorf("%s is an address of Machine %s, not of its Node", address, owners[i].machine)
+		}
+		if slices.ContainsFunc(vips, func(vip string) bool { return canonical(vip) == canonical(address) }) {
 			return fmt.Errorf("%s is an address of the cluster's API or Ingress, not of its Node", address)
 		}
 	}
 	return nil
+}
+
+// confirms reports whether the Machine of a Node is among the owners of an address.
+func (s *scope) confirms(owners []owner, node string) bool {
+	return slices.ContainsFunc(owners, func(o owner) bool { return o.machine == s.machines[node] })
+}
+
+// keeps reports whether a Machine that is recorded with an address may have it still: one whose Node has others of the same IP family by now
+// has given it up. Names stay.
+func (s *scope) keeps(o owner, address string) bool {
+	ip, node := net.ParseIP(address), s.nodes[o.node]
+	if ip == nil || node == nil || hasIP(node.Status.Addresses, ip) {
+		return true
+	}
+	return !slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
+		other := net.ParseIP(a.Address)
+		return isIP(a.Type) && other != nil && (other.To4() == nil) == (ip.To4() == nil)
+	})
 }
 
 // canonical is one spelling of an address or a name.

@@ -208,30 +208,54 @@ func TestLookAgain(t *testing.T) {
 
 // TestWitnesses: a kubelet that somebody has taken over says that its Node has the addresses of others.
 func TestWitnesses(t *testing.T) {
+	own, other := owner{machine: "m", node: "n"}, owner{machine: "other", node: "o"}
+	installing := owner{machine: "other"}
 	for name, tt := range map[string]struct {
-		known   map[string][]string
+		known map[string][]owner
+		// others are the addresses of the other Machine's Node; nil when that was not read.
+		others  []string
 		vips    []string
 		refused string
 	}{
 		"nobody knows an address of the Node": {},
-		"its Machine has them":                {known: map[string][]string{"192.0.2.21": {"m"}, "n.example.com": {"m"}}},
-		"another Machine has its address": {known: map[string][]string{"192.0.2.21": {"other"}},
+		"its Machine has them":                {known: map[string][]owner{"192.0.2.21": {own}, "n.example.com": {own}}},
+		"another Machine has its address": {known: map[string][]owner{"192.0.2.21": {other}},
 			refused: "192.0.2.21 is an address of Machine other"},
-		"another Machine has its name": {known: map[string][]string{"n.example.com": {"other"}},
+		"another Machine without a Node has its address": {known: map[string][]owner{"192.0.2.21": {installing}},
+			refused: "192.0.2.21 is an address of Machine other"},
+		"another Machine's Node has its address": {known: map[string][]owner{"192.0.2.21": {other}}, others: []string{"192.0.2.21"},
+			refused: "192.0.2.21 is an address of Machine other"},
+		"another Machine's Node had its address": {known: map[string][]owner{"192.0.2.21": {other}}, others: []string{"192.0.2.99"}},
+		"another Machine's Node has no address of the family": {
+			known: map[string][]owner{"192.0.2.21": {other}}, others: []string{"2001:db8::99"},
+			refused: "192.0.2.21 is an address of Machine other",
+		},
+		"another Machine had it, one more has it": {known: map[string][]owner{"192.0.2.21": {other, {machine: "third"}}},
+			others: []string{"192.0.2.99"}, refused: "192.0.2.21 is an address of Machine third"},
+		"another Machine has its name": {known: map[string][]owner{"n.example.com": {other}}, others: []string{"192.0.2.99"},
 			refused: "n.example.com is an address of Machine other"},
-		"both have it":                        {known: map[string][]string{"192.0.2.21": {"other", "m"}}},
-		"another Machine has the Node's name": {known: map[string][]string{"n": {"other"}}},
+		"both have it":                        {known: map[string][]owner{"192.0.2.21": {other, own}}, others: []string{"192.0.2.21"}},
+		"another Machine has the Node's name": {known: map[string][]owner{"n": {other}}},
 		"the API has its address": {vips: []string{"2001:db8:0::21"},
 			refused: "2001:db8::21 is an address of the cluster's API or Ingress"},
-		"the API of a single Node": {known: map[string][]string{"192.0.2.21": {"m"}}, vips: []string{"192.0.2.21"}},
+		"another Machine's Node had the API's address": {known: map[string][]owner{"192.0.2.21": {other}}, others: []string{"192.0.2.99"},
+			vips: []string{"192.0.2.21"}, refused: "192.0.2.21 is an address of the cluster's API or Ingress"},
+		"the API of a single Node": {known: map[string][]owner{"192.0.2.21": {own}}, vips: []string{"192.0.2.21"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			cp := &controlplanev1.OpenshiftAssistedControlPlane{}
 			cp.Spec.Install.APIVIPs = tt.vips
+			nodes := map[string]*corev1.Node{"n": node()}
+			if tt.others != nil {
+				nodes["o"] = &corev1.Node{}
+			}
+			for _, address := range tt.others {
+				nodes["o"].Status.Addresses = append(nodes["o"].Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+			}
 			d := decide(&scope{
 				now: now, pending: []certificatesv1.CertificateSigningRequest{*request(t, template())}, machines: map[string]string{"n": "m"},
-				nodes: map[string]*corev1.Node{"n": node()}, known: tt.known, controlPlane: cp,
+				nodes: nodes, known: tt.known, controlPlane: cp,
 			})
 			if tt.refused == "" {
 				g.Expect(d.approve).To(HaveLen(1))

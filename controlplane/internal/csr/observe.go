@@ -5,10 +5,13 @@ package csr
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,8 +19,10 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -32,12 +37,16 @@ type scope struct {
 	pending []certificatesv1.CertificateSigningRequest
 	// machines has, by the name of the Node, the name of the Machine of each Node of the Cluster.
 	machines map[string]string
-	// known has, by address or name, the names of the Machines that the infrastructure provider says have it. The address of a Node is what
-	// its kubelet says, and a kubelet that somebody has taken over may say that of another host.
-	known map[string][]string
-	// nodes are the Nodes of Machines that have sent a request; one that does not exist is missing.
+	// known has, by address or name, the Machines that are recorded with it: by the infrastructure provider, or by assisted-service when it
+	// discovered the host. The address of a Node is what its kubelet says, and a kubelet that somebody has taken over may say that of another
+	// host.
+	known map[string][]owner
+	// nodes are the Nodes of Machines that have sent a request, and those of their rivals; one that does not exist is missing.
 	nodes map[string]*corev1.Node
 }
+
+// owner is a Machine that is recorded with an address, and the name of its Node, which is empty while there is none.
+type owner struct{ machine, node string }
 
 // observeOwners reads the Cluster and its control plane; the control plane is nil when nothing is to be approved in its cluster.
 func (r *Reconciler) observeOwners(
@@ -61,7 +70,7 @@ func (r *Reconciler) observe(
 	ctx context.Context, cluster *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane,
 ) (*scope, error) {
 	s := &scope{cluster: cluster, controlPlane: cp, now: r.now(), machines: map[string]string{}, nodes: map[string]*corev1.Node{}}
-	s.known = map[string][]string{}
+	s.known = map[string][]owner{}
 	key := client.ObjectKeyFromObject(cluster)
 	subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: key}}
 	requests, err := r.Certificates.ServingRequests(ctx, key, subscriber)
@@ -79,7 +88,10 @@ func (r *Reconciler) observe(
 	if err := r.observeMachines(ctx, s); err != nil {
 		return nil, err
 	}
-	return s, r.observeSenders(ctx, s)
+	if err := r.observeSenders(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, r.observeRivals(ctx, s)
 }
 
 // observeSenders reads the Nodes of Machines that have sent a request.
@@ -108,24 +120,88 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) err
 	return err
 }
 
+// maxRivals bounds the Nodes that are read in a pass: a kubelet that somebody has taken over may say that its Node has all addresses of the
+// cluster.
+const maxRivals = 16
+
+// observeRivals reads the Nodes of Machines that are recorded with an address of a Node that has sent a request, and of which that Node's
+// Machine has no record: hosts with DHCP may have changed their addresses since. A Machine whose Node is not read keeps what is recorded.
+func (r *Reconciler) observeRivals(ctx context.Context, s *scope) error {
+	rivals := sets.New[string]()
+	for name, node := range s.nodes {
+		for _, address := range node.Status.Addresses {
+			owners := s.known[canonical(address.Address)]
+			if s.confirms(owners, name) {
+				continue
+			}
+			for _, o := range owners {
+				rivals.Insert(o.node)
+			}
+		}
+	}
+	names := sets.List(rivals.Delete(""))
+	for _, name := range names[:min(len(names), maxRivals)] {
+		if err := r.observeNode(ctx, s, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observeMachines finds the Machines of the Cluster, with what is recorded of their addresses.
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	list := &clusterv1.MachineList{}
 	err := r.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
 	if err != nil {
 		return fmt.Errorf("list Machines: %w", err)
 	}
+	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	claims := map[string]owner{}
 	for i := range list.Items {
 		m := &list.Items[i]
 		if m.Spec.ClusterName != s.cluster.Name {
 			continue
 		}
-		if m.Status.NodeRef.Name != "" {
-			s.machines[m.Status.NodeRef.Name] = m.Name
+		o := owner{machine: m.Name, node: m.Status.NodeRef.Name}
+		claims[assisted.Claim(m)] = o
+		if o.node != "" {
+			s.machines[o.node] = o.machine
 		}
 		for _, address := range m.Status.Addresses {
-			key := canonical(address.Address)
-			s.known[key] = append(s.known[key], m.Name)
+			s.record(address.Address, o)
+		}
+	}
+	return r.observeAgents(ctx, s, claims)
+}
+
+// observeAgents records the addresses with which the hosts of Machines were discovered; claims has the Machines by what their Agents are
+// annotated with. There are no Agents of a Cluster that was moved here.
+func (r *Reconciler) observeAgents(ctx context.Context, s *scope, claims map[string]owner) error {
+	if len(r.Gate.Missing(assisted.CRDAgents)) > 0 {
+		return nil
+	}
+	list := &assisted.AgentList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace)); err != nil {
+		return fmt.Errorf("list Agents: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b assisted.Agent) int { return strings.Compare(a.Name, b.Name) })
+	for i := range list.Items {
+		a := &list.Items[i]
+		o, ours := claims[a.Annotations[bootstrapv1.ClaimAnnotation]]
+		if !ours {
+			continue
+		}
+		for _, address := range a.Addresses() {
+			s.record(address, o)
 		}
 	}
 	return nil
+}
+
+// record adds an owner to an address or a name.
+func (s *scope) record(address string, o owner) {
+	key := canonical(address)
+	if !slices.Contains(s.known[key], o) {
+		s.known[key] = append(s.known[key], o)
+	}
 }
