@@ -38,7 +38,7 @@ const (
 	// CRDsMetal3 are cluster-api-provider-metal3's v1beta1 types, labelled for Cluster API's v1beta1 contract.
 	CRDsMetal3 CRDGroup = "metal3"
 	// CRDsMetal3V1Beta2 are those that the same project's releases have since they also serve v1beta2: its storage version, which is labelled
-	// for Cluster API's v1beta2 contract. They take the place of CRDsMetal3. Their conversion webhook is that of component Metal3.
+	// for Cluster API's v1beta2 contract. They take the place of CRDsMetal3. Their conversion webhook is that of component Simulators.
 	CRDsMetal3V1Beta2 CRDGroup = "metal3-v1beta2"
 	// CRDsBareMetalHost are baremetal-operator's: BareMetalHost and HardwareData.
 	CRDsBareMetalHost CRDGroup = "baremetalhost"
@@ -51,8 +51,8 @@ const (
 	CRDsCertManager CRDGroup = "cert-manager"
 )
 
-// Metal3 is the name of the component behind the webhooks of Metal3's CRDs; see WebhookServer.
-const Metal3 = "metal3"
+// Simulators is the name of the component behind the webhooks of Metal3's CRDs and of all else that is simulated; see WebhookServer.
+const Simulators = "simulators"
 
 // metal3V1Beta2Folder has the CRDs of CRDsMetal3V1Beta2: no release of their Go types can be downloaded.
 const metal3V1Beta2Folder = "test/localcontrolplane/crds/metal3"
@@ -179,7 +179,7 @@ func (cp *ControlPlane) metal3V1Beta2CRDs() ([]*apiextensionsv1.CustomResourceDe
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := cp.webhookEndpoint(Metal3)
+	endpoint, err := cp.webhookEndpoint(Simulators)
 	if err != nil {
 		return nil, err
 	}

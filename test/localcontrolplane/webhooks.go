@@ -3,6 +3,8 @@
 package localcontrolplane
 
 import (
+	"context"
+	"fmt"
 	"path"
 	"path/filepath"
 
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // webhookTimeoutSeconds is the most that an API server waits: on a busy machine a webhook may answer late, and who applies something by
@@ -64,6 +67,26 @@ func (cp *ControlPlane) WebhookServer(component string) (WebhookServer, error) {
 		return WebhookServer{}, err
 	}
 	return WebhookServer{Port: endpoint.port, CertDir: endpoint.certDir, CA: endpoint.ca}, nil
+}
+
+// InstallWebhooks installs admission webhook configurations. Their webhooks, which name a Service, are those of a component, whatever the
+// Service: see WebhookServer. They are in force before the component runs, and until it does, they refuse everything.
+func (cp *ControlPlane) InstallWebhooks(ctx context.Context, component string, configurations ...client.Object) error {
+	endpoint, err := cp.webhookEndpoint(component)
+	if err != nil {
+		return err
+	}
+	objects := make([]unstructured.Unstructured, len(configurations))
+	for i, configuration := range configurations {
+		if objects[i].Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(configuration); err != nil {
+			return fmt.Errorf("cannot convert the webhook configuration %s: %w", configuration.GetName(), err)
+		}
+	}
+	webhooks, err := endpoint.admission(objects, everyService)
+	if err != nil {
+		return err
+	}
+	return apply(ctx, cp.Admin(), webhooks)
 }
 
 // url returns the address that replaces a Service's path.

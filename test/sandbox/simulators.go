@@ -63,7 +63,7 @@ type simulators struct {
 }
 
 // startSimulators starts the simulators; they end with stopAll.
-func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*simulators, error) {
+func startSimulators(ctx context.Context, cp *localcontrolplane.ControlPlane, opts WorldOptions) (*simulators, error) {
 	log, err := os.Create(filepath.Join(cp.Dir(), "logs", "simulators.log"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the simulators' log: %w", err)
@@ -73,6 +73,10 @@ func startSimulators(cp *localcontrolplane.ControlPlane, opts WorldOptions) (*si
 		return nil, errors.Join(err, log.Close())
 	}
 	mgr.GetWebhookServer().Register(simmetal3.ConversionPath, simmetal3.Conversion())
+	assisted.ServeAdmission(mgr.GetWebhookServer(), mgr.GetAPIReader())
+	if err := cp.InstallWebhooks(ctx, localcontrolplane.Simulators, assisted.AdmissionConfigurations()...); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
 	s := &simulators{log: log, done: make(chan error, 1)}
 	if err := s.start(cp, mgr, opts); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -143,7 +147,7 @@ func simulatorManager(cp *localcontrolplane.ControlPlane, log io.Writer) (ctrl.M
 			return nil, fmt.Errorf("cannot register the simulators' API types: %w", err)
 		}
 	}
-	server, err := cp.WebhookServer(localcontrolplane.Metal3)
+	server, err := cp.WebhookServer(localcontrolplane.Simulators)
 	if err != nil {
 		return nil, err
 	}

@@ -194,7 +194,7 @@ func (w *World) startSimulators(ctx context.Context) error {
 	if w.Watch, err = newWatch(ctx, unlimited(w.Management.Admin()), w.Client.Scheme()); err != nil {
 		return err
 	}
-	if w.simulators, err = startSimulators(w.Management, w.opts); err != nil {
+	if w.simulators, err = startSimulators(ctx, w.Management, w.opts); err != nil {
 		return err
 	}
 	w.Metal3, w.Assisted, w.Workload, w.Metal = w.simulators.metal3, w.simulators.assisted, w.simulators.workload, w.simulators.metal

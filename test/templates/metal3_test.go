@@ -82,7 +82,7 @@ func get(t *testing.T, cl client.Client, namespace string, object unstructured.U
 func serveConversion(t *testing.T, cp *localcontrolplane.ControlPlane) {
 	t.Helper()
 	g := NewWithT(t)
-	address, err := cp.WebhookServer(localcontrolplane.Metal3)
+	address, err := cp.WebhookServer(localcontrolplane.Simulators)
 	g.Expect(err).NotTo(HaveOccurred())
 	server := webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: address.Port, CertDir: address.CertDir})
 	server.Register(simmetal3.ConversionPath, simmetal3.Conversion())

@@ -128,7 +128,7 @@ func (s *Simulator) syncClusterInstall(
 	if specErr != nil {
 		result.RequeueAfter = s.backend.opts.Durations.BackendRetry
 	} else {
-		specErr = s.backend.syncCluster(client.ObjectKeyFromObject(cd), client.ObjectKeyFromObject(aci), input)
+		s.backend.syncCluster(client.ObjectKeyFromObject(cd), client.ObjectKeyFromObject(aci), input)
 	}
 	view, ok := s.backend.clusterView(client.ObjectKeyFromObject(cd))
 	if !ok {
@@ -163,9 +163,6 @@ func (s *Simulator) clusterInput(
 	}
 	input.Network = len(input.APIVIPs) > 0
 	var err error
-	if input.Asked, err = askedOf(aci.Spec); err != nil {
-		return input, err
-	}
 	if input.ArbiterAgents, err = s.arbiters(ctx, aci); err != nil {
 		return input, err
 	}
@@ -328,13 +325,21 @@ func (s *Simulator) setClusterCondition(conditions *[]hivev1.ClusterInstallCondi
 // deleteClusterInstall deregisters the cluster and frees its hosts: Agents that came through an InfraEnv of this cluster
 // are deleted, the others are unbound (ASSISTED 1.3, 8.5).
 func (s *Simulator) deleteClusterInstall(ctx context.Context, aci *hiveext.AgentClusterInstall, cd types.NamespacedName) error {
-	freed := s.backend.removeCluster(cd)
+	s.backend.removeCluster(cd)
 	preserve, err := s.preserved(ctx, cd)
 	if err != nil {
 		return err
 	}
-	for _, key := range freed {
-		if err := s.freeAgent(ctx, key, preserve); err != nil {
+	var agents aiv1.AgentList
+	if err := s.client.List(ctx, &agents, client.InNamespace(cd.Namespace)); err != nil {
+		return fmt.Errorf("cannot list the Agents of ClusterDeployment %s: %w", cd, err)
+	}
+	for i := range agents.Items {
+		if ref := agents.Items[i].Spec.ClusterDeploymentName; ref == nil || ref.Name != cd.Name {
+			continue
+		}
+		// The webhook lets an Agent go only when its status says that it does not install any more: until then, this fails and is repeated.
+		if err := s.freeAgent(ctx, &agents.Items[i], preserve); err != nil {
 			return err
 		}
 	}
@@ -349,15 +354,11 @@ func (s *Simulator) preserved(ctx context.Context, key types.NamespacedName) (bo
 	return cd.Spec.PreserveOnDelete, nil
 }
 
-func (s *Simulator) freeAgent(ctx context.Context, key types.NamespacedName, preserve bool) error {
-	agent := &aiv1.Agent{}
-	if err := s.client.Get(ctx, key, agent); err != nil {
-		return client.IgnoreNotFound(err)
-	}
+func (s *Simulator) freeAgent(ctx context.Context, agent *aiv1.Agent, preserve bool) error {
 	env := &aiv1.InfraEnv{}
-	err := s.client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: agent.Labels[infraEnvLabel]}, env)
+	err := s.client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[infraEnvLabel]}, env)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot read the InfraEnv of Agent %s: %w", key, err)
+		return fmt.Errorf("cannot read the InfraEnv of Agent %s: %w", client.ObjectKeyFromObject(agent), err)
 	}
 	if preserve || env.Spec.ClusterRef != nil {
 		return ignoreGone("cannot delete Agent", agent, s.client.Delete(ctx, agent))

@@ -116,7 +116,8 @@ func adopt(agent *aiv1.Agent, env *aiv1.InfraEnv) {
 // syncAgent pushes the spec to the backend and mirrors the backend in the Agent.
 func (s *Simulator) syncAgent(ctx context.Context, agent *aiv1.Agent) (ctrl.Result, error) {
 	before := agent.DeepCopy()
-	if _, moved := s.backend.takeMove(agent.Name); moved {
+	_, moved := s.backend.takeMove(agent.Name)
+	if moved {
 		if err := s.readopt(ctx, agent); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -137,7 +138,7 @@ func (s *Simulator) syncAgent(ctx context.Context, agent *aiv1.Agent) (ctrl.Resu
 	view.approved = agent.Spec.Approved
 	s.decorate(agent, view)
 	s.fillStatus(agent, view, specErr)
-	return result, s.writeAgent(ctx, agent, before)
+	return result, s.writeAgent(ctx, agent, before, moved)
 }
 
 // readopt moves an Agent to the InfraEnv through which its host registered last.
@@ -151,23 +152,37 @@ func (s *Simulator) readopt(ctx context.Context, agent *aiv1.Agent) error {
 	return nil
 }
 
-// writeAgent sends what changed: metadata and spec in one patch, the status in another.
-func (s *Simulator) writeAgent(ctx context.Context, agent, before *aiv1.Agent) error {
-	status := agent.Status.DeepCopy()
-	meta := !equality.Semantic.DeepEqual(agent.ObjectMeta, before.ObjectMeta) || !equality.Semantic.DeepEqual(agent.Spec, before.Spec)
-	if meta {
-		agent.Status = *before.Status.DeepCopy()
-		if err := s.client.Patch(ctx, agent, client.MergeFrom(before)); err != nil {
-			return ignoreGone("cannot patch Agent", agent, err)
+// writeAgent sends what changed: metadata and spec in one patch, the status in another. The status of a host that has moved goes first: the
+// webhook takes another cluster only when the status says that the host does not install.
+func (s *Simulator) writeAgent(ctx context.Context, agent, before *aiv1.Agent, moved bool) error {
+	writes := []func(context.Context, *aiv1.Agent, *aiv1.Agent) error{s.writeAgentSpec, s.writeAgentStatus}
+	if moved {
+		slices.Reverse(writes)
+	}
+	for _, write := range writes {
+		if err := write(ctx, agent, before); err != nil {
+			return err
 		}
 	}
-	if equality.Semantic.DeepEqual(*status, before.Status) {
+	return nil
+}
+
+func (s *Simulator) writeAgentSpec(ctx context.Context, agent, before *aiv1.Agent) error {
+	changed := agent.DeepCopy()
+	changed.Status = before.Status
+	if equality.Semantic.DeepEqual(changed, before) {
 		return nil
 	}
-	base := agent.DeepCopy()
-	base.Status = before.Status
-	agent.Status = *status
-	return ignoreGone("cannot write the status of Agent", agent, s.client.Status().Patch(ctx, agent, client.MergeFrom(base)))
+	return ignoreGone("cannot patch Agent", agent, s.client.Patch(ctx, changed, client.MergeFrom(before)))
+}
+
+func (s *Simulator) writeAgentStatus(ctx context.Context, agent, before *aiv1.Agent) error {
+	changed := before.DeepCopy()
+	changed.Status = agent.Status
+	if equality.Semantic.DeepEqual(changed, before) {
+		return nil
+	}
+	return ignoreGone("cannot write the status of Agent", agent, s.client.Status().Patch(ctx, changed, client.MergeFrom(before)))
 }
 
 func ignoreGone(what string, obj client.Object, err error) error {

@@ -47,8 +47,6 @@ type clusterInput struct {
 	APIVIPs      []string
 	IngressVIPs  []string
 	ReleaseImage string
-	// Asked is all of the AgentClusterInstall's spec that must not change once the installation has begun.
-	Asked string
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }
@@ -70,7 +68,7 @@ func (b *backend) setClusterInfo(c *cluster, state, info string) {
 
 // syncCluster registers the cluster of an AgentClusterInstall or updates it, and starts the installation when nothing
 // is missing any more.
-func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) error {
+func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.clusters[b.byCD[cd]]
@@ -81,18 +79,13 @@ func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) err
 		b.metal.known[cd]++
 		b.setCluster(c, clusterInsufficient)
 	}
-	if !in.Imported && !beforeInstall(c.state) && c.spec.Asked != in.Asked {
-		return userError(
-			"Attempted to change AgentClusterInstall.Spec which is immutable after install started, except for ClusterMetadata,IgnitionEndpoint " +
-				"fields",
-		)
+	if in.Imported || beforeInstall(c.state) {
+		c.spec = in // Once the installation has begun, nothing of it is used any more; the webhook refuses most changes.
 	}
-	c.spec = in
 	if in.Imported && beforeInstall(c.state) {
 		b.setCluster(c, clusterAddingHosts)
 	}
 	b.startInstall(c)
-	return nil
 }
 
 // monitorCluster is one pass of the cluster monitor.
@@ -301,17 +294,15 @@ func (in clusterInput) agents() int {
 }
 
 // removeCluster cancels a running installation and forgets the cluster. Its hosts become free as described in ASSISTED
-// 8.5. It returns their keys.
-func (b *backend) removeCluster(cd types.NamespacedName) []types.NamespacedName {
+// 8.5.
+func (b *backend) removeCluster(cd types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.clusters[b.byCD[cd]]
 	if c == nil {
-		return nil
+		return
 	}
-	var freed []types.NamespacedName
 	for _, h := range c.members(b) {
-		freed = append(freed, h.key())
 		if isOneOf(h.state, installingStates) {
 			b.leaveCluster(h, c)
 			b.setHost(h, hostCancelled)
@@ -326,5 +317,4 @@ func (b *backend) removeCluster(cd types.NamespacedName) []types.NamespacedName 
 		b.endCluster(cd) // What there is of it comes to nothing: its hosts are installed anew.
 	}
 	b.endIfGone(cd)
-	return freed
 }

@@ -4,7 +4,6 @@ package assisted
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -205,14 +204,4 @@ func checkAnnotations(aci *hiveext.AgentClusterInstall) error {
 		}
 	}
 	return nil
-}
-
-// askedOf is what must not change once the installation has begun: all but the fields that the real webhook lets through.
-func askedOf(spec hiveext.AgentClusterInstallSpec) (string, error) {
-	spec.ClusterMetadata, spec.IgnitionEndpoint = nil, nil
-	value, err := json.Marshal(spec)
-	if err != nil {
-		return "", fmt.Errorf("encode the spec of an AgentClusterInstall: %w", err)
-	}
-	return string(value), nil
 }

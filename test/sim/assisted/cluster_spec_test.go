@@ -9,8 +9,6 @@ import (
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
 // goodInstall is a cluster that the service takes.
@@ -94,7 +92,7 @@ func checkText(t *testing.T, err error, want string) {
 	}
 }
 
-// TestSpecRefused: bad input is shown until it is corrected, and a change after the beginning until it is taken back.
+// TestSpecRefused: bad input is shown until it is corrected.
 func TestSpecRefused(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.cluster("c1", 1, 0, false)
@@ -112,12 +110,4 @@ func TestSpecRefused(t *testing.T) {
 	f.eventually("the refusal of overlapping networks", synced(corev1.ConditionFalse, "overlap"))
 	f.patchACI("c1", func(aci *hiveext.AgentClusterInstall) { aci.Spec.Networking.ServiceNetwork = nil })
 	f.eventually("the correction", synced(corev1.ConditionTrue, ""))
-
-	f.infraEnv("ie", "c1")
-	agent := f.boot("m0", "ie")
-	f.waitAgent(agent, hostKnown)
-	f.patchAgent(agent, func(a *aiv1.Agent) { a.Spec.Approved = true })
-	f.waitCluster("c1", clusterInstalling)
-	f.patchACI("c1", func(aci *hiveext.AgentClusterInstall) { aci.Spec.SSHPublicKey = "ssh-ed25519 AAAA" })
-	f.eventually("the refusal of a late change", synced(corev1.ConditionFalse, "immutable after install started"))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	"github.com/openshift/hive/apis/hive/v1/agent"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,7 +29,10 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
-var restConfig *rest.Config
+var (
+	restConfig *rest.Config
+	management *localcontrolplane.ControlPlane
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(runSuite(m))
@@ -54,7 +58,7 @@ func runSuite(m *testing.M) int {
 	); err != nil {
 		fmt.Fprintf(os.Stderr, "cannot install the CRDs: %v\n", err)
 	} else {
-		restConfig = cp.Admin()
+		restConfig, management = cp.Admin(), cp
 		code = m.Run()
 	}
 	if err := cp.Stop(); err != nil {
@@ -236,6 +240,7 @@ func (f *fixture) cluster(name string, controlPlanes, workers int, held bool) {
 	f.t.Helper()
 	cd := &hivev1.ClusterDeployment{ObjectMeta: f.meta(name)}
 	cd.Spec.ClusterName, cd.Spec.BaseDomain = name, "example.com"
+	cd.Spec.Platform.AgentBareMetal = &agent.BareMetalPlatform{}
 	cd.Spec.PullSecretRef = &corev1.LocalObjectReference{Name: "pull-secret"}
 	cd.Spec.ClusterInstallRef = &hivev1.ClusterInstallLocalReference{
 		Group: hiveext.Group, Version: hiveext.Version, Kind: "AgentClusterInstall", Name: name,
