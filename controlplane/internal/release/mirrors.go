@@ -148,10 +148,10 @@ func MirrorsOf(digests []configv1.ImageDigestMirrorSet, tags []configv1.ImageTag
 const wildcard = "*."
 
 // sources are the names under which an image is looked up, each once and in order: at the mirrors of the first set that knows it, then of
-// the next, and last at the source itself, unless a set forbids that.
+// the next, and last at the source itself. A name that a set blocks is left out, as container engines leave it out.
 func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 	var found []name.Reference
-	source, blocked := image, false
+	source := image
 	for _, set := range sets {
 		registries, matched := set.matching(image.Name())
 		rest := image.Name()[matched:]
@@ -164,16 +164,19 @@ func sources(image name.Reference, sets []Mirrors) ([]name.Reference, error) {
 				return nil, fmt.Errorf("%w: %s: %w", set.unusable, r.Prefix, err)
 			}
 			found = append(found, mirrored...)
-			blocked = blocked || r.Blocked
 		}
 	}
-	if blocked && len(found) == 0 {
+	isBlocked := func(n name.Reference) bool {
+		return slices.ContainsFunc(sets, func(set Mirrors) bool { return set.block(n.Name()) })
+	}
+	found = slices.DeleteFunc(first(maxSources, found), isBlocked)
+	if !isBlocked(image) && !isBlocked(source) {
+		found = first(maxSources, append(first(maxSources-1, found), source))
+	}
+	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrBlocked, image.Context().Name())
 	}
-	if blocked {
-		return first(maxSources, found), nil
-	}
-	return first(maxSources, append(first(maxSources-1, found), source)), nil
+	return found, nil
 }
 
 // first are the first names, at most so many, without those that are there before.
@@ -213,6 +216,12 @@ func (m Mirrors) matching(image string) ([]registryRule, int) {
 		found = append(found, r)
 	}
 	return found, matched
+}
+
+// block reports whether a name must not be asked for.
+func (m Mirrors) block(image string) bool {
+	registries, _ := m.matching(image)
+	return slices.ContainsFunc(registries, func(r registryRule) bool { return r.Blocked })
 }
 
 // covers returns how much of a name a registry's prefix stands for; 0 when the name does not begin with it.

@@ -109,6 +109,36 @@ location = "quay.io"
 blocked = true
 [[registry.mirror]]
 location = "mirror.example.com"`, "quay.io/rel:4", []string{"mirror.example.com/rel:4"}},
+		{"a mirror whose own name another entry blocks", `
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "forbidden.example.com/quay"
+[[registry.mirror]]
+location = "mirror.example.com"
+[[registry]]
+prefix = "forbidden.example.com"
+location = "forbidden.example.com"
+blocked = true`, "quay.io/rel:4", []string{"mirror.example.com/rel:4", "quay.io/rel:4"}},
+		{"a mirror below a blocked registry that an entry of its own allows", `
+[[registry]]
+location = "quay.io"
+[[registry.mirror]]
+location = "mirror.example.com/quay"
+[[registry]]
+location = "mirror.example.com"
+blocked = true
+[[registry]]
+location = "mirror.example.com/quay"`, "quay.io/rel:4", []string{"mirror.example.com/quay/rel:4", "quay.io/rel:4"}},
+		{"a blocked location of the source", `
+[[registry]]
+prefix = "quay.io"
+location = "moved.example.com"
+[[registry.mirror]]
+location = "mirror.example.com"
+[[registry]]
+location = "moved.example.com"
+blocked = true`, "quay.io/rel:4", []string{"mirror.example.com/rel:4"}},
 		{"another location", `
 [[registry]]
 prefix = "quay.io/rel"
@@ -185,6 +215,10 @@ func TestSetsOfMirrors(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namesOf(found)).To(Equal([]string{"m.example.com/rel:4", "n.example.com/ocp/rel:4", "proxy.example.com/quay/ocp/rel:4"}))
+	const blocked = "\n[[registry]]\nlocation = 'm.example.com'\nblocked = true"
+	own := parsed(t, "[[registry]]\nlocation = 'quay.io'\nblocked = true\n[[registry.mirror]]\nlocation = 'm.example.com'")
+	_, err = sources(image, []Mirrors{own, parsed(t, blocked)})
+	g.Expect(err).To(MatchError(ErrBlocked), "one set's mirror that another set blocks")
 }
 
 func TestMirrorsThatCannotBeUsed(t *testing.T) {
