@@ -121,7 +121,8 @@ func isVersion(text string) bool {
 	return err == nil && len(text) < maxVersion
 }
 
-// readReferences returns the references in a layer, nil when it has none.
+// readReferences returns the references in a layer, nil when it has none. It reads the layer to its end, where the registry library compares
+// the digest: what was found before may be anybody's.
 func readReferences(layer v1.Layer) (*references, error) {
 	size, err := layer.Size()
 	if err != nil {
@@ -135,7 +136,11 @@ func readReferences(layer v1.Layer) (*references, error) {
 		return nil, fmt.Errorf("read a layer: %w", err)
 	}
 	defer packed.Close()
-	return findReferences(packed)
+	list, errList := findReferences(packed)
+	if _, err := io.Copy(io.Discard, packed); err != nil {
+		return nil, fmt.Errorf("read a layer: %w", err)
+	}
+	return list, errList
 }
 
 // unpack reads what may be compressed with gzip or zstd. The registry library would give zstd as much memory as the layer asks for.

@@ -3,6 +3,7 @@
 package release
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"net/http"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	. "github.com/onsi/gomega"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -73,6 +76,32 @@ func TestImagesThatAreNoRelease(t *testing.T) {
 	} {
 		_, err := NewRegistry("test").Fetch(t.Context(), h.image(tag), h.access())
 		NewWithT(t).Expect(err).To(MatchError(ErrNoRelease), tag)
+	}
+}
+
+// TestTamperedLayers: a registry, or a mirror, cannot show another file in a layer than the one that the image's digest stands for.
+func TestTamperedLayers(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t)
+	genuine := archive(t, imageReferences("hyperkube", "kubernetes=1.33.5"))
+	layer := static.NewLayer(genuine, types.OCIUncompressedLayer)
+	hash, err := layer.Digest()
+	g.Expect(err).NotTo(HaveOccurred())
+	h.push("4.20.4", imageOf(t, map[string]string{"io.openshift.release": version}, layer))
+	for title, tampered := range map[string][]byte{
+		"another version":    bytes.Replace(genuine, []byte("1.33.5"), []byte("1.39.5"), 1),
+		"other bytes behind": append(bytes.Clone(genuine[:len(genuine)-1]), 'x'),
+		"no archive at all":  bytes.Repeat([]byte("x"), len(genuine)),
+	} {
+		h.answer.Store(new(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/blobs/"+hash.String()) {
+				_, _ = w.Write(tampered)
+				return
+			}
+			h.content.ServeHTTP(w, r)
+		})))
+		_, err := NewRegistry("test").Fetch(t.Context(), h.image("4.20.4"), h.access())
+		g.Expect(err).To(And(MatchError(ErrUnreachable), MatchError(ContainSubstring("sha256"))), title)
 	}
 }
 

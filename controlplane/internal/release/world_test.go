@@ -43,12 +43,13 @@ type hub struct {
 	requests atomic.Int32
 	// answer replaces the registry when it is set.
 	answer atomic.Pointer[http.HandlerFunc]
+	// content is the registry itself.
+	content http.Handler
 }
 
 func newHub(t *testing.T) *hub {
 	t.Helper()
-	h := &hub{t: t, password: map[string]string{}}
-	content := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	h := &hub{t: t, password: map[string]string{}, content: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.requests.Add(1)
 		if answer := h.answer.Load(); answer != nil {
@@ -60,7 +61,7 @@ func newHub(t *testing.T) *hub {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		content.ServeHTTP(w, r)
+		h.content.ServeHTTP(w, r)
 	}))
 	h.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	h.server.StartTLS()
