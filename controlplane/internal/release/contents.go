@@ -121,8 +121,8 @@ func isVersion(text string) bool {
 	return err == nil && len(text) < maxVersion
 }
 
-// readReferences returns the references in a layer, nil when it has none. It reads the layer to its end, where the registry library compares
-// the digest: what was found before may be anybody's.
+// readReferences returns the references in a layer, nil when it has none. It reads the layer to its end, where the registry library
+// compares the digest: what was found before may be anybody's.
 func readReferences(layer v1.Layer) (*references, error) {
 	size, err := layer.Size()
 	if err != nil {

@@ -141,7 +141,8 @@ func FuzzMirrors(f *testing.F) {
 		"[[registry]]\nlocation = \"quay.io\"\n[[registry.mirror]]\nlocation = \"a:5000/b\"\n", "[[registry]]\nprefix = \"*.io\"\n",
 		"a = {b = [1, 2]}",
 		strings.Repeat("[[registry]]\nlocation=\"quay.io/a\"\n", 7000), "registry = [" + strings.Repeat("{location=\"a\"},", 15_000) + "]",
-		strings.Repeat("[", 200_000), "[[registrY.0]]0", "[[registry]]\nlocation=\"quay.io\"\nblocked=true\n[[registry.mirror]]\nlocation=\"quay.io/a\"\n",
+		strings.Repeat("[", 200_000), "[[registrY.0]]0",
+		"[[registry]]\nlocation=\"quay.io\"\nblocked=true\n[[registry.mirror]]\nlocation=\"quay.io/a\"\n",
 	} {
 		f.Add([]byte(seed))
 	}
