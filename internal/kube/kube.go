@@ -76,6 +76,25 @@ func remove(ctx context.Context, c client.Client, o client.Object, reason string
 	return nil
 }
 
+// Patch writes what change does to an object, of which the caller keeps what was read.
+func Patch[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) error {
+	return patch(ctx, c, o, change)
+}
+
+// PatchUnchanged patches as Patch does, and fails with a conflict if the object was changed after it was read.
+func PatchUnchanged[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) error {
+	return patch(ctx, c, o, change, client.MergeFromWithOptimisticLock{})
+}
+
+func patch[T client.Object](ctx context.Context, c client.Client, o T, change func(T), options ...client.MergeFromOption) error {
+	changed, ok := o.DeepCopyObject().(T)
+	if !ok {
+		return fmt.Errorf("the copy of %s is a %T", Name(o), changed)
+	}
+	change(changed)
+	return c.Patch(ctx, changed, client.MergeFromWithOptions(o, options...))
+}
+
 // Requests maps an event to the objects of a list that keep accepts. An event has nobody to return an error to, so the log tells of it.
 func Requests[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, keep func(T) bool, opts ...client.ListOption,

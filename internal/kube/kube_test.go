@@ -142,6 +142,28 @@ func TestDelete(t *testing.T) {
 
 func isDown(err error) bool { return errors.Is(err, errDown) }
 
+func TestPatch(t *testing.T) {
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().WithObjects(configMap("a")).Build()
+	read, err := GetOrNil[corev1.ConfigMap](t.Context(), c, client.ObjectKey{Namespace: "ns", Name: "a"})
+	g.Expect(err).NotTo(HaveOccurred())
+	set := func(value string) func(*corev1.ConfigMap) {
+		return func(o *corev1.ConfigMap) { o.Data = map[string]string{"key": value} }
+	}
+	stored := func() string {
+		o, err := GetOrNil[corev1.ConfigMap](t.Context(), c, client.ObjectKeyFromObject(read))
+		g.Expect(err).NotTo(HaveOccurred())
+		return o.Data["key"]
+	}
+	g.Expect(PatchUnchanged(t.Context(), c, read, set("first"))).To(Succeed())
+	g.Expect(stored()).To(Equal("first"))
+	g.Expect(read.Data).To(BeEmpty(), "what was read stays as it was read")
+	g.Expect(apierrors.IsConflict(PatchUnchanged(t.Context(), c, read, set("second")))).To(BeTrue())
+	g.Expect(stored()).To(Equal("first"))
+	g.Expect(Patch(t.Context(), c, read, set("third"))).To(Succeed())
+	g.Expect(stored()).To(Equal("third"))
+}
+
 func TestRequests(t *testing.T) {
 	g := NewWithT(t)
 	c := fake.NewClientBuilder().WithObjects(configMap("a"), configMap("b")).Build()

@@ -33,7 +33,9 @@ const (
 	// CRDBareMetalHosts is the CRD of BareMetalHost.
 	CRDBareMetalHosts = "baremetalhosts.metal3.io"
 
-	// MaxImageURLLength is the longest image URL that the v1beta2 API takes; v1beta1 has no limit (METAL3 M3-20).
+	// UnlimitedVersion is the API version of Metal3Machine whose image URLs have no limit (METAL3 M3-20).
+	UnlimitedVersion = "v1beta1"
+	// MaxImageURLLength is the longest image URL that later API versions take.
 	MaxImageURLLength = 512
 
 	liveISO = "live-iso"

@@ -289,7 +289,7 @@ const (
 	// AgentInstallingReason: the installation runs; the message has the stage.
 	AgentInstallingReason = "Installing"
 
-	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host.
+	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or the API server refuses what the host is given.
 	AgentNeedsAttentionReason = "NeedsAttention"
 
 	// AgentInstallationFailedReason: the installation of the host failed.

@@ -19,9 +19,9 @@ import (
 
 // applyNetworks brings the NMStateConfigs of the InfraEnv up to date. It runs before the InfraEnv is made, so that its first image has them
 // all.
-func (r *Reconciler) applyNetworks(ctx context.Context, s *scope) error {
-	for i := range s.decision.networks.remove {
-		config := &s.decision.networks.remove[i]
+func (r *Reconciler) applyNetworks(ctx context.Context, s *scope, plan networkPlan) error {
+	for i := range plan.remove {
+		config := &plan.remove[i]
 		if err := kube.Delete(ctx, r.Client, config, "its BareMetalHost has no network data any more"); err != nil {
 			return err
 		}
@@ -29,16 +29,17 @@ func (r *Reconciler) applyNetworks(ctx context.Context, s *scope) error {
 			s.config, bootstrapv1.EventNMStateConfigDeleted, "Deleted NMStateConfig %s: its BareMetalHost has no network data any more", config.Name,
 		)
 	}
-	for i := range s.decision.networks.write {
-		if err := r.writeNetwork(ctx, s, &s.decision.networks.write[i]); err != nil {
+	for i := range plan.write {
+		if err := r.writeNetwork(ctx, s, &plan.write[i]); err != nil {
 			return err
 		}
 	}
-	for i := range s.decision.networks.adopt {
-		config := &s.decision.networks.adopt[i]
-		before := config.DeepCopy()
-		config.OwnerReferences = []metav1.OwnerReference{infraEnvReference(s.infraEnv)}
-		if err := r.Client.Patch(ctx, config, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	for i := range plan.adopt {
+		config := &plan.adopt[i]
+		err := kube.Patch(ctx, r.Client, config, func(c *assisted.NMStateConfig) {
+			c.OwnerReferences = []metav1.OwnerReference{infraEnvReference(s.infraEnv)}
+		})
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("give NMStateConfig %s to InfraEnv %s: %w", config.Name, s.infraEnv.Name, err)
 		}
 	}
@@ -56,7 +57,9 @@ func (r *Reconciler) writeNetwork(ctx context.Context, s *scope, config *assiste
 	case apierrors.IsAlreadyExists(err):
 		return nil // Another config of the same InfraEnv was first; its event brings the next pass.
 	case apierrors.IsInvalid(err):
-		return fmt.Errorf("the API server refused NMStateConfig %s: correct the network data of BareMetalHost %s", config.Name, host)
+		return kube.Refusal(
+			fmt.Sprintf("the API server refused NMStateConfig %s: correct the network data of BareMetalHost %s", config.Name, host),
+		)
 	case err != nil:
 		return fmt.Errorf("write NMStateConfig %s: %w", config.Name, err)
 	}

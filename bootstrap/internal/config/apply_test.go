@@ -33,8 +33,9 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 	helper, err := patch.NewHelper(s.config, c)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	s.decision = decide(s)
-	g.Expect((&Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}).apply(ctx, s)).To(Succeed())
+	d := decide(s)
+	o := (&Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}).apply(ctx, s, d)
+	g.Expect(o.err()).NotTo(HaveOccurred())
 	infraEnvs := &assisted.InfraEnvList{}
 	g.Expect(c.List(ctx, infraEnvs)).To(Succeed())
 	g.Expect(infraEnvs.Items).To(BeEmpty(), "its name is not recorded yet")
@@ -45,7 +46,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 	metav1.SetMetaDataLabel(&other.ObjectMeta, "example.com/by", "another controller")
 	g.Expect(c.Patch(ctx, other, client.MergeFrom(before))).To(Succeed())
 
-	setStatus(s)
+	setStatus(s, result{decision: &d, outcomes: o})
 	g.Expect(patchConfig(ctx, helper, s.config)).To(Succeed())
 	g.Expect(c.Get(ctx, key, other)).To(Succeed())
 	g.Expect(other.Annotations).To(HaveKeyWithValue(bootstrapv1.InfraEnvAnnotation, "demo-x"))

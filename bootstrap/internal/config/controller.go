@@ -162,22 +162,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of %s: %w", req, err)
 	}
 	s := &scope{config: config, now: time.Now(), machine: owners.Machine, cluster: owners.Cluster}
+	var came result
 	defer func() {
-		setStatus(s)
+		setStatus(s, came)
 		ctx, cancel := manager.ForStatus(ctx)
 		defer cancel()
 		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
 	}()
 
-	err = r.pass(ctx, s)
-	if manager.OnlyConflicts(err) {
-		return ctrl.Result{}, nil // Everything that is written under its resource version is watched: that change triggers the next pass.
+	if came, err = r.pass(ctx, s); err != nil || came.decision == nil {
+		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: s.decision.retryAfter}, err
+	return ctrl.Result{RequeueAfter: came.decision.retryAfter}, nil
 }
 
-// held reports whether the pass ends before it begins: the config is paused, or it got its condition Paused or its finalizer just now, which
-// triggers another pass.
+// held reports whether the pass ends before it begins: the config is paused, or it has just got its condition Paused or its finalizer,
+// which triggers another pass.
 func (r *Reconciler) held(ctx context.Context, cluster *clusterv1.Cluster, config *bootstrapv1.OpenshiftAssistedConfig) (bool, error) {
 	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config); err != nil || isPaused || requeue {
 		return true, err
@@ -196,23 +196,24 @@ func (r *Reconciler) refuseMachinePool(ctx context.Context, config *bootstrapv1.
 		return fmt.Errorf("prepare the patch of OpenshiftAssistedConfig %s: %w", klog.KObj(config), err)
 	}
 	s := &scope{config: config}
-	s.decision.dataSecret = fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
-		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)
-	setStatus(s)
+	setStatus(s, result{decision: &decision{dataSecret: fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
+		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)}})
 	return patchConfig(ctx, helper, config)
 }
 
 // pass observes, decides and applies.
-func (r *Reconciler) pass(ctx context.Context, s *scope) error {
+func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	if err := r.observe(ctx, s); err != nil {
-		return err
+		return result{}, err
 	}
 	if !s.config.DeletionTimestamp.IsZero() {
-		s.deletion = decideDeletion(s)
-		return r.applyDeletion(ctx, s)
+		d := decideDeletion(s)
+		o := r.applyDeletion(ctx, s, d)
+		return result{deletion: &d, outcomes: o}, o.err()
 	}
-	s.decision = decide(s)
-	return r.apply(ctx, s)
+	d := decide(s)
+	o := r.apply(ctx, s, d)
+	return result{decision: &d, outcomes: o}, o.err()
 }
 
 // patchConfig writes metadata and status. A config whose finalizer was just removed may be gone already.

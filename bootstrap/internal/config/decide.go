@@ -4,18 +4,13 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -33,7 +28,8 @@ const (
 	infraEnvJoin
 )
 
-// decision is what a pass does, in this order, and what the conditions say afterwards.
+// decision is what a pass does for a config that lives, by subject and in this order, and what the conditions say of it. Its zero value
+// decides that there is nothing to do; result tells that from a pass that could not decide.
 type decision struct {
 	// record is the name of the InfraEnv to record on the config; empty when it is recorded. Until then nothing else is done.
 	record string
@@ -43,23 +39,22 @@ type decision struct {
 	infraEnv infraEnvStep
 	// mediaURL is the live ISO to hand to the infrastructure machine; empty when there is nothing to write.
 	mediaURL string
-	// fetch is true when the discovery ignition is all that is missing: observe fetches it and the pass decides anew.
-	fetch bool
 	// secret is true when the bootstrap data Secret has to be created or repaired.
 	secret bool
-	// publish is true when the Secret's name has to be published.
+	// fetch is true when the Secret is made of the discovery ignition, which has to be fetched first.
+	fetch bool
+	// publish is true when the Secret's name has to be published, once the Secret is as it should be.
 	publish bool
 
 	// retryAfter is when to look again for what is not watched, 0 for never: ConfigMaps and Secrets of the user's. A watch would cache those
 	// of all namespaces.
 	retryAfter time.Duration
 
-	image      fact.Fact
+	// image is what the condition DiscoveryImageReady says.
+	image fact.Fact
+	// dataSecret is what the condition DataSecretAvailable says; of a Secret that is to be made, until it is made.
 	dataSecret fact.Fact
 }
-
-// dataSecretRetry is how long it may go unnoticed that somebody else's Secret of the config's name is gone.
-const dataSecretRetry = time.Minute
 
 // trustBundleRetry is how long a ConfigMap that exists now may go unnoticed.
 const trustBundleRetry = 30 * time.Second
@@ -214,149 +209,5 @@ func imageFact(infraEnv *assisted.InfraEnv, url string) fact.Fact {
 		return fact.Waiting(bootstrapv1.InfraEnvFailedReason, "InfraEnv %s: %s", infraEnv.Name, created.Message)
 	default:
 		return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "assisted-service has not made the image of InfraEnv %s yet", infraEnv.Name)
-	}
-}
-
-// mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". The disk image of boot mode UserData is the
-// user's. Until a host is chosen a new URL is taken over; afterwards the image is never touched again (METAL3 M3-23).
-func mediaToHandOver(s *scope) string {
-	if boots(s) != bootstrapv1.BootModeLiveISO || s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) ||
-		metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
-		return ""
-	}
-	return s.infraEnv.Status.ISODownloadURL
-}
-
-// belongsToOther reports whether the Secret of the config's name was made by somebody else. Without an owner it is the config's own after a
-// move or a restore (CONTRACT BOOT-22), if the config has published it or the Machine names it, and it is of Cluster API's type and not
-// labelled for another Cluster. Any other one is a user's: hosts would boot with what is in it, and it would go with the config.
-func belongsToOther(s *scope) bool {
-	if s.secret == nil || metav1.IsControlledBy(s.secret, s.config) {
-		return false
-	}
-	cluster, labelled := s.secret.Labels[clusterv1.ClusterNameLabel]
-	named := s.config.Status.DataSecretName == s.config.Name || ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "") == s.config.Name
-	own := named && s.secret.Type == clusterv1.ClusterSecretType && (!labelled || cluster == s.cluster.Name)
-	return len(s.secret.OwnerReferences) > 0 || !own
-}
-
-// missingUserData says what keeps the bootstrap data of a host that boots a disk image from being made; ok is true when nothing does.
-func missingUserData(s *scope, d *decision) (missing fact.Fact, ok bool) {
-	if boots(s) != bootstrapv1.BootModeUserData || s.secret != nil {
-		return fact.Fact{}, true
-	}
-	if s.infraMachine != nil && metal3.IsLiveISO(s.infraMachine) {
-		return fact.Waiting(
-			bootstrapv1.BootModeMismatchReason,
-			"spec.boot.mode is %s and the image of %s %s is a live ISO: name a CoreOS disk image in its Metal3MachineTemplate, or use boot mode %s",
-			bootstrapv1.BootModeUserData, s.infraMachine.GetKind(), s.infraMachine.GetName(), bootstrapv1.BootModeLiveISO,
-		), false
-	}
-	if s.userData != nil {
-		return fact.Fact{}, true
-	}
-	var problem *discovery.Error
-	switch {
-	case s.userDataErr == nil:
-		d.fetch = true
-		return fact.Waiting(
-			bootstrapv1.WaitingForDiscoveryIgnitionReason, "the discovery ignition of InfraEnv %s is being fetched", s.infraEnvName,
-		), false
-	case errors.As(s.userDataErr, &problem):
-		reason := bootstrapv1.DiscoveryIgnitionUnreachableReason
-		if problem.Invalid {
-			reason = bootstrapv1.DiscoveryIgnitionInvalidReason
-		}
-		return fact.Waiting(reason, "discovery ignition of InfraEnv %s: %s", s.infraEnvName, problem.Message), false
-	default:
-		return fact.Waiting(
-			bootstrapv1.DiscoveryIgnitionUnreachableReason, "the discovery ignition of InfraEnv %s cannot be fetched; the manager's log says why",
-			s.infraEnvName,
-		), false
-	}
-}
-
-// decideData decides about the boot medium and the Secret.
-func decideData(s *scope, d *decision, published bool) fact.Fact {
-	if belongsToOther(s) {
-		d.retryAfter = dataSecretRetry
-		return fact.Waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
-	}
-	ready := d.image.Status == metav1.ConditionTrue && d.infraEnv == infraEnvKeep && d.record == ""
-	if ready {
-		d.mediaURL = mediaToHandOver(s)
-	}
-	if published {
-		d.secret = decideRepair(s, d, ready)
-		return fact.Done(bootstrapv1.DataSecretAvailableReason)
-	}
-	switch {
-	case d.image.Reason == bootstrapv1.WaitingForClusterInfrastructureReason:
-		return d.image
-	case d.image.Status != metav1.ConditionTrue:
-		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %s", d.image.Message)
-	case s.infraMachine == nil && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef):
-		return fact.Waiting(
-			bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind,
-			s.machine.Spec.InfrastructureRef.Name,
-		)
-	case s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "":
-		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
-	case !ready || d.mediaURL != "":
-		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s",
-			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
-	}
-	if missing, ok := missingUserData(s, d); !ok {
-		return missing
-	}
-	d.secret, d.publish = true, true
-	return fact.Done(bootstrapv1.DataSecretAvailableReason)
-}
-
-// decideRepair reports whether a published Secret is made anew or taken back. The discovery ignition of one that somebody deleted is
-// fetched again, which needs the InfraEnv's image.
-func decideRepair(s *scope, d *decision, ready bool) bool {
-	if s.secret != nil {
-		return !intact(s, s.secret)
-	}
-	if boots(s) != bootstrapv1.BootModeUserData {
-		return true
-	}
-	if !ready || s.infraMachine == nil && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) {
-		return false
-	}
-	_, ok := missingUserData(s, d)
-	return ok
-}
-
-// deletion is what a pass does about a config that is being deleted, and what the condition Deleting says.
-type deletion struct {
-	// leave is true when the config gives up its InfraEnv, which goes with its last user.
-	leave bool
-	// finish is true when the finalizer goes.
-	finish bool
-
-	deleting fact.Fact
-}
-
-// decideDeletion needs neither the Machine nor the Cluster, so that a vanished owner leaves no stuck object (DESIGN D12, CONTRACT BOOT-36).
-func decideDeletion(s *scope) deletion {
-	if s.machine != nil && s.machine.DeletionTimestamp.IsZero() {
-		return deletion{
-			deleting: fact.Ongoing(
-				bootstrapv1.WaitingForMachineReason, "Machine %s lives and its host needs the InfraEnv: delete the Machine", s.machine.Name,
-			),
-		}
-	}
-	if len(s.claimed) > 0 {
-		// The host controller deletes them, or the agent controller if the Machine is gone.
-		return deletion{deleting: fact.Ongoing(bootstrapv1.WaitingForAgentDeletionReason, "Agent %s of the Machine exists", s.claimed[0].Name)}
-	}
-	if s.infraEnv == nil || !kube.OwnedBy(s.infraEnv, s.config) {
-		return deletion{finish: true, deleting: fact.Done(bootstrapv1.DeletionCompletedReason)}
-	}
-	return deletion{
-		leave:    s.infraEnv.DeletionTimestamp.IsZero(),
-		deleting: fact.Ongoing(bootstrapv1.WaitingForInfraEnvDeletionReason, "InfraEnv %s is being given up", s.infraEnv.Name),
 	}
 }

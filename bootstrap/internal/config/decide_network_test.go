@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +151,7 @@ func TestDecideNetworks(t *testing.T) {
 			s.networks[0].data = networkData(mac0)
 		}, image: bootstrapv1.NetworkDataInvalidReason, text: "is for one MAC address"},
 		{
-			name: "a selector that cannot be read", change: func(s *scope) { s.networksProblem = errImageURLTooLong },
+			name: "a selector that cannot be read", change: func(s *scope) { s.networksProblem = errors.New("its selector cannot be read") },
 			image: bootstrapv1.NetworkDataInvalidReason, text: "Metal3Machine m-0",
 		},
 		{
@@ -261,11 +262,11 @@ func TestNetworksAreMade(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiringWithClock(clock)}}
 	pass := func() decision {
-		s.networks, s.nmstates, s.decision = nil, nil, decision{}
+		s.networks, s.nmstates = nil, nil
 		g.Expect(r.observeNetworks(ctx, s)).To(Succeed())
-		s.decision = decide(s)
-		g.Expect(r.applyNetworks(ctx, s)).To(Succeed())
-		return s.decision
+		d := decide(s)
+		g.Expect(r.applyNetworks(ctx, s, d.networks)).To(Succeed())
+		return d
 	}
 	g.Expect(names(pass().networks.write)).To(Equal([]string{"demo-x-host-0", "demo-x-host-1"}))
 

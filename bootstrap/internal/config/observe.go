@@ -11,6 +11,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,7 +30,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/validation"
 )
 
-// scope is all that one pass knows. observe fills it; nothing is read afterwards.
+// scope is all that one pass knows. observe fills it; nothing is read from the API server afterwards, and nothing in it changes but the
+// config, on which status writes at the end of the pass.
 type scope struct {
 	config *bootstrapv1.OpenshiftAssistedConfig
 	// now is the time of the pass.
@@ -63,16 +65,9 @@ type scope struct {
 	claimed []assisted.Agent
 	// secret is the Secret of the config's name, without its data; nil when there is none, and while the config is being deleted.
 	secret *corev1.Secret
-
-	// userData is the discovery ignition; it is fetched only when it is all that is missing (see decision.fetch).
-	userData []byte
-	// userDataErr is why it could not be fetched.
-	userDataErr error
-
-	// decision is set after observe, unless the config is being deleted.
-	decision decision
-	// deletion is set after observe when the config is being deleted.
-	deletion deletion
+	// takesLongURLs is true when the infrastructure machine is served in an API version whose image URLs have no limit. It is looked up only
+	// for a live ISO that needs it.
+	takesLongURLs bool
 }
 
 // observe reads everything that the pass decides on.
@@ -93,6 +88,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		{"", r.observeHosts},
 		{assisted.CRDClusterDeployments, r.observePullSecret},
 		{assisted.CRDInfraEnvs, r.observeInfraEnv},
+		{"", r.observeVersions},
 		{assisted.CRDNMStateConfigs, r.observeNetworks},
 		{assisted.CRDAgents, r.observeAgents},
 	}
@@ -105,22 +101,22 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	r.observeUserData(ctx, s)
 	return nil
 }
 
-// observeUserData fetches the discovery ignition when nothing else stands between the config and its Secret: the download costs another
-// server time, and what it serves is final once it is published. A failure is no reason to leave what the pass decides besides undone.
-func (r *Reconciler) observeUserData(ctx context.Context, s *scope) {
-	if !s.config.DeletionTimestamp.IsZero() || !decide(s).fetch {
-		return
+// observeVersions looks up whether a live ISO with a URL that the infrastructure machine's API version does not take can be written in
+// another one.
+func (r *Reconciler) observeVersions(_ context.Context, s *scope) error {
+	if s.infraEnv == nil || !tooLong(s.infraMachine, mediaToHandOver(s)) {
+		return nil
 	}
-	data, err := r.Ignitions.Fetch(ctx, s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL)
-	if err != nil {
-		s.userDataErr = fmt.Errorf("fetch the discovery ignition of InfraEnv %s: %w", s.infraEnvName, err)
-		return
+	gvk := s.infraMachine.GroupVersionKind()
+	mapping, err := r.Client.RESTMapper().RESTMapping(gvk.GroupKind(), metal3.UnlimitedVersion)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("look up served versions of %s: %w", gvk.Kind, err)
 	}
-	s.userData = data
+	s.takesLongURLs = err == nil && mapping.GroupVersionKind.Version == metal3.UnlimitedVersion
+	return nil
 }
 
 func (r *Reconciler) observeSecret(ctx context.Context, s *scope) error {

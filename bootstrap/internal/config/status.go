@@ -3,12 +3,17 @@
 package config
 
 import (
+	"errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 )
 
@@ -21,15 +26,81 @@ var ownedConditions = []string{
 	bootstrapv1.DeletingCondition,
 }
 
-// setStatus computes every condition that this controller owns. What a failed pass could not decide keeps what the last one said.
-func setStatus(s *scope) {
-	if s.config.DeletionTimestamp.IsZero() {
-		s.deletion.deleting = fact.Waiting(bootstrapv1.NotDeletingReason, "")
+// result is what a pass came to. decision is nil when it was not decided, because something could not be read or the config is being
+// deleted; deletion is nil unless the config is being deleted.
+type result struct {
+	decision *decision
+	deletion *deletion
+	outcomes outcomes
+}
+
+// setStatus writes to the config what the pass came to: records, what is published, and every condition that this controller owns. It is
+// called once, on every way out of a pass. What was not decided keeps what an earlier pass has said.
+func setStatus(s *scope, r result) {
+	switch {
+	case s.config.DeletionTimestamp.IsZero():
+		fact.Waiting(bootstrapv1.NotDeletingReason, "").Set(s.config, bootstrapv1.DeletingCondition)
+	case r.deletion != nil:
+		r.deletion.deleting.Set(s.config, bootstrapv1.DeletingCondition)
+		if r.deletion.finish {
+			controllerutil.RemoveFinalizer(s.config, bootstrapv1.ConfigFinalizer)
+		}
 	}
-	s.deletion.deleting.Set(s.config, bootstrapv1.DeletingCondition)
-	s.decision.image.Set(s.config, bootstrapv1.DiscoveryImageReadyCondition)
-	s.decision.dataSecret.Set(s.config, bootstrapv1.DataSecretAvailableCondition)
+	if r.decision != nil {
+		image, dataSecret := imageOutcome(r.decision, r.outcomes), dataSecretOutcome(s, r.decision, r.outcomes)
+		setRecords(s, r.decision, r.outcomes)
+		image.Set(s.config, bootstrapv1.DiscoveryImageReadyCondition)
+		dataSecret.Set(s.config, bootstrapv1.DataSecretAvailableCondition)
+	}
 	setReady(s)
+}
+
+// setRecords notes the InfraEnv on the config and publishes the data Secret. Its name and the flag go out in one patch, after the Secret
+// exists (CONTRACT BOOT-25). A patch of its own would change the resource version beneath the one that writes the status, which would then
+// fail with a conflict as soon as the host controller writes too.
+func setRecords(s *scope, d *decision, o outcomes) {
+	if d.record != "" {
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InfraEnvAnnotation, d.record)
+	}
+	if d.publish && made(d, o) {
+		s.config.Status.DataSecretName = ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, s.config.Name)
+		s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+	}
+}
+
+// made reports whether the data Secret is as it should be.
+func made(d *decision, o outcomes) bool { return !d.secret || o.secret.Done() }
+
+// imageOutcome is what was decided about the image, unless the API server refuses what it is made of.
+func imageOutcome(d *decision, o outcomes) fact.Fact {
+	if refusal := o.networks.Refusal(); refusal != nil {
+		return fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "%v", refusal)
+	}
+	return d.image
+}
+
+// dataSecretOutcome is what was decided about the data Secret, unless something else came of it.
+func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
+	refusal := errors.Join(o.networks.Refusal(), o.media.Refusal())
+	var problem *discovery.Error
+	switch {
+	case refusal != nil && d.dataSecret.Status != metav1.ConditionTrue:
+		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %v", refusal)
+	case !d.publish:
+		return d.dataSecret
+	case made(d, o):
+		return fact.Done(bootstrapv1.DataSecretAvailableReason)
+	case !errors.As(o.secret.Err(), &problem) && d.dataSecret.Status == metav1.ConditionTrue:
+		return fact.Fact{}
+	case problem == nil:
+		return d.dataSecret
+	case problem.Invalid:
+		return fact.Waiting(bootstrapv1.DiscoveryIgnitionInvalidReason, "discovery ignition of InfraEnv %s: %s", s.infraEnvName, problem.Message)
+	default:
+		return fact.Waiting(
+			bootstrapv1.DiscoveryIgnitionUnreachableReason, "discovery ignition of InfraEnv %s: %s", s.infraEnvName, problem.Message,
+		)
+	}
 }
 
 // setReady summarises what stands in the host's way. Once the Machine has a Node, the host's own conditions leave the summary: a hiccup of

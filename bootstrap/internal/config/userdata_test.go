@@ -11,13 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 const ignitionURL = "http://assisted.example.com/files?file_name=discovery.ign&api_key=token"
@@ -57,27 +65,12 @@ func TestDecideUserData(t *testing.T) {
 		name    string
 		change  func(*scope)
 		data    string
-		fetch   bool
 		publish bool
 		secret  bool
+		// making and remaking are of a Secret that is made of a discovery ignition that has to be fetched.
+		making, remaking bool
 	}{
-		{name: "only the ignition is missing", change: func(*scope) {}, data: bootstrapv1.WaitingForDiscoveryIgnitionReason, fetch: true},
-		{
-			name: "the ignition is there", change: func(s *scope) { s.userData = []byte("{}") }, data: bootstrapv1.DataSecretAvailableReason,
-			secret: true, publish: true,
-		},
-		{
-			name: "the server does not answer", change: func(s *scope) { s.userDataErr = &discovery.Error{} },
-			data: bootstrapv1.DiscoveryIgnitionUnreachableReason,
-		},
-		{
-			name: "the server serves something else", change: func(s *scope) { s.userDataErr = &discovery.Error{Invalid: true} },
-			data: bootstrapv1.DiscoveryIgnitionInvalidReason,
-		},
-		{
-			name: "another error", change: func(s *scope) { s.userDataErr = errors.New("boom") },
-			data: bootstrapv1.DiscoveryIgnitionUnreachableReason,
-		},
+		{name: "only the ignition is missing", change: func(*scope) {}, data: bootstrapv1.WaitingForDiscoveryIgnitionReason, making: true},
 		{name: "the template names a live ISO", change: func(s *scope) { setImage(s, "live-iso") }, data: bootstrapv1.BootModeMismatchReason},
 		{name: "no URL yet, though there is an ISO", change: func(s *scope) {
 			s.infraEnv.Status.ISODownloadURL, s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL = isoURL, ""
@@ -91,12 +84,8 @@ func TestDecideUserData(t *testing.T) {
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil }, data: bootstrapv1.WaitingForInfraMachineReason},
 		{
 			name: "infrastructure of others gets user data", change: otherInfrastructure, data: bootstrapv1.WaitingForDiscoveryIgnitionReason,
-			fetch: true,
+			making: true,
 		},
-		{name: "infrastructure of others gets its ignition", change: func(s *scope) {
-			otherInfrastructure(s)
-			s.userData = []byte("{}")
-		}, data: bootstrapv1.DataSecretAvailableReason, secret: true, publish: true},
 		{name: "infrastructure of others has no BareMetalHosts", change: func(s *scope) {
 			otherInfrastructure(s)
 			s.config.Spec.HostIdentity = bootstrapv1.HostIdentityBareMetalHost
@@ -122,11 +111,7 @@ func TestDecideUserData(t *testing.T) {
 			s.secret = own
 			s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL = ignitionURL + "2"
 		}, data: bootstrapv1.DataSecretAvailableReason},
-		{name: "somebody deleted the Secret", change: published, data: bootstrapv1.DataSecretAvailableReason, fetch: true},
-		{name: "the deleted Secret's ignition is there", change: func(s *scope) {
-			published(s)
-			s.userData = []byte("{}")
-		}, data: bootstrapv1.DataSecretAvailableReason, secret: true},
+		{name: "somebody deleted the Secret", change: published, data: bootstrapv1.DataSecretAvailableReason, remaking: true},
 		{name: "somebody deleted the Secret and the InfraEnv", change: func(s *scope) {
 			published(s)
 			s.infraEnv = nil
@@ -139,9 +124,9 @@ func TestDecideUserData(t *testing.T) {
 			tt.change(s)
 			d := decide(s)
 			g.Expect(d.dataSecret.Reason).To(Equal(tt.data), d.dataSecret.Message)
-			g.Expect(d.fetch).To(Equal(tt.fetch))
-			g.Expect(d.publish).To(Equal(tt.publish))
-			g.Expect(d.secret).To(Equal(tt.secret))
+			g.Expect(d.fetch).To(Equal(tt.making || tt.remaking))
+			g.Expect(d.publish).To(Equal(tt.publish || tt.making))
+			g.Expect(d.secret).To(Equal(tt.secret || d.fetch))
 			g.Expect(d.mediaURL).To(BeEmpty(), "the user's disk image is never touched")
 			g.Expect(d.dataSecret.Message).NotTo(ContainSubstring("token"))
 		})
@@ -158,31 +143,75 @@ func (f *fakeIgnitions) Fetch(_ context.Context, url string) ([]byte, error) {
 	return []byte("{}"), f.err
 }
 
-// TestObserveUserDataIsRare: the server is asked only when the pass needs what it serves.
-func TestObserveUserDataIsRare(t *testing.T) {
-	tests := map[string]struct {
-		change func(*scope)
-		want   []string
-	}{
-		"needed":               {func(*scope) {}, []string{ignitionURL}},
-		"there is a Secret":    {func(s *scope) { s.secret = &corev1.Secret{} }, nil},
-		"boot mode LiveISO":    {func(s *scope) { s.config.Spec.Boot.Mode = "" }, nil},
-		"the config goes away": {func(s *scope) { s.config.DeletionTimestamp = ptr.To(metav1.Now()) }, nil},
+// TestUserDataIsFetchedOnce: the server is asked in the pass that makes the Secret and in no other, and what comes of it is what the config
+// says and publishes.
+func TestUserDataIsFetchedOnce(t *testing.T) {
+	down := &discovery.Error{Message: "the server does not answer"}
+	published := func(s *scope) { s.config.Status.Initialization.DataSecretCreated = ptr.To(true) }
+	liveISO := func(s *scope) {
+		s.config.Spec.Boot.Mode, s.infraEnv.Status.ISODownloadURL = "", isoURL
+		_ = metal3.SetLiveISO(s.infraMachine, isoURL)
 	}
-	for name, tt := range tests {
+	once := []string{ignitionURL}
+	for name, test := range map[string]struct {
+		change  func(*scope)
+		serves  error
+		creates error
+		fetched []string
+		made    int
+		reason  string
+	}{
+		"made": {fetched: once, made: 1, reason: bootstrapv1.DataSecretAvailableReason},
+		"made for infrastructure of others": {
+			change: otherInfrastructure, fetched: once, made: 1, reason: bootstrapv1.DataSecretAvailableReason,
+		},
+		"made anew":                  {change: published, fetched: once, made: 1, reason: bootstrapv1.DataSecretAvailableReason},
+		"the server does not answer": {serves: down, fetched: once, reason: bootstrapv1.DiscoveryIgnitionUnreachableReason},
+		"the server serves something else": {
+			serves: &discovery.Error{Invalid: true}, fetched: once, reason: bootstrapv1.DiscoveryIgnitionInvalidReason,
+		},
+		"the server fails in an unknown way":  {serves: errors.New("boom"), fetched: once, reason: bootstrapv1.WaitingForDiscoveryIgnitionReason},
+		"the server does not answer any more": {change: published, serves: down, fetched: once, reason: bootstrapv1.DataSecretAvailableReason},
+		"the Secret cannot be written": {
+			creates: errors.New("boom"), fetched: once, reason: bootstrapv1.WaitingForDiscoveryIgnitionReason,
+		},
+		"boot mode LiveISO": {change: liveISO, made: 1, reason: bootstrapv1.DataSecretAvailableReason},
+		"boot mode LiveISO, and the Secret cannot be written": {change: liveISO, creates: errors.New("boom")},
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := preparedUserData()
-			tt.change(s)
-			fake := &fakeIgnitions{}
-			(&Reconciler{Ignitions: fake}).observeUserData(t.Context(), s)
-			g.Expect(fake.urls).To(Equal(tt.want))
-			g.Expect(s.userDataErr).NotTo(HaveOccurred())
+			if test.change != nil {
+				test.change(s)
+			}
+			before := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
+			scheme := runtime.NewScheme()
+			g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
+			g.Expect(bootstrapv1.AddToScheme(scheme)).To(Succeed())
+			c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					if test.creates != nil {
+						return test.creates
+					}
+					return c.Create(ctx, o, opts...)
+				},
+			}).Build()
+			served := &fakeIgnitions{err: test.serves}
+			r := &Reconciler{
+				Client: c, Ignitions: served, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+			}
+			d := decide(s)
+			o := r.apply(t.Context(), s, d)
+			g.Expect(served.urls).To(Equal(test.fetched))
+			g.Expect(o.err() == nil).To(Equal(test.serves == nil && test.creates == nil))
+
+			setStatus(s, result{decision: &d, outcomes: o})
+			g.Expect(conditions.GetReason(s.config, bootstrapv1.DataSecretAvailableCondition)).To(Equal(test.reason))
+			g.Expect(conditions.GetMessage(s.config, bootstrapv1.DataSecretAvailableCondition)).NotTo(ContainSubstring("token"))
+			g.Expect(ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)).To(Equal(test.made == 1 || before))
+			list := &corev1.SecretList{}
+			g.Expect(c.List(t.Context(), list)).To(Succeed())
+			g.Expect(list.Items).To(HaveLen(test.made), "its name is published when it exists")
 		})
 	}
-	g := NewWithT(t)
-	s := preparedUserData()
-	(&Reconciler{Ignitions: &fakeIgnitions{err: &discovery.Error{Message: "down"}}}).observeUserData(t.Context(), s)
-	g.Expect(s.userDataErr).To(MatchError(ContainSubstring("InfraEnv demo-x: down")))
-	g.Expect(s.userData).To(BeNil())
 }

@@ -128,32 +128,34 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of %s: %w", req, err)
 	}
 	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster, now: time.Now()}
+	var came result
 	defer func() {
-		setStatus(s)
+		setStatus(config, came)
 		ctx, cancel := manager.ForStatus(ctx)
 		defer cancel()
 		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
 	}()
 
-	err = r.pass(ctx, s)
-	if manager.OnlyConflicts(err) {
-		return ctrl.Result{}, nil // Everything that is written under its resource version is watched: that change triggers the next pass.
+	if came, err = r.pass(ctx, s); err != nil || came.decision == nil {
+		return ctrl.Result{}, err
 	}
 	// No event tells that a bound host has taken longer than its checks may take.
-	return ctrl.Result{RequeueAfter: s.decision.lookAgain}, err
+	return ctrl.Result{RequeueAfter: came.decision.lookAgain}, nil
 }
 
 // pass observes, decides and applies.
-func (r *Reconciler) pass(ctx context.Context, s *scope) error {
+func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	if err := r.observe(ctx, s); err != nil {
-		return err
+		return result{}, err
 	}
 	if !s.machine.DeletionTimestamp.IsZero() {
-		s.departure = decideDeparture(s)
-		return r.applyDeparture(ctx, s)
+		d := decideDeparture(s)
+		o := r.applyDeparture(ctx, s, d)
+		return result{departure: &d, outcomes: o}, o.err()
 	}
-	s.decision = decide(s)
-	return r.apply(ctx, s)
+	d := decide(s)
+	o := r.apply(ctx, s, d)
+	return result{decision: &d, outcomes: o}, o.err()
 }
 
 // releaseMachine lets a Machine go whose config vanished before it, so that the hook never holds it for ever (DESIGN D12).
@@ -180,12 +182,7 @@ func (r *Reconciler) releaseMachine(ctx context.Context, req ctrl.Request) error
 		}
 		vanished := &bootstrapv1.OpenshiftAssistedConfig{}
 		vanished.Namespace, vanished.Name = req.Namespace, req.Name
-		s := &scope{config: vanished, machine: machine}
-		if err := r.observe(ctx, s); err != nil {
-			return err
-		}
-		s.departure = decideDeparture(s)
-		if err := r.applyDeparture(ctx, s); err != nil {
+		if _, err := r.pass(ctx, &scope{config: vanished, machine: machine}); err != nil {
 			return err
 		}
 	}

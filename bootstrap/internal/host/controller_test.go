@@ -117,15 +117,16 @@ func TestHookStaysWhileTheCacheIsStale(t *testing.T) {
 			s := discovered()
 			agent := s.agents[0].DeepCopy()
 			tt.change(agent)
-			s.agents, s.departure = nil, departure{unhook: true}
+			s.agents = nil
 			scheme := runtime.NewScheme()
 			g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 			g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.machine, agent).Build()
 			r := &Reconciler{Client: c, APIReader: c}
-			g.Expect(r.applyDeparture(context.Background(), s)).To(Succeed())
-			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(s.machine), s.machine)).To(Succeed())
-			_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
+			g.Expect(r.applyDeparture(context.Background(), s, departure{unhook: true}).err()).To(Succeed())
+			machine := &clusterv1.Machine{}
+			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(s.machine), machine)).To(Succeed())
+			_, hooked := machine.Annotations[bootstrapv1.AgentDeletionHook]
 			g.Expect(hooked).To(Equal(tt.hooked))
 		})
 	}

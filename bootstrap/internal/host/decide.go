@@ -19,39 +19,32 @@ import (
 // maxChecks bounds how many failing checks a message names.
 const maxChecks = 3
 
-// decision is what a pass does, in this order, and what the conditions say afterwards.
+// decision is what a pass does for a Machine that lives, by subject and in this order, and what the conditions say of it. Its zero value
+// decides that there is nothing to do; result tells that from a pass that could not decide.
 type decision struct {
 	// hook is true when the Machine has to get its pre-terminate hook.
 	hook bool
-	// withdraw is a claimed Agent that is unbound and loses its approval, because it may not be the Machine's host; nil when there is none.
-	withdraw *assisted.Agent
-	// release is true when the claim of that Agent goes too.
-	release bool
-	// disputed is true when another Agent or BareMetalHost has the identity of the claimed host; recognized names both.
-	disputed bool
-	// leftover is an Agent of an earlier life of the host, which is deleted; nil when there is none.
-	leftover *assisted.Agent
-	// claim is an Agent to claim; nil when there is nothing to claim.
-	claim *assisted.Agent
-	// record is the name of the Agent to record on the config; empty when it is recorded.
-	record string
+	// healthy is what the condition HostHealthy says.
+	healthy fact.Fact
+	recognition
+	joining
+}
+
+// joining is what a pass does to take the claimed host into the cluster: bind, approve or nudge it.
+type joining struct {
 	// bind is an Agent to bind; nil when there is none.
 	bind *binding
 	// approve is a bound Agent that gets its disk and is approved; nil when there is none.
 	approve *assisted.Agent
-	// disk is what the config records of the choice of the disk; empty when it is recorded.
-	disk string
 	// nudge is an Agent whose refused bind is tried again, and the value that tells this try from the last one.
 	nudge      *assisted.Agent
 	nudgeValue string
-	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
-	reboot bool
+	// disk is what the config records of the choice of the disk; empty when it is recorded.
+	disk string
 	// lookAgain is when the pass is repeated, because time alone changes what it says; 0 when only events matter.
 	lookAgain time.Duration
-
-	healthy    fact.Fact
-	recognized fact.Fact
-	installed  fact.Fact
+	// installed is what the condition AgentInstalled says.
+	installed fact.Fact
 }
 
 // binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5), but for a chosen disk, which follows
@@ -76,29 +69,27 @@ type binding struct {
 // decide says what the pass does for a Machine that lives. The hook comes before everything, so that the host is never freed while its
 // Agent exists (DESIGN D19).
 func decide(s *scope) decision {
-	d := decision{hook: s.machine.Annotations[bootstrapv1.AgentDeletionHook] == ""}
-	d.healthy = hostFact(s)
+	d := decision{hook: s.lacksHook(), healthy: hostFact(s)}
 	if joined(s) && !s.hasClaimed() {
 		d.recognized, d.installed = fact.Done(bootstrapv1.NodeJoinedReason), fact.Done(bootstrapv1.NodeJoinedReason)
 		return d
 	}
+	var agent *assisted.Agent
 	if len(s.missingCRDs) > 0 {
 		d.recognized = fact.Waiting(
 			bootstrapv1.WaitingForCRDsReason, "CRDs %s are not served: install hive, assisted-service and Metal3", strings.Join(s.missingCRDs, ", "),
 		)
-		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
-		return d
+	} else {
+		d.recognition, agent = decideIdentity(s)
 	}
-	agent := decideIdentity(s, &d)
-	if agent == nil {
+	switch {
+	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
-		return d
-	}
-	if joined(s) {
+	case joined(s):
 		d.installed = joinedFact(agent)
-		return d
+	default:
+		d.installed = decideInstallation(s, &d.joining, agent)
 	}
-	d.installed = decideInstallation(s, &d, agent)
 	return d
 }
 
@@ -130,7 +121,7 @@ func hostFact(s *scope) fact.Fact {
 }
 
 // decideInstallation binds the claimed Agent when the cluster takes hosts, and says how far its installation is.
-func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
+func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	role := roleOf(s.machine)
 	gate := assisted.GateOf(s.install, role)
 	if agent.Spec.ClusterDeploymentName == nil {
@@ -155,7 +146,7 @@ func decideInstallation(s *scope, d *decision, agent *assisted.Agent) fact.Fact 
 	return progressFact(s, d, agent)
 }
 
-func decideBind(s *scope, d *decision, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+func decideBind(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
 	name := hostname(s)
 	problems := validation.HostnameProblems(name)
 	fencing, unfenced := fencingSecret(s, role)
@@ -268,7 +259,7 @@ func joinedFact(agent *assisted.Agent) fact.Fact {
 }
 
 // progressFact says how far the installation of a bound Agent is.
-func progressFact(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
+func progressFact(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	if f, told := stageFact(agent); told {
 		return f
 	}

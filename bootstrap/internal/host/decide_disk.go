@@ -21,7 +21,7 @@ func chooseDisk(s *scope, agent *assisted.Agent) disk.Verdict {
 
 // recordDisk has the config record the choice for its bound host: from then on admission refuses other hints. An Agent that was bound
 // without hints says nothing of a disk.
-func recordDisk(s *scope, d *decision, id string) {
+func recordDisk(s *scope, d *joining, id string) {
 	if id == "" {
 		id = bootstrapv1.InstallationDiskDefault
 	}
@@ -33,7 +33,7 @@ func recordDisk(s *scope, d *decision, id string) {
 // decideDisk gives a bound Agent the disk that was chosen when it was bound, together with its approval: an approved day-2 host begins to
 // install by itself, and an unapproved one keeps the first installation from beginning (docs/adr/0003-installation-disk.md). owed is false
 // when nothing is to be done or waited for.
-func decideDisk(d *decision, agent *assisted.Agent) (_ fact.Fact, owed bool) {
+func decideDisk(d *joining, agent *assisted.Agent) (_ fact.Fact, owed bool) {
 	chosen := agent.Annotations[bootstrapv1.InstallationDiskAnnotation]
 	switch {
 	case !agent.DiskOwed():

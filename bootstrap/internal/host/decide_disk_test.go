@@ -170,8 +170,13 @@ func TestBindWithDisk(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&s.agents[0]).Build()
 			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), &s.agents[0])).To(Succeed())
-			s.decision = decision{bind: &binding{agent: &s.agents[0], disk: tt.disk}, disk: "recorded"}
-			g.Expect(r.apply(t.Context(), s)).To(Succeed())
+			carryOut := func(d joining) {
+				decided := decision{joining: d}
+				o := r.apply(t.Context(), s, decided)
+				g.Expect(o.err()).NotTo(HaveOccurred())
+				setStatus(s.config, result{decision: &decided, outcomes: o})
+			}
+			carryOut(joining{bind: &binding{agent: &s.agents[0], disk: tt.disk}, disk: "recorded"})
 			agent := &assisted.Agent{}
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), agent)).To(Succeed())
 			tt.want(g, agent)
@@ -180,8 +185,7 @@ func TestBindWithDisk(t *testing.T) {
 			if tt.disk == "" {
 				return
 			}
-			s.decision = decision{approve: agent}
-			g.Expect(r.apply(t.Context(), s)).To(Succeed())
+			carryOut(joining{approve: agent})
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(agent), agent)).To(Succeed())
 			g.Expect(agent.Spec.Approved).To(BeTrue())
 			g.Expect(agent.Spec.InstallationDiskID).To(Equal(tt.disk))

@@ -19,36 +19,58 @@ import (
 // host was given the image. A clock that is ahead by even more costs reboots until the host's Agent is younger, and lets nobody in.
 const clockSkew = time.Minute
 
+// recognition is what a pass does about the identity of the Machine's host: it withdraws, deletes or claims one Agent, or power-cycles the
+// host.
+type recognition struct {
+	// withdraw is a claimed Agent that is unbound and loses its approval, because it may not be the Machine's host; nil when there is none.
+	withdraw *assisted.Agent
+	// release is true when the claim of that Agent goes too.
+	release bool
+	// disputed is true when another Agent or BareMetalHost has the identity of the claimed host; recognized names both.
+	disputed bool
+	// leftover is an Agent of an earlier life of the host, which is deleted; nil when there is none.
+	leftover *assisted.Agent
+	// claim is an Agent to claim; nil when there is nothing to claim.
+	claim *assisted.Agent
+	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
+	reboot bool
+	// record is the name of the Agent to record on the config; empty when it is recorded.
+	record string
+	// recognized is what the condition HostRecognized says.
+	recognized fact.Fact
+}
+
 // decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
-func decideIdentity(s *scope, d *decision) *assisted.Agent {
+func decideIdentity(s *scope) (recognition, *assisted.Agent) {
+	d := recognition{}
 	verdict := recognize(s)
 	recorded := s.config.Annotations[bootstrapv1.AgentAnnotation]
 	lost := recorded != "" && !slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Name == recorded })
 	switch agent := verdict.Agent; {
 	case verdict.Doubted != nil:
-		d.recognized = decideDoubt(s, d, verdict)
-		return doubted(s, verdict)
+		d.recognized = decideDoubt(s, &d, verdict)
+		return d, doubted(s, verdict)
 	case agent == nil && lost && !joined(s):
-		d.recognized = lostFact(s, d, recorded)
-		return nil
+		d.recognized = lostFact(s, &d, recorded)
+		return d, nil
 	case agent == nil:
 		d.recognized = unrecognizedFact(verdict)
-		return nil
+		return d, nil
 	case agent.Annotations[bootstrapv1.ClaimAnnotation] != s.claim():
-		d.recognized = decideClaim(s, d, agent)
-		return nil
+		d.recognized = decideClaim(s, &d, agent)
+		return d, nil
 	case !agent.DeletionTimestamp.IsZero():
 		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
-		return nil
-	case d.hook:
+		return d, nil
+	case s.lacksHook():
 		d.recognized = hookFact(s, agent)
-		return nil
+		return d, nil
 	case recorded != agent.Name:
 		d.record = agent.Name
 	}
 	d.disputed = verdict.Note != ""
 	d.recognized = fact.Ongoing(bootstrapv1.HostRecognizedReason, "%s", verdict.Note)
-	return verdict.Agent
+	return d, verdict.Agent
 }
 
 // unrecognizedFact says why no Agent is recognised, and that none of those that could be is approved.
@@ -67,7 +89,7 @@ func hookFact(s *scope, agent *assisted.Agent) fact.Fact {
 
 // decideClaim claims the Agent of the Machine's host, or deletes it when it is of an earlier life of the host. The config records the Agent
 // before either: an Agent that is gone afterwards has left a host that waits for a reboot, whoever deleted it (ASSISTED fact 11).
-func decideClaim(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
+func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 	old := earlierLife(s, agent)
 	switch {
 	case joined(s):
@@ -86,7 +108,7 @@ func decideClaim(s *scope, d *decision, agent *assisted.Agent) fact.Fact {
 			"BareMetalHost %s is in state %s: Agent %s, which has its identity, is not claimed before the host is booted", s.host.Name,
 			metal3.State(s.host), agent.Name,
 		)
-	case d.hook:
+	case s.lacksHook():
 		return hookFact(s, agent)
 	case s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil):
 		d.record = agent.Name
@@ -166,7 +188,7 @@ func recognizeByInfraEnv(s *scope) identity.Verdict {
 
 // decideDoubt takes back what was given to a claimed Agent that may not be the Machine's host. Once its installation has begun nothing is
 // torn down: the service refuses to unbind it on day 1, and its disk is written.
-func decideDoubt(s *scope, d *decision, verdict identity.Verdict) fact.Fact {
+func decideDoubt(s *scope, d *recognition, verdict identity.Verdict) fact.Fact {
 	agent := verdict.Doubted
 	d.disputed = true
 	switch {
@@ -200,7 +222,7 @@ func begun(s *scope, agent *assisted.Agent) bool {
 
 // lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it
 // is power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
-func lostFact(s *scope, d *decision, name string) fact.Fact {
+func lostFact(s *scope, d *recognition, name string) fact.Fact {
 	if s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}

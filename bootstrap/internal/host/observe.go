@@ -25,7 +25,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// scope is all that one pass knows. observe fills it; nothing is read afterwards, but what apply confirms before it does harm.
+// scope is all that one pass knows. observe fills it; nothing is read afterwards, but what apply confirms before it does harm, and nothing
+// in it changes but the config, on which status writes at the end of the pass.
 type scope struct {
 	config  *bootstrapv1.OpenshiftAssistedConfig
 	machine *clusterv1.Machine
@@ -50,12 +51,10 @@ type scope struct {
 	livingClaims []string
 	// install is the cluster's AgentClusterInstall; nil while there is none.
 	install *hiveext.AgentClusterInstall
-
-	// decision is set after observe, unless the Machine is being deleted.
-	decision decision
-	// departure is set after observe when the Machine is being deleted.
-	departure departure
 }
+
+// lacksHook reports whether the Machine has to get its pre-terminate hook.
+func (s *scope) lacksHook() bool { return s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "" }
 
 // claim is the Machine's claim on an Agent.
 func (s *scope) claim() string { return assisted.Claim(s.machine) }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -24,8 +25,10 @@ type stage struct {
 	zero   time.Time
 	now    time.Duration
 	scopes []*scope
-	hosts  []bmov1alpha1.BareMetalHost
-	agents []assisted.Agent
+	// recognized is what the last pass for each of them says of its host.
+	recognized [3]fact.Fact
+	hosts      []bmov1alpha1.BareMetalHost
+	agents     []assisted.Agent
 	// behind tells whose inventory an Agent shows.
 	behind map[string]string
 	// began are the Agents whose installation has begun.
@@ -218,8 +221,8 @@ func (g *stage) pass(i int) (wrote bool) {
 			s.livingClaims = append(s.livingClaims, other.claim())
 		}
 	}
-	s.decision = decide(s)
-	d := &s.decision
+	d := decide(s)
+	g.recognized[i] = d.recognized
 	if d.withdraw != nil {
 		a := g.agent(d.withdraw.Name)
 		a.Spec.Approved, a.Spec.ClusterDeploymentName, a.Status.DebugInfo.State = false, nil, assisted.AgentStateKnownUnbound

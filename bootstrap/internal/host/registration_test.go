@@ -115,7 +115,7 @@ func (g *stage) wrongWithRivals() string {
 	if g.approved(stranger) && !g.began[stranger] || g.approved("r-0") && !g.began["r-0"] {
 		return "nothing tells the stranger from h0, and one of them is approved"
 	}
-	if told := g.scopes[0].decision.recognized.Message; !strings.Contains(told, stranger+" (") || !strings.Contains(told, "r-0 (") {
+	if told := g.recognized[0].Message; !strings.Contains(told, stranger+" (") || !strings.Contains(told, "r-0 (") {
 		return "nothing tells the stranger from h0, and the condition does not name both: " + told
 	}
 	return ""
@@ -125,13 +125,13 @@ func (g *stage) wrongWithRivals() string {
 func (g *stage) wrongInTheEnd() string {
 	switch {
 	case !g.approved("r-2"):
-		return "h2 of the other Cluster, of which nobody wanted anything, is not let in: " + g.scopes[2].decision.recognized.Message
+		return "h2 of the other Cluster, of which nobody wanted anything, is not let in: " + g.recognized[2].Message
 	case g.oneBoard:
 		return g.wrongWithOneBoard()
 	case !g.approved("r-1"):
-		return "h1 is not let in: " + g.scopes[1].decision.recognized.Message
+		return "h1 is not let in: " + g.recognized[1].Message
 	case g.undisputed() && !g.approved("r-0"):
-		return "h0 is not let in: " + g.scopes[0].decision.recognized.Message
+		return "h0 is not let in: " + g.recognized[0].Message
 	}
 	return ""
 }
@@ -144,8 +144,8 @@ func (g *stage) wrongWithOneBoard() string {
 	if g.approved("r-0") && !g.began["r-0"] {
 		return "h0 and h1 share one Agent, which is approved"
 	}
-	for _, s := range g.scopes[:2] {
-		if s.decision.recognized.Status != metav1.ConditionFalse {
+	for i, s := range g.scopes[:2] {
+		if g.recognized[i].Status != metav1.ConditionFalse {
 			return "h0 and h1 share one Agent, and Machine " + s.machine.Name + " does not say so"
 		}
 	}

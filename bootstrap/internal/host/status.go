@@ -3,7 +3,10 @@
 package host
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
 )
 
 // ownedConditions are the conditions that this controller writes; the config controller writes the others (CONTRACT BOOT-52).
@@ -13,10 +16,48 @@ var ownedConditions = []string{
 	bootstrapv1.AgentInstalledCondition,
 }
 
-// setStatus computes every condition that this controller owns. What a failed pass could not decide keeps what the last one said.
-func setStatus(s *scope) {
-	s.decision.healthy.Set(s.config, bootstrapv1.HostHealthyCondition)
-	s.decision.recognized.Set(s.config, bootstrapv1.HostRecognizedCondition)
-	s.departure.recognized.Set(s.config, bootstrapv1.HostRecognizedCondition)
-	s.decision.installed.Set(s.config, bootstrapv1.AgentInstalledCondition)
+// result is what a pass came to. decision is nil when it was not decided, because something could not be read or the Machine is being
+// deleted; departure is nil unless the Machine is being deleted.
+type result struct {
+	decision  *decision
+	departure *departure
+	outcomes  outcomes
+}
+
+// setStatus writes to the config what the pass came to: records and every condition that this controller owns. It is called once, on every
+// way out of a pass. What was not decided keeps what an earlier pass has said.
+func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
+	if r.departure != nil {
+		r.departure.recognized.Set(config, bootstrapv1.HostRecognizedCondition)
+	}
+	if r.decision == nil {
+		return
+	}
+	setRecords(config, r.decision, r.outcomes)
+	r.decision.healthy.Set(config, bootstrapv1.HostHealthyCondition)
+	r.decision.recognized.Set(config, bootstrapv1.HostRecognizedCondition)
+	installedFact(r.decision, r.outcomes).Set(config, bootstrapv1.AgentInstalledCondition)
+}
+
+// setRecords notes on the config what later passes have to know and no other object tells.
+func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outcomes) {
+	if d.record != "" {
+		// The Agent is claimed or deleted in the pass that follows.
+		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
+	}
+	if d.reboot && o.identity.Done() {
+		delete(config.Annotations, bootstrapv1.AgentAnnotation)
+	}
+	if d.disk != "" && (d.bind == nil || o.joining.Done()) {
+		// What the Agent says of its disk exists by now.
+		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
+	}
+}
+
+// installedFact is what was decided, unless the API server refuses what the host is given: only its refusal says why nothing goes on.
+func installedFact(d *decision, o outcomes) fact.Fact {
+	if refusal := o.joining.Refusal(); refusal != nil {
+		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "The API server refuses to let the host in: %v", refusal)
+	}
+	return d.installed
 }

@@ -61,7 +61,7 @@ func TestThreatModel(t *testing.T) {
 					letIn = letIn || a.Spec.Approved && stage.behind[a.Name] == stranger
 				}
 			})
-			told := stage.scopes[0].decision.recognized
+			told := stage.recognized[0]
 			g.Expect(letIn).To(Equal(tt.letIn), told.Message)
 			g.Expect(stage.approved("r-0")).To(Equal(tt.host), told.Message)
 			if tt.named {

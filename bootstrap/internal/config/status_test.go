@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/kube"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
+)
+
+// TestRefusalsAreTold: what the API server refuses is in the conditions, and not only in the log. Errors that pass are not.
+func TestRefusalsAreTold(t *testing.T) {
+	decided := decision{
+		image:      fact.Waiting(bootstrapv1.NetworkDataPendingReason, "being written"),
+		dataSecret: fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "being handed over"),
+	}
+	refused, failed := kube.OutcomeOf(kube.Refusal("the API server refused it: correct it")), kube.OutcomeOf(errors.New("no answer"))
+	for name, test := range map[string]struct {
+		decided           decision
+		outcomes          outcomes
+		image, dataSecret string
+	}{
+		"the network data": {
+			decided: decided, outcomes: outcomes{networks: refused}, image: "the API server refused it: correct it",
+			dataSecret: "no discovery image yet: the API server refused it: correct it",
+		},
+		"the live ISO": {
+			decided: decided, outcomes: outcomes{media: refused}, image: "being written",
+			dataSecret: "no discovery image yet: the API server refused it: correct it",
+		},
+		"a new live ISO, after the Secret": {
+			decided: decision{dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason)}, outcomes: outcomes{media: refused},
+		},
+		"no answer": {decided: decided, outcomes: outcomes{networks: failed}, image: "being written", dataSecret: "being handed over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := prepared()
+			setStatus(s, result{decision: &test.decided, outcomes: test.outcomes})
+			g.Expect(conditions.GetMessage(s.config, bootstrapv1.DiscoveryImageReadyCondition)).To(Equal(test.image))
+			g.Expect(conditions.GetMessage(s.config, bootstrapv1.DataSecretAvailableCondition)).To(Equal(test.dataSecret))
+			g.Expect(s.config.Status.DataSecretName).To(BeEmpty())
+		})
+	}
+}
+
+// TestNothingDecided: a pass that could not read what it decides on leaves what was said before.
+func TestNothingDecided(t *testing.T) {
+	g := NewWithT(t)
+	s := prepared()
+	d := decide(s)
+	setStatus(s, result{decision: &d, outcomes: outcomes{secret: kube.OutcomeOf(nil)}})
+	g.Expect(conditions.IsTrue(s.config, bootstrapv1.DataSecretAvailableCondition)).To(BeTrue())
+	before := s.config.DeepCopy()
+	setStatus(s, result{})
+	g.Expect(s.config).To(Equal(before))
+}
+
+// TestLongImageURL: a live ISO whose URL the infrastructure machine's API version does not take is written in an older one, where that is
+// served (METAL3 M3-20).
+func TestLongImageURL(t *testing.T) {
+	long := "http://images.example.com/byapikey/" + strings.Repeat("t", metal3.MaxImageURLLength)
+	for name, test := range map[string]struct {
+		served    string
+		published bool
+		written   string
+		reason    string
+	}{
+		"v1beta1 is served":     {served: "v1beta1", written: "v1beta1", reason: bootstrapv1.WaitingForDiscoveryImageReason},
+		"v1beta1 is not served": {served: "v1beta2", reason: bootstrapv1.ImageURLTooLongReason},
+		"nor for a later URL":   {served: "v1beta2", published: true, reason: bootstrapv1.ImageURLTooLongReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := prepared()
+			s.infraEnv.Status.ISODownloadURL = long
+			s.config.Status.Initialization.DataSecretCreated = ptr.To(test.published)
+			group := schema.GroupVersion{Group: metal3.InfrastructureGroup, Version: test.served}
+			mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{group})
+			mapper.Add(group.WithKind(metal3.MachineKind), meta.RESTScopeNamespace)
+			r := &Reconciler{Client: fake.NewClientBuilder().WithRESTMapper(mapper).Build()}
+			g.Expect(r.observeVersions(t.Context(), s)).To(Succeed())
+			d := decide(s)
+			g.Expect(d.dataSecret.Reason).To(Equal(test.reason), d.dataSecret.Message)
+			g.Expect(d.dataSecret.Message).NotTo(ContainSubstring("tttt"))
+			if test.written == "" {
+				g.Expect(d.mediaURL).To(BeEmpty())
+				return
+			}
+			g.Expect(d.mediaURL).To(Equal(long))
+			g.Expect(writableAs(s.infraMachine, d.mediaURL).GroupVersionKind().Version).To(Equal(test.written))
+		})
+	}
+}

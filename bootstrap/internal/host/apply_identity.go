@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
+)
+
+const (
+	// rebootAnnotation, on a BareMetalHost, asks baremetal-operator for one power cycle; it removes the annotation itself.
+	rebootAnnotation = "reboot.metal3.io"
+
+	// rebootMode cuts the power: a frozen discovery agent does not react to a soft shutdown in time.
+	rebootMode = `{"mode":"hard"}`
+)
+
+// applyIdentity does the one thing that was decided about the identity of the host.
+func (r *Reconciler) applyIdentity(ctx context.Context, s *scope, d recognition) kube.Outcome {
+	switch {
+	case d.withdraw != nil:
+		return kube.OutcomeOf(r.withdraw(ctx, s, d))
+	case d.leftover != nil:
+		return kube.OutcomeOf(r.deleteLeftover(ctx, s, d.leftover))
+	case d.claim != nil:
+		return kube.OutcomeOf(r.claim(ctx, s, d.claim))
+	case d.reboot:
+		return r.reboot(ctx, s)
+	}
+	return kube.Outcome{}
+}
+
+// deleteLeftover deletes an Agent of an earlier life of the host.
+func (r *Reconciler) deleteLeftover(ctx context.Context, s *scope, a *assisted.Agent) error {
+	if err := agent.Delete(ctx, r.Client, a, "it is of an earlier life of the host"); err != nil {
+		return err
+	}
+	r.normal(s, bootstrapv1.EventAgentDeleted, "Deleted Agent %s of an earlier life of the host", a.Name)
+	return nil
+}
+
+// claim writes the Machine's claim to the Agent, unless the Agent changed since it was read: of two Machines that recognise one Agent, one
+// wins and the other sees it in the next pass.
+func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) error {
+	err := kube.PatchUnchanged(ctx, r.Client, a, func(a *assisted.Agent) {
+		metav1.SetMetaDataAnnotation(&a.ObjectMeta, bootstrapv1.ClaimAnnotation, s.claim())
+		delete(a.Annotations, bootstrapv1.RecognitionAnnotation)
+	})
+	if err != nil {
+		return fmt.Errorf("claim Agent %s for Machine %s: %w", a.Name, s.machine.Name, err)
+	}
+	r.normal(s, bootstrapv1.EventAgentClaimed, "Claimed Agent %s for Machine %s", a.Name, s.machine.Name)
+	return nil
+}
+
+// withdraw takes back what let an Agent into the cluster, in one patch: an approved Agent that is merely unbound would be installed by
+// whoever binds it next. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5). The claim stays too, unless
+// another Agent is vouched for.
+func (r *Reconciler) withdraw(ctx context.Context, s *scope, d recognition) error {
+	err := kube.PatchUnchanged(ctx, r.Client, d.withdraw, func(a *assisted.Agent) {
+		a.Spec.ClusterDeploymentName, a.Spec.Approved = nil, false
+		if d.release {
+			delete(a.Annotations, bootstrapv1.ClaimAnnotation)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("take the approval of Agent %s back: %w", d.withdraw.Name, err)
+	}
+	r.event(
+		s, corev1.EventTypeWarning, bootstrapv1.EventApprovalWithdrawn, "Agent %s is unbound and not approved any more: %s", d.withdraw.Name,
+		d.recognized.Message,
+	)
+	return nil
+}
+
+// tellDispute records an event when something new has the identity of a claimed host.
+func (r *Reconciler) tellDispute(s *scope, d recognition) {
+	if d.disputed && d.withdraw == nil && d.recognized.Message != conditions.GetMessage(s.config, bootstrapv1.HostRecognizedCondition) {
+		r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostDisputed, "%s", d.recognized.Message)
+	}
+}
+
+// reboot power-cycles a host whose Agent was lost. The loss is confirmed without the cache first, and forgotten on the config afterwards,
+// so that one loss leads to one reboot.
+func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
+	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
+	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, &assisted.Agent{})
+	if err != nil {
+		return kube.OutcomeOf(err)
+	}
+	if exists {
+		return kube.Outcome{}
+	}
+	err = kube.Patch(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, rebootAnnotation, rebootMode)
+	})
+	if err != nil {
+		return kube.OutcomeOf(fmt.Errorf("reboot BareMetalHost %s: %w", s.host.Name, err))
+	}
+	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostRebooted, "Agent %s was lost: rebooting BareMetalHost %s", name, s.host.Name)
+	return kube.OutcomeOf(nil)
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// TestBindThatFails: what the config records and says of a bind is what came of it, and a conflict is no error: the change that was in the
+// way triggers another pass.
+func TestBindThatFails(t *testing.T) {
+	agents := schema.GroupResource{Group: "agent-install.openshift.io", Resource: "agents"}
+	for name, test := range map[string]struct {
+		answer   error
+		fails    types.GomegaMatcher
+		reason   string
+		message  string
+		recorded bool
+	}{
+		"bound": {fails: Succeed(), reason: bootstrapv1.AgentBindingReason, message: "Agent a-0 is being bound", recorded: true},
+		"the Agent has changed": {
+			answer: apierrors.NewConflict(agents, "a-0", errors.New("it changed")), fails: Succeed(), reason: bootstrapv1.AgentBindingReason,
+			message: "Agent a-0 is being bound",
+		},
+		"admission refuses it": {
+			answer: apierrors.NewForbidden(agents, "a-0", errors.New("the webhook says no")), fails: HaveOccurred(),
+			reason: bootstrapv1.AgentNeedsAttentionReason, message: "refuses to let the host in: bind Agent a-0 to ClusterDeployment cp: ",
+		},
+		"the API server does not answer": {
+			answer: errors.New("no answer"), fails: HaveOccurred(), reason: bootstrapv1.AgentBindingReason, message: "Agent a-0 is being bound",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			scheme := runtime.NewScheme()
+			g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&s.agents[0]).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					if test.answer != nil {
+						return test.answer
+					}
+					return c.Patch(ctx, o, patch, opts...)
+				},
+			}).Build()
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), &s.agents[0])).To(Succeed())
+			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
+			d := decide(s)
+			g.Expect(d.bind).NotTo(BeNil())
+			read := s.agents[0].DeepCopy()
+			o := r.apply(t.Context(), s, d)
+			g.Expect(o.err()).To(test.fails)
+			g.Expect(&s.agents[0]).To(Equal(read), "what was read stays as it was read")
+
+			setStatus(s.config, result{decision: &d, outcomes: o})
+			installed := conditions.Get(s.config, bootstrapv1.AgentInstalledCondition)
+			g.Expect(installed.Reason).To(Equal(test.reason))
+			g.Expect(installed.Message).To(ContainSubstring(test.message))
+			_, recorded := s.config.Annotations[bootstrapv1.InstallationDiskAnnotation]
+			g.Expect(recorded).To(Equal(test.recorded), "the disk is recorded when the Agent has it")
+		})
+	}
+}
+
+// TestNothingDecided: a pass that could not read what it decides on leaves the conditions as they are.
+func TestNothingDecided(t *testing.T) {
+	g := NewWithT(t)
+	s := discovered()
+	d := decide(s)
+	setStatus(s.config, result{decision: &d})
+	before := s.config.DeepCopy()
+	setStatus(s.config, result{})
+	g.Expect(s.config).To(Equal(before))
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// Outcome is what came of what a pass had to write about one subject. Its zero value is that nothing was written: there was nothing to
+// write, or an earlier step kept the pass from it.
+type Outcome struct {
+	state outcome
+	err   error
+}
+
+type outcome int
+
+const (
+	untried outcome = iota
+	done
+	conflict
+	refused
+	failed
+)
+
+// Refusal is what the API server says of an object that it does not take, in other words than its own, which may quote what nobody may see.
+type Refusal string
+
+// Error implements error.
+func (r Refusal) Error() string { return string(r) }
+
+// OutcomeOf is what the error of a write says.
+func OutcomeOf(err error) Outcome {
+	var refusal Refusal
+	switch {
+	case err == nil:
+		return Outcome{state: done}
+	case onlyConflicts(err):
+		return Outcome{state: conflict, err: err}
+	case errors.As(err, &refusal) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
+		return Outcome{state: refused, err: err}
+	default:
+		return Outcome{state: failed, err: err}
+	}
+}
+
+// Done reports whether everything was written.
+func (o Outcome) Done() bool { return o.state == done }
+
+// Stops reports whether the steps that follow have to wait, because the write did not succeed.
+func (o Outcome) Stops() bool { return o.state > done }
+
+// Refusal is what the API server says of an object that it does not take; nil when it refused nothing.
+func (o Outcome) Refusal() error {
+	if o.state != refused {
+		return nil
+	}
+	return o.err
+}
+
+// Err is what the workqueue has to know, which tries again later. A conflict is none of it: the change that was in the way triggers another
+// reconcile, since everything that is written under its resource version is watched.
+func (o Outcome) Err() error {
+	if o.state == conflict {
+		return nil
+	}
+	return o.err
+}
+
+// onlyConflicts reports whether an error says nothing but that somebody changed the objects between their read and their write.
+func onlyConflicts(err error) bool {
+	var causes []error
+	var joined interface{ Unwrap() []error }
+	var aggregate kerrors.Aggregate
+	switch {
+	case errors.As(err, &aggregate):
+		causes = aggregate.Errors()
+	case errors.As(err, &joined):
+		causes = joined.Unwrap()
+	default:
+		return apierrors.IsConflict(err)
+	}
+	for _, cause := range causes {
+		if !onlyConflicts(cause) {
+			return false
+		}
+	}
+	return len(causes) > 0
+}
