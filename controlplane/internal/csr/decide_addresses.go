@@ -66,8 +66,8 @@ func (s *scope) confirms(owners []owner, node string) bool {
 	return slices.ContainsFunc(owners, func(o owner) bool { return o.machine == s.machines[node] })
 }
 
-// keeps reports whether a Machine that is recorded with an address may have it still: one whose Node has others of the same IP family by now
-// has given it up. Names stay.
+// keeps reports whether a Machine that is recorded with an address may have it still: one whose Node has others of the same IP family by
+// now has given it up. Names stay.
 func (s *scope) keeps(o owner, address string) bool {
 	ip, node := net.ParseIP(address), s.nodes[o.node]
 	if ip == nil || node == nil || hasIP(node.Status.Addresses, ip) {
