@@ -138,6 +138,10 @@ const (
 	// WaitingForMachineDeletionReason: control-plane Machines exist.
 	WaitingForMachineDeletionReason = "WaitingForMachineDeletion"
 
+	// WaitingForOrphaningReason: the control plane was deleted with --cascade=orphan, and garbage collection has not taken all its objects
+	// from it yet.
+	WaitingForOrphaningReason = "WaitingForOrphaning"
+
 	// WaitingForOrphanedMachinesReason: control-plane Machines that were orphaned on purpose exist, and their hosts are bound to the
 	// ClusterDeployment, which stays until these Machines are deleted.
 	WaitingForOrphanedMachinesReason = "WaitingForOrphanedMachines"

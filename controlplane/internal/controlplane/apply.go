@@ -69,7 +69,7 @@ func (r *Reconciler) applyDeletion(ctx context.Context, v *view.View, d decision
 		return r.deleteInstall(ctx, v, "control plane is deleted")
 	case plan.DeletionImageSet:
 		return kube.Delete(ctx, r.Client, v.Install.ImageSet, "control plane is deleted")
-	case plan.DeletionWaitForWorkers, plan.DeletionWaitForHosts, plan.DeletionDone:
+	case plan.DeletionWaitForWorkers, plan.DeletionWaitForOrphaning, plan.DeletionWaitForHosts, plan.DeletionDone:
 		// Nothing of this control plane is to be deleted yet, or nothing is left.
 	}
 	return nil

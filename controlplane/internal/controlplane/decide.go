@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -260,7 +262,10 @@ func ownsImageSet(v *view.View) bool { return view.OwnedBy(v.Install.ImageSet, v
 
 // leftovers lists what a deleted control plane still has to remove. What belongs to others is not part of it.
 func leftovers(v *view.View) plan.Leftovers {
-	l := plan.Leftovers{Machines: v.Machines.Owned.Names(), Orphans: boundOrphans(v)}
+	l := plan.Leftovers{
+		Machines: v.Machines.Owned.Names(), Orphans: boundOrphans(v),
+		Orphaning: controllerutil.ContainsFinalizer(v.ControlPlane, metav1.FinalizerOrphanDependents),
+	}
 	for _, w := range v.Machines.Workers {
 		l.Workers = append(l.Workers, w.Name)
 	}

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -21,6 +22,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -112,6 +114,37 @@ func TestOwnersOfTheKubeconfigStay(t *testing.T) {
 	g.Expect(w.kubeconfig().OwnerReferences).To(HaveLen(2))
 	g.Expect(w.kubeconfig().Data).To(HaveKey("extra"))
 	g.Expect(string(w.kubeconfig().Data["value"])).To(ContainSubstring("rotated"))
+}
+
+// TestDeletionWaitsForOrphaning: after kubectl delete --cascade=orphan, garbage collection takes the Machines from the control plane one
+// after the other, and its finalizer last.
+func TestDeletionWaitsForOrphaning(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.available)
+	cp := w.controlPlane()
+	cp.Finalizers = append(cp.Finalizers, metav1.FinalizerOrphanDependents)
+	w.must(w.client.Update(context.Background(), cp))
+	w.must(w.client.Delete(context.Background(), cp))
+	w.orphan("cp-1")
+	for range 6 {
+		w.reconcile()
+	}
+	g.Expect(w.machines()).To(HaveLen(3))
+	g.Expect(w.reason(controlplanev1.DeletingCondition)).To(Equal(controlplanev1.WaitingForOrphaningReason))
+	g.Expect(w.message(controlplanev1.DeletingCondition)).To(ContainSubstring("finalizer orphan"))
+
+	stale := w.machines()[0]
+	w.orphan("cp-0")
+	w.orphan("cp-2")
+	cp = w.controlPlane()
+	cp.Finalizers = slices.DeleteFunc(cp.Finalizers, func(f string) bool { return f == metav1.FinalizerOrphanDependents })
+	w.must(w.client.Update(context.Background(), cp))
+	v := &view.View{ControlPlane: cp}
+	w.must(w.r.deleteMachines(context.Background(), v, []*clusterv1.Machine{&stale}, "its owner is in the cache still"))
+	w.reconcile()
+	g.Expect(w.machines()).To(HaveLen(3))
+	g.Expect(w.reason(controlplanev1.DeletingCondition)).To(Equal(controlplanev1.WaitingForOrphanedMachinesReason))
 }
 
 // TestDeletionWaitsForOrphans: the Machines were orphaned on purpose, and their Nodes run.

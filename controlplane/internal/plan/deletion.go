@@ -16,6 +16,8 @@ type DeletionStep string
 const (
 	// DeletionWaitForWorkers: worker Machines or MachinePools exist; nothing is deleted.
 	DeletionWaitForWorkers DeletionStep = "WaitForWorkers"
+	// DeletionWaitForOrphaning: garbage collection takes the Machines from the control plane; nothing is deleted.
+	DeletionWaitForOrphaning DeletionStep = "WaitForOrphaning"
 	// DeletionMachines: delete all control-plane Machines in parallel and wait.
 	DeletionMachines DeletionStep = "Machines"
 	// DeletionWaitForHosts: hosts of Machines that are not the control plane's are bound to the ClusterDeployment; nothing is deleted.
@@ -32,6 +34,8 @@ const (
 type Leftovers struct {
 	// Workers, Pools and Machines are the names of worker Machines, MachinePools and control-plane Machines.
 	Workers, Pools, Machines []string
+	// Orphaning: the control plane was deleted with --cascade=orphan, and garbage collection has not taken all Machines from it yet.
+	Orphaning bool
 	// Orphans are the names of Machines that the control plane does not control and whose hosts are bound to the ClusterDeployment.
 	Orphans []string
 	// Install are the ClusterDeployment and AgentClusterInstall that exist, as "<kind> <name>".
@@ -46,6 +50,10 @@ func (l Leftovers) Next() (step DeletionStep, reason, message string) {
 	case len(l.Workers)+len(l.Pools) > 0:
 		return DeletionWaitForWorkers, controlplanev1.WaitingForWorkersDeletionReason,
 			"Waiting for the deletion of workers: " + summary(append(append([]string(nil), l.Workers...), l.Pools...))
+	case l.Orphaning:
+		return DeletionWaitForOrphaning, controlplanev1.WaitingForOrphaningReason,
+			"The control plane was deleted without its Machines (--cascade=orphan). Waiting until garbage collection has removed their owner " +
+				"references, and finalizer orphan of the control plane"
 	case len(l.Machines) > 0:
 		return DeletionMachines, controlplanev1.WaitingForMachineDeletionReason, "Waiting for the deletion of Machines: " + summary(l.Machines)
 	case len(l.Install) > 0 && len(l.Orphans) > 0:

@@ -31,6 +31,14 @@ func testDeletion(t *testing.T) {
 			"Waiting for the deletion of Machines: cp-0, cp-1",
 		},
 		{
+			"but not before garbage collection has taken them away",
+			plan.Leftovers{Orphaning: true, Machines: []string{"cp-0", "cp-1"}, Install: []string{"AgentClusterInstall c"}},
+			plan.DeletionWaitForOrphaning,
+			controlplanev1.WaitingForOrphaningReason,
+			"The control plane was deleted without its Machines (--cascade=orphan). Waiting until garbage collection has removed their owner " +
+				"references, and finalizer orphan of the control plane",
+		},
+		{
 			"then what is left of the installation", plan.Leftovers{Install: []string{"AgentClusterInstall c"}, ImageSet: "ns.c"},
 			plan.DeletionInstall, controlplanev1.WaitingForInstallDeletionReason, "Waiting for the deletion of AgentClusterInstall c",
 		},
