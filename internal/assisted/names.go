@@ -148,6 +148,10 @@ const (
 	AgentStateInsufficient = "insufficient"
 	// AgentStatePendingForInput: bound, and a check waits for settings of the cluster.
 	AgentStatePendingForInput = "pending-for-input"
+	// AgentStatePreparing: bound, and being prepared for the installation: nothing is written to its disk yet.
+	AgentStatePreparing = "preparing-for-installation"
+	// AgentStatePreparingSuccessful: prepared, and waiting for the other hosts.
+	AgentStatePreparingSuccessful = "preparing-successful"
 	// AgentStatePreparingFailed: bound, and its part of the preparation of the installation failed. It is left for another state within
 	// seconds.
 	AgentStatePreparingFailed = "preparing-failed"

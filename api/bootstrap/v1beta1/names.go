@@ -283,8 +283,12 @@ const (
 	// AgentDisconnectedReason: assisted-service has not heard from the host for some time.
 	AgentDisconnectedReason = "Disconnected"
 
-	// AgentReadyReason: the host is ready and waits for the installation to begin.
+	// AgentReadyReason: the host is ready and waits for the installation to begin, or is being prepared for it: its disk is not written yet.
 	AgentReadyReason = "ReadyToInstall"
+
+	// AgentPreparationFailedReason: the installation could not be prepared on the host; the message says why. assisted-service tries again
+	// until it can.
+	AgentPreparationFailedReason = "PreparationFailed"
 
 	// AgentInstallingReason: the installation runs; the message has the stage.
 	AgentInstallingReason = "Installing"

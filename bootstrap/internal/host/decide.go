@@ -260,15 +260,15 @@ func joinedFact(agent *assisted.Agent) fact.Fact {
 
 // progressFact says how far the installation of a bound Agent is.
 func progressFact(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
+	if f, told := preparationFact(s, agent); told {
+		return f
+	}
 	if f, told := stageFact(agent); told {
 		return f
 	}
-	switch {
-	case agent.Refused():
+	if agent.Refused() {
 		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: assisted-service refuses what the host is given: %s",
 			agent.Name, agent.Condition(assisted.ConditionSpecSynced).Message)
-	case agent.ReadyToInstall():
-		return fact.Waiting(bootstrapv1.AgentReadyReason, "Agent %s is ready and waits for the installation to begin", agent.Name)
 	}
 	progress := false
 	progress, d.lookAgain = settling(s, agent)
