@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -53,15 +54,23 @@ var fields = map[string]struct {
 	"workerWaitTimeoutSeconds": {"0", map[at]string{{controlPlane, "install.workerWaitTimeoutSeconds"}: ""}},
 	"holdInstallation":         {"true", map[at]string{{controlPlane, "install.holdInstallation"}: ""}},
 	"platform":                 {`"None"`, map[at]string{{controlPlane, "install.platform"}: ""}},
-	"twoNode":                  {"Arbiter", map[at]string{{controlPlane, "install.twoNode"}: ""}},
-	"loadBalancer":             {"UserManaged", map[at]string{{controlPlane, "install.loadBalancer"}: "{type: UserManaged}"}},
-	"schedulableControlPlane":  {"true", map[at]string{{controlPlane, "install.schedulableControlPlane"}: ""}},
-	"manifests":                {"[{name: a}, {name: b}]", map[at]string{{controlPlane, "install.manifestsConfigMapRefs"}: ""}},
+	"external": {
+		"{platformName: acme, cloudControllerManager: External}", map[at]string{{controlPlane, "install.external"}: ""},
+	},
+	"twoNode":                 {"Arbiter", map[at]string{{controlPlane, "install.twoNode"}: ""}},
+	"loadBalancer":            {"UserManaged", map[at]string{{controlPlane, "install.loadBalancer"}: "{type: UserManaged}"}},
+	"schedulableControlPlane": {"true", map[at]string{{controlPlane, "install.schedulableControlPlane"}: ""}},
+	"manifests":               {"[{name: a}, {name: b}]", map[at]string{{controlPlane, "install.manifestsConfigMapRefs"}: ""}},
 	"diskEncryption": {"{mode: Tang, roles: [Worker], tangServers: [{url: \"http://tang.example.com:7500\", thumbprint: abc}]}",
 		map[at]string{{controlPlane, "install.diskEncryption"}: ""}},
 	"capabilities":    {"{baseline: None, additional: [NodeTuning]}", map[at]string{{controlPlane, "install.capabilities"}: ""}},
 	"featureSet":      {"TechPreviewNoUpgrade", map[at]string{{controlPlane, "install.featureSet"}: ""}},
 	"fips":            {"true", map[at]string{{controlPlane, "install.fips"}: ""}},
+	"hyperthreading":  {"{arbiter: Enabled, worker: Disabled}", map[at]string{{controlPlane, "install.hyperthreading"}: ""}},
+	"cpuPartitioning": {"AllNodes", map[at]string{{controlPlane, "install.cpuPartitioning"}: ""}},
+	"ignoredValidations": {
+		"{cluster: [network-prefix-valid], host: [has-min-memory]}", map[at]string{{controlPlane, "install.ignoredValidations"}: ""},
+	},
 	"configOverrides": {"{publish: Internal, compute: [{name: worker}]}", map[at]string{{controlPlane, "install.configOverrides"}: ""}},
 	"clusterProxy": {
 		"{httpProxy: \"http://proxy.example.com:3128\", noProxy: [.example.com]}",
@@ -160,6 +169,22 @@ func TestClassVariables(t *testing.T) {
 			}
 			g.Expect(specs).To(Equal(plain), "without those fields")
 		})
+	}
+}
+
+// TestClassHasAllOfTheInstallation: no field of spec.install is left that a Cluster of the class cannot set.
+func TestClassHasAllOfTheInstallation(t *testing.T) {
+	g := NewWithT(t)
+	var settable []string
+	for _, variable := range fields {
+		for where := range variable.want {
+			settable = append(settable, where.field)
+		}
+	}
+	install := reflect.TypeFor[controlplanev1.InstallSpec]()
+	for i := range install.NumField() {
+		name, _, _ := strings.Cut(install.Field(i).Tag.Get("json"), ",")
+		g.Expect(settable).To(ContainElement("install."+name), "add a variable for it")
 	}
 }
 
