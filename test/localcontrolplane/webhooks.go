@@ -21,7 +21,7 @@ import (
 const webhookTimeoutSeconds = 30
 
 // webhookEndpoint is where one component serves its webhooks: a port of loopback, with a certificate of our authority.
-// It is fixed when it is first asked for, because CRDs with conversion webhooks are installed before the component runs.
+// It is chosen at its first use and never changes, because CRDs with conversion webhooks are installed before the component runs.
 type webhookEndpoint struct {
 	port    int
 	certDir string // has tls.crt and tls.key

@@ -41,7 +41,7 @@ func (p provider) components() string {
 	return strings.TrimSuffix(p.label(), "-"+providerName) + "-components.yaml"
 }
 
-// image is its image without a tag, where nothing else was asked for.
+// image is the default image of the provider, without a tag.
 func (p provider) image() string { return "ghcr.io/capi-openshift/" + p.folder + "-openshift-assisted" }
 
 // label is clusterctl's name for the provider and the value of its label (CONTRACT CTL-1, CTL-11).

@@ -46,7 +46,7 @@ type flavor struct {
 	topology Topology
 	// workers is how many a Run starts with.
 	workers int
-	// address is that of the API when none is asked for.
+	// address is that of the API, unless Options.Address names another one.
 	address string
 	// managed: the Cluster has a topology, made from the ClusterClass.
 	managed bool

@@ -101,7 +101,7 @@ func (r ClusterRequest) Machines() int {
 // HasWorkers says whether the template has a MachineDeployment.
 func (r ClusterRequest) HasWorkers() bool { return !shapes[r.Topology].noWorkers }
 
-// validate says what cannot be asked for.
+// validate says which settings cannot be combined, or do not exist.
 func (r ClusterRequest) validate() error {
 	switch {
 	case shapes[r.Topology].controlPlane == 0:

@@ -114,7 +114,7 @@ const (
 const (
 	InstallationMatchesSpecCondition = "InstallationMatchesSpec"
 
-	// InstallationMatchesReason: the cluster is installed as it is asked for.
+	// InstallationMatchesReason: the cluster is installed from the fields that the control plane has now.
 	InstallationMatchesReason = "Match"
 
 	// ChangedTooLateReason: spec.install, or another field that the cluster is installed from, was changed after the installation had begun.
@@ -169,7 +169,7 @@ const (
 	// VersionsMatchReason: spec.version is the version that the Nodes run.
 	VersionsMatchReason = "Match"
 
-	// VersionMismatchReason: the release or a Node has another version than was asked for.
+	// VersionMismatchReason: the release or a Node has another version than spec.version or, for a worker, than its Machine.
 	VersionMismatchReason = "Mismatch"
 
 	// ArchitectureNotInReleaseReason: the release image is not for the architecture that a host is to have.

@@ -34,11 +34,11 @@ const (
 	// EventDayOneReopened: a control-plane host of the first installation was lost before it began, and hosts are waited for again.
 	EventDayOneReopened = "DayOneReopened"
 
-	// EventRetryStarted: the next attempt of the installation was asked for.
+	// EventRetryStarted: the next attempt of the installation began, because the user set the annotation for it.
 	EventRetryStarted = "InstallationRetryStarted"
 
 	// EventInstallObjectsLost: the ClusterDeployment or the AgentClusterInstall vanished after the installation had begun, and the next
-	// attempt was asked for.
+	// attempt began.
 	EventInstallObjectsLost = "InstallObjectsLost"
 
 	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.

@@ -123,8 +123,8 @@ func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdi
 				claimed.Name, describe(claimed), r.Host.Name, bootstrapv1.VouchedAgentAnnotation, vouched),
 			Remedy: "correct the annotation if it is wrong, and delete the Machine otherwise"}
 	case claimed.HasInventory() && !stillMatches(claimed, r.Host):
-		// Where another Agent has the host's identity, it is told apart from the claimed one, whose claim goes. Otherwise two hosts take turns in
-		// one Agent, and without the claim their Machines would too.
+		// If another Agent has the host's identity, the claimed one is not the host and loses its claim. If none has, two hosts take turns in one
+		// Agent: the claim stays, or their Machines would take turns too.
 		return Verdict{
 			Reason:  bootstrapv1.DuplicateSerialNumberReason,
 			Doubted: claimed,

@@ -75,8 +75,9 @@ func HostsMatching(agent *assisted.Agent, hosts []bmov1alpha1.BareMetalHost) []s
 	return names
 }
 
-// serialTwin returns the name of a namesake without an Agent of its own, or "". A serial number of the system says nothing of the Agent's
-// name, which comes from that of the board, or the system UUID (ASSISTED fact 9): two such hosts are told apart once each has registered.
+// serialTwin returns the name of a namesake without an Agent of its own, or "". Two hosts with one system serial number still register
+// as two Agents, whose names come from the serial number of the board, or the system UUID (ASSISTED fact 9): once both have, there is no
+// doubt.
 func serialTwin(r Request) string {
 	return namesakeWith(r, func(other *bmov1alpha1.BareMetalHost) bool { return !hasAgent(r, other) })
 }

@@ -14,7 +14,7 @@ type refusal struct {
 	err   error
 }
 
-// refusals are those of all that were asked for an image, in order.
+// refusals has, in order, why each of the registries that were asked for an image did not tell what it is.
 type refusals []refusal
 
 func (r refusals) Error() string {
@@ -39,13 +39,13 @@ func (r refusals) join(text func(error) string) string {
 }
 
 const (
-	// maxExplanation bounds what users are told, in bytes: a condition holds 32 KiB, and names of images may be long.
+	// maxExplanation bounds the message for users, in bytes: a condition holds 32 KiB, and names of images may be long.
 	maxExplanation = 4096
-	// maxDetail bounds what of an error is logged.
+	// maxDetail bounds the part of an error that is logged, in bytes.
 	maxDetail = 512
 )
 
-// Explain is what users are told of an error: the reason, without details that change between attempts. Those are in the log.
+// Explain returns the message for users: the reason of an error, without details that change between attempts. The log has the details.
 func Explain(err error) string {
 	var several refusals
 	if errors.As(err, &several) {

@@ -21,7 +21,7 @@ var mirrorsLimits = untrusted.Limits{Bytes: 256 << 10}
 // have in common. The library that container engines read that file with takes it from a disk only, and the managers have none to write to.
 type Mirrors struct {
 	registries []registryRule
-	// unusable is the error of a mirror that no image can be asked for at; it tells whose mirrors they are.
+	// unusable is the error when the location of a mirror makes no name of an image; it says which configuration has the mirror.
 	unusable error
 }
 
@@ -241,8 +241,8 @@ func (r registryRule) covers(image string) int {
 	return end
 }
 
-// mirrored are the names that an image has at those mirrors that may be asked for it: some are for names with a digest only, some for those
-// with a tag. rest is what follows the prefix in its own name.
+// mirrored returns the names of an image at the registry's mirrors. It leaves out mirrors for digests when the name has a tag, and mirrors
+// for tags when it has a digest. rest is the part of the image's own name behind the prefix.
 func (r registryRule) mirrored(image name.Reference, rest string) ([]name.Reference, error) {
 	_, byDigest := image.(name.Digest)
 	var found []name.Reference

@@ -27,7 +27,7 @@ const proxiedHost = "example.com"
 // proxy is that of the tests' environment.
 var proxy connectProxy
 
-// connectProxy connects everybody to one address, whatever they ask for.
+// connectProxy connects every client to one address, whichever host the client names.
 type connectProxy struct {
 	target, asked atomic.Pointer[string]
 }

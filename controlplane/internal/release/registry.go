@@ -300,7 +300,7 @@ func limitOf(request *http.Request) int64 {
 	for request.Response != nil {
 		request = request.Response.Request
 	}
-	// The end tells what is asked for: the name of a repository may have anything in it.
+	// The end of the path has the kind of document. What is before it does not count: a repository may have any name.
 	if path.Base(path.Dir(request.URL.Path)) == "blobs" {
 		return maxLayer
 	}

@@ -37,7 +37,7 @@ const (
 type hub struct {
 	t      *testing.T
 	server *httptest.Server
-	// password is asked for by repository; none is needed where none is set.
+	// password has the passwords of repositories; a repository without one is for everybody.
 	password map[string]string
 	// requests counts all that came.
 	requests atomic.Int32
@@ -92,7 +92,7 @@ func (h *hub) bundle() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw}))
 }
 
-// access is what the hub is asked with when it wants no password.
+// access is for a hub without passwords.
 func (h *hub) access() Access { return Access{PullSecret: pullSecret(nil), TrustBundle: h.bundle()} }
 
 func (h *hub) options() []remote.Option {
