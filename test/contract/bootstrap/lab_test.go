@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	"github.com/openshift/hive/apis/hive/v1/agent"
 	corev1 "k8s.io/api/core/v1"
@@ -153,6 +154,9 @@ func (l *lab) newClusterDeployment() *hivev1.ClusterDeployment {
 		Spec: hivev1.ClusterDeploymentSpec{
 			ClusterName: labCluster, BaseDomain: "sandbox.example.com", Platform: hivev1.Platform{AgentBareMetal: &agent.BareMetalPlatform{}},
 			PullSecretRef: &corev1.LocalObjectReference{Name: sandbox.PullSecretName},
+			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{
+				Group: hiveext.Group, Version: hiveext.Version, Kind: "AgentClusterInstall", Name: labCluster,
+			},
 		},
 	}
 }
