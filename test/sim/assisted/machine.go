@@ -60,7 +60,11 @@ func (b *backend) powerOn(m *machine) {
 
 // tickMachine does what the machine does by itself.
 func (b *backend) tickMachine(m *machine, now time.Time, serviceUp bool) {
-	if now.Before(m.due) || b.faults.of(m.key).neverBoots {
+	if b.faults.of(m.key).neverBoots {
+		return
+	}
+	b.work(m, now, serviceUp)
+	if now.Before(m.due) {
 		return
 	}
 	switch m.mode {
@@ -122,13 +126,25 @@ func (b *backend) pollMachine(m *machine, now time.Time, serviceUp bool) {
 	h.lastSeen = now
 	switch h.state {
 	case hostBinding, hostUnbinding, hostUnbindingPending:
-		m.mode = machineBooting
+		// The agent is told to exit, and is started again at once.
+		m.mode, m.due = machineBooting, now.Add(b.jitter(b.opts.Durations.Inventory))
 	case hostInstalling:
 		b.beginStages(h, now)
-	case hostInstallingInProgress:
-		b.advanceOnAgent(h, now)
 	case hostDisconnected, hostDisconnectedUnbound:
 		b.monitorHost(h, now)
+	}
+}
+
+// work is what an agent reports by itself between two polls: the hardware, and the stages of the installation.
+func (b *backend) work(m *machine, now time.Time, serviceUp bool) {
+	h := b.hosts[m.hostID]
+	if m.mode != machineAgent || !serviceUp || m.silent || h == nil {
+		return
+	}
+	switch h.state {
+	case hostBinding, hostUnbinding, hostUnbindingPending: // It has to register again first.
+	case hostInstallingInProgress:
+		b.advanceOnAgent(h, now)
 	default:
 		b.report(m, h, now)
 	}

@@ -43,12 +43,13 @@ type Durations struct {
 	Churn time.Duration
 }
 
-// DefaultDurations let three control-plane hosts and two workers install in about 15 seconds.
+// DefaultDurations let three control-plane hosts and two workers install in about 15 seconds. Agents poll as much more seldom than the
+// monitors look as in reality: a hundredth of 60 s and of 10 s.
 func DefaultDurations() Durations {
 	return Durations{
 		Tick:          50 * time.Millisecond,
-		Monitor:       200 * time.Millisecond,
-		AgentPoll:     200 * time.Millisecond,
+		Monitor:       100 * time.Millisecond,
+		AgentPoll:     600 * time.Millisecond,
 		Discovery:     time.Second,
 		Inventory:     200 * time.Millisecond,
 		Validation:    600 * time.Millisecond,

@@ -37,7 +37,8 @@ type Durations struct {
 	NodePoll time.Duration
 }
 
-// DefaultDurations returns the durations at which a new host is provisioned within about a second.
+// DefaultDurations returns the durations at which a new host is provisioned within about a second. CAPM3's own periods are a hundredth of the
+// real ones, as those of the simulated assisted-service are.
 func DefaultDurations() Durations {
 	return Durations{
 		Register:    50 * time.Millisecond,
@@ -46,8 +47,8 @@ func DefaultDurations() Durations {
 		Provision:   500 * time.Millisecond,
 		Deprovision: 300 * time.Millisecond,
 		ErrorRetry:  time.Second,
-		HostRetry:   500 * time.Millisecond,
-		NodePoll:    500 * time.Millisecond,
+		HostRetry:   300 * time.Millisecond,
+		NodePoll:    300 * time.Millisecond,
 	}
 }
 
