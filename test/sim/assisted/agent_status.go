@@ -96,6 +96,9 @@ func validationsInfo(view hostView) map[string][]aiv1.ValidationResult {
 		return nil
 	}
 	hardware := []aiv1.ValidationResult{{ID: "has-inventory", Status: "success", Message: "Valid inventory exists for the host"}}
+	if view.inventory == nil { // A bind and every registration drop it; status.inventory stays (ASSISTED 8.1).
+		hardware = []aiv1.ValidationResult{{ID: "has-inventory", Status: "failure", Message: "Inventory has not been received for the host"}}
+	}
 	network := []aiv1.ValidationResult{{ID: "connected", Status: "success", Message: "Host is connected"}}
 	for _, message := range view.failing {
 		network = append(network, aiv1.ValidationResult{ID: validationID(message), Status: "failure", Message: message})
