@@ -45,6 +45,8 @@ const (
 	apiDelay   = 500 * time.Millisecond
 	joinDelay  = 300 * time.Millisecond
 	readyDelay = 500 * time.Millisecond
+	// operatorDelay lets the operators of the control plane be available before the installation is complete, and the last ones with it.
+	operatorDelay = 300 * time.Millisecond
 )
 
 // simulators play everything that needs metal. They run in one controller manager with an identity of their own.
@@ -121,7 +123,7 @@ func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctr
 	speed := opts.speed()
 	s.metal = assisted.NewMetal()
 	s.workload = workload.New(workload.Local(cp), workload.Options{
-		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
+		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed), OperatorDelay: scaled(operatorDelay, speed),
 		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion, ServingCSRs: true,
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})

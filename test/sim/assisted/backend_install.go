@@ -288,7 +288,7 @@ func (b *backend) applyWorkloads() {
 	for _, c := range b.clusters {
 		switch {
 		case c.state == clusterPreparing || !c.installingSince.IsZero():
-			b.metal.clusters[c.cd] = workloadSpec(c)
+			b.metal.clusters[c.cd] = b.workloadSpec(c)
 		case !c.spec.Imported || b.metal.clusters[c.cd].Key == types.NamespacedName{}:
 			continue // It is not installed yet; or it was elsewhere, and is of no interest here.
 		}
@@ -296,11 +296,18 @@ func (b *backend) applyWorkloads() {
 	}
 }
 
-func workloadSpec(c *cluster) ClusterSpec {
+func (b *backend) workloadSpec(c *cluster) ClusterSpec {
 	return ClusterSpec{
 		Key: c.cd, Name: c.spec.Name, BaseDomain: c.spec.BaseDomain, APIVIPs: c.spec.APIVIPs, ClusterID: c.openshift,
 		ReleaseImage: c.spec.ReleaseImage, Installing: !c.installingSince.IsZero(), Complete: c.state == clusterAddingHosts,
+		Pivoting: slices.ContainsFunc(c.founders(b), b.pivots),
 	}
+}
+
+// pivots says whether a bootstrap host is on its way from the discovery image to its disk.
+func (b *backend) pivots(h *host) bool {
+	m := b.running[h.id]
+	return h.bootstrap && h.stageName() == StageRebooting && m != nil && m.mode == machineRebooting
 }
 
 // withNodes adds the machines that run from a disk with the cluster on it.

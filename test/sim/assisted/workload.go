@@ -41,6 +41,8 @@ type ClusterSpec struct {
 	// Installing is set from the state installing on: the API may come up. Complete when the installation is done.
 	Installing bool
 	Complete   bool
+	// Pivoting is set while the bootstrap host, on which the API has run so far, reboots: the API does not answer.
+	Pivoting bool
 	// Nodes are the hosts that have rebooted into the installed system.
 	Nodes []NodeSpec
 }
@@ -93,7 +95,7 @@ func (w *instantWorkload) Status(cluster types.NamespacedName) ClusterStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	spec := w.clusters[cluster]
-	status := ClusterStatus{APIUp: spec.Installing, Nodes: map[string]NodeStatus{}}
+	status := ClusterStatus{APIUp: spec.Installing && !spec.Pivoting, Nodes: map[string]NodeStatus{}}
 	for _, node := range spec.Nodes {
 		status.Nodes[node.Name] = NodeStatus{Joined: true, Ready: node.Running}
 	}

@@ -32,9 +32,12 @@ type cluster struct {
 	client client.Client
 	proxy  *proxy
 	seeded bool
-	// completed says that the ClusterVersion tells of the end of the installation.
+	// completed says that the ClusterVersion tells of the end of the installation, available how many of the operators are available.
 	completed bool
-	nodes     map[string]*nodeProgress
+	available int
+	// runsFrom is when the first Node had joined: the operators need one to run on.
+	runsFrom time.Time
+	nodes    map[string]*nodeProgress
 }
 
 // nodeProgress is when a host's kubelet started and when its Node joined.
@@ -92,7 +95,7 @@ func (c *cluster) answers() bool {
 	if c.down && !c.downUntil.IsZero() && now.After(c.downUntil) {
 		c.down = false
 	}
-	return !c.down && !c.installingFrom.IsZero() && now.Sub(c.installingFrom) >= c.manager.opts.APIDelay
+	return !c.down && !c.spec.Pivoting && !c.installingFrom.IsZero() && now.Sub(c.installingFrom) >= c.manager.opts.APIDelay
 }
 
 // run looks after the cluster until ctx ends, and takes it down.
@@ -145,7 +148,10 @@ func (c *cluster) sync(ctx context.Context) error {
 		if err := c.complete(ctx); err != nil {
 			return err
 		}
-		c.completed = true
+		c.completed, c.available = true, len(operators)
+	}
+	if err := c.syncOperators(ctx, spec); err != nil {
+		return err
 	}
 	return c.syncNodes(ctx, spec)
 }

@@ -47,6 +47,8 @@ type Options struct {
 	// JoinDelay is the time from the first boot of a host until its Node exists, ReadyDelay from then until it is Ready.
 	JoinDelay  time.Duration
 	ReadyDelay time.Duration
+	// OperatorDelay is the time between two ClusterOperators that become available, one after the other once the first Node has joined.
+	OperatorDelay time.Duration
 	// Poll is how often the Nodes are looked after, 200 ms by default.
 	Poll time.Duration
 	// KubeletVersion is what the Nodes of a cluster report when they join, by default v1.33.4.

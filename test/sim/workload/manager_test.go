@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,10 @@ func TestCluster(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
 
-	m := New(Local(cp), Options{APIDelay: time.Second, ServingCSRs: true, Report: func(_ types.NamespacedName, err error) { t.Log(err) }})
+	m := New(Local(cp), Options{
+		APIDelay: time.Second, OperatorDelay: 300 * time.Millisecond, ServingCSRs: true,
+		Report: func(_ types.NamespacedName, err error) { t.Log(err) },
+	})
 	managerCtx, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- m.Start(managerCtx) }()
@@ -47,7 +51,10 @@ func TestCluster(t *testing.T) {
 		Key: s.key, Name: "demo", BaseDomain: "example.com", APIVIPs: []string{clusterVIP}, ClusterID: "0d3c9a52", ReleaseImage: "release:1",
 	}
 	t.Run("kubeconfig before the API", s.kubeconfigFirst)
+	t.Run("no operator before a Node", s.noOperators)
 	t.Run("nodes join", s.nodesJoin)
+	t.Run("operators come one after the other", s.operatorsCome)
+	t.Run("no API in the pivot", s.pivot)
 	t.Run("day 2 labels wait for Ready", s.dayTwo)
 	t.Run("a dead machine's Node is not ready", s.deadMachine)
 	t.Run("completion", s.completion)
@@ -105,8 +112,48 @@ func (s *story) dial() error {
 	return conn.Close()
 }
 
-func (s *story) nodesJoin(*testing.T) {
+// available lists the ClusterOperators that are available, in the order of operators.
+func (s *story) available() []string {
+	list := &configv1.ClusterOperatorList{}
+	s.Expect(s.client().List(s.t.Context(), list)).To(Succeed())
+	var out []string
+	for _, name := range operators {
+		for i := range list.Items {
+			conditions := list.Items[i].Status.Conditions
+			if list.Items[i].Name == name && len(conditions) > 0 && conditions[0].Status == configv1.ConditionTrue {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+func (s *story) noOperators(*testing.T) {
 	s.spec.Installing = true
+	s.m.Apply(s.spec)
+	s.Eventually(s.dial, time.Minute).Should(Succeed())
+	s.Consistently(s.available, time.Second).Should(BeEmpty())
+}
+
+// operatorsCome expects never one before those that come before it.
+func (s *story) operatorsCome(*testing.T) {
+	s.Eventually(func(g Gomega) {
+		available := s.available()
+		s.Expect(strings.Join(available, " ")).To(Equal(strings.Join(operators[:len(available)], " ")))
+		g.Expect(available).To(HaveLen(len(operators)))
+	}, time.Minute).Should(Succeed())
+}
+
+func (s *story) pivot(*testing.T) {
+	s.spec.Pivoting = true
+	s.m.Apply(s.spec)
+	s.Eventually(s.dial, time.Minute).ShouldNot(Succeed())
+	s.spec.Pivoting = false
+	s.m.Apply(s.spec)
+	s.Eventually(s.dial, time.Minute).Should(Succeed())
+}
+
+func (s *story) nodesJoin(*testing.T) {
 	s.spec.Nodes = []assisted.NodeSpec{{
 		Name: "m0", Role: "master", Addresses: []string{"10.0.0.1"}, Architecture: "aarch64", Labels: map[string]string{"metal3.io/uuid": "u0"},
 		Running: true,

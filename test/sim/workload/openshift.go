@@ -5,7 +5,7 @@ package workload
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -31,12 +31,11 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// operators are the ClusterOperators that every cluster has, as far as somebody might look for them, and controlPlaneOperators those that
-// are available long before the installation is complete.
-var (
-	controlPlaneOperators = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-	operators             = append([]string{"authentication", "console", "ingress", "machine-config", "network"}, controlPlaneOperators...)
-)
+// operators are the ClusterOperators that every cluster has, as far as somebody might look for them, in the order in which they become
+// available: those of the control plane long before the installation is complete.
+var operators = []string{
+	"network", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-config", "ingress", "authentication", "console",
+}
 
 // seed fills a new API: the CRDs, the ClusterVersion of a running installation, and operators that are not there yet.
 func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
@@ -88,12 +87,41 @@ func (c *cluster) report(ctx context.Context, spec assisted.ClusterSpec, done bo
 		return fmt.Errorf("cannot write the ClusterVersion of cluster %s: %w", spec.Key, err)
 	}
 	for _, name := range operators {
-		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		base := operator.DeepCopy()
-		operator.Status.Conditions = operatorConditions(done || slices.Contains(controlPlaneOperators, name))
-		operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: release.Version}}
-		if err := c.client.Status().Patch(ctx, operator, client.MergeFrom(base)); err != nil {
-			return fmt.Errorf("cannot write ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
+		if err := c.reportOperator(ctx, spec, name, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) reportOperator(ctx context.Context, spec assisted.ClusterSpec, name string, available bool) error {
+	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	base := operator.DeepCopy()
+	operator.Status.Conditions = operatorConditions(available)
+	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: c.manager.opts.Version}}
+	if err := c.client.Status().Patch(ctx, operator, client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("cannot write ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
+	}
+	return nil
+}
+
+// syncOperators lets the next ClusterOperators become available when their time has come.
+func (c *cluster) syncOperators(ctx context.Context, spec assisted.ClusterSpec) error {
+	now := time.Now()
+	if c.runsFrom.IsZero() {
+		for _, node := range c.observed().Nodes {
+			if node.Joined {
+				c.runsFrom = now
+			}
+		}
+	}
+	for ; c.available < len(operators); c.available++ {
+		due := c.runsFrom.Add(time.Duration(c.available+1) * c.manager.opts.OperatorDelay)
+		if c.runsFrom.IsZero() || now.Before(due) {
+			return nil
+		}
+		if err := c.reportOperator(ctx, spec, operators[c.available], true); err != nil {
+			return err
 		}
 	}
 	return nil
