@@ -123,7 +123,8 @@ func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctr
 	speed := opts.speed()
 	s.metal = assisted.NewMetal()
 	s.workload = workload.New(workload.Local(cp), workload.Options{
-		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed), OperatorDelay: scaled(operatorDelay, speed),
+		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
+		OperatorDelay:  scaled(operatorDelay, speed),
 		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion, ServingCSRs: true,
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})

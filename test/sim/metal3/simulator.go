@@ -37,8 +37,8 @@ type Durations struct {
 	NodePoll time.Duration
 }
 
-// DefaultDurations returns the durations at which a new host is provisioned within about a second. CAPM3's own periods are a hundredth of the
-// real ones, as those of the simulated assisted-service are.
+// DefaultDurations returns the durations at which a new host is provisioned within about a second. CAPM3's own periods are a hundredth of
+// the real ones, as those of the simulated assisted-service are.
 func DefaultDurations() Durations {
 	return Durations{
 		Register:    50 * time.Millisecond,
