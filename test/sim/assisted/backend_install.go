@@ -3,6 +3,7 @@
 package assisted
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ func (b *backend) monitorPreparing(c *cluster) {
 		c.installingSince = b.now()
 		c.progress = 10
 		b.setCluster(c, clusterInstalling)
+	case b.now().Sub(c.since) > b.opts.Durations.prepareLimit():
+		b.setClusterInfo(c, clusterReady, "Preparing cluster for installation timeout")
 	}
 }
 
@@ -78,6 +81,10 @@ func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 	if elapsed >= b.opts.Durations.Finalize/2 {
 		b.setProgress(c, 95)
 	}
+	if elapsed > b.opts.Durations.finalizeLimit() {
+		b.setClusterInfo(c, clusterError, "Cluster installation timeout while finalizing")
+		return
+	}
 	if elapsed < b.opts.Durations.Finalize || !b.opts.Workload.Status(c.cd).APIUp {
 		return
 	}
@@ -119,6 +126,16 @@ func (b *backend) monitorInstall(h *host, now time.Time) {
 		b.leavePreparing(h, c)
 	case hostInstallingInProgress, hostInstallingPending:
 		b.advanceAfterReboot(h, c, now)
+		b.failOverdue(h, now)
+	}
+}
+
+// failOverdue fails a host that is in one stage for too long. Of Rebooting see advanceAfterReboot.
+func (b *backend) failOverdue(h *host, now time.Time) {
+	stage := h.stageName()
+	limit := b.opts.Durations.stageLimit(stage)
+	if h.state == hostInstallingInProgress && stage != StageRebooting && stage != StageDone && now.Sub(h.stageEntered) > limit {
+		b.failHost(h, fmt.Sprintf("Host failed to install because its installation stage %s took longer than expected %s", stage, limit))
 	}
 }
 

@@ -37,6 +37,8 @@ type Durations struct {
 	Heartbeat time.Duration
 	// RebootTimeout is the time in Rebooting after which a host needs a person (40 min).
 	RebootTimeout time.Duration
+	// StageTimeout is the time after which most stages of a host's installation have failed (60 min); the others follow from it.
+	StageTimeout time.Duration
 	// BackendRetry is the pause before the service repeats a request that failed for reasons of its own (10 s).
 	BackendRetry time.Duration
 	// Churn is the period of status rewrites that change nothing but probe times. Zero turns them off.
@@ -59,6 +61,7 @@ func DefaultDurations() Durations {
 		Finalize:      1500 * time.Millisecond,
 		Heartbeat:     5 * time.Second,
 		RebootTimeout: 30 * time.Second,
+		StageTimeout:  45 * time.Second,
 		BackendRetry:  time.Second,
 		Churn:         5 * time.Second,
 	}
@@ -72,7 +75,7 @@ func (d Durations) Scale(speed float64) Durations {
 	}
 	for _, field := range []*time.Duration{
 		&d.Monitor, &d.AgentPoll, &d.Discovery, &d.Inventory, &d.Validation, &d.Prepare, &d.Stage, &d.Reboot,
-		&d.Finalize, &d.Heartbeat, &d.RebootTimeout, &d.BackendRetry, &d.Churn,
+		&d.Finalize, &d.Heartbeat, &d.RebootTimeout, &d.StageTimeout, &d.BackendRetry, &d.Churn,
 	} {
 		*field = time.Duration(float64(*field) / speed)
 	}

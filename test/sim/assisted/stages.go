@@ -2,6 +2,8 @@
 
 package assisted
 
+import "time"
+
 // The stages of a host's installation, as in Agent.status.progress.currentStage. Faults name them.
 const (
 	StageStarting            = "Starting installation"
@@ -43,3 +45,20 @@ func stagePercent(stages []string, index int) int64 {
 	}
 	return int64((index + 1) * 100 / len(stages))
 }
+
+// stageLimits are how much longer or shorter than Durations.StageTimeout a host may stay in a stage (ASSISTED 3). Rebooting has a time of
+// its own.
+var stageLimits = map[string]float64{StageStarting: 0.5, StageWritingImage: 0.5, StageCopyingRegistry: 1.5, StageWaitingIgnition: 24}
+
+// stageLimit is how long a host may stay in a stage.
+func (d Durations) stageLimit(stage string) time.Duration {
+	if limit, ok := stageLimits[stage]; ok {
+		return time.Duration(limit * float64(d.StageTimeout))
+	}
+	return d.StageTimeout
+}
+
+// prepareLimit is how long a cluster may prepare, 18 minutes in reality, and finalizeLimit how long it may be finalized, 5 hours.
+func (d Durations) prepareLimit() time.Duration { return d.StageTimeout * 18 / 60 }
+
+func (d Durations) finalizeLimit() time.Duration { return d.StageTimeout * 5 }
