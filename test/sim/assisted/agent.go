@@ -195,7 +195,7 @@ func ignoreGone(what string, obj client.Object, err error) error {
 // syncSpec sends an Agent's spec to the backend. The error is what SpecSynced shows.
 func (s *Simulator) syncSpec(ctx context.Context, agent *aiv1.Agent) error {
 	view, ok := s.backend.hostView(agent.Name)
-	if !ok || isOneOf(view.state, []string{hostUnbinding, hostUnbindingPending, hostCancelled}) {
+	if !ok || isOneOf(view.state, leavingStates) {
 		return nil
 	}
 	ref := agent.Spec.ClusterDeploymentName
@@ -241,7 +241,7 @@ func signature(agent *aiv1.Agent) string {
 // cleanAfterUnbind removes the Node that a host leaves behind in the cluster that it was taken out of. As long as that
 // fails the Agent's status stays what it was (ASSISTED 8.5 f).
 func (s *Simulator) cleanAfterUnbind(ctx context.Context, agent *aiv1.Agent, view hostView) (done bool, err error) {
-	if view.deprovision == nil || view.state == hostUnbinding || view.state == hostUnbindingPending || view.state == hostCancelled {
+	if view.deprovision == nil || isOneOf(view.state, leavingStates) {
 		return true, nil
 	}
 	_, skip := agent.Annotations[skipCleanup]

@@ -129,6 +129,8 @@ func (b *backend) monitorHost(h *host, now time.Time) {
 		b.refreshReadiness(h, now)
 	case hostPreparing, hostPreparingSuccessful, hostPreparingFailed, hostInstalling, hostInstallingInProgress, hostInstallingPending:
 		b.monitorInstall(h, now)
+	case hostReclaiming, hostReclaimingRebooting:
+		b.reclaim(h, now)
 	case hostCancelled:
 		if now.Sub(h.since) >= b.opts.Durations.Monitor {
 			b.setHost(h, hostUnbindingPending)

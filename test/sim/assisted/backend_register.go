@@ -98,7 +98,7 @@ func (b *backend) registerAgain(h *host, env *infraEnv, now time.Time) bool {
 		return b.moveHost(h, env, now)
 	}
 	switch {
-	case h.state == hostUnbinding || h.state == hostUnbindingPending || h.state == hostCancelled:
+	case isOneOf(h.state, leavingStates):
 		h.clusterID = ""
 		b.discover(h)
 	case isOneOf(h.state, installingStates) && (h.rebooted() || h.state == hostInstallingPending):
@@ -176,10 +176,29 @@ func (b *backend) unbind(id string) error {
 	}
 	c := b.clusters[h.clusterID]
 	if h.kind == kindHost && isOneOf(h.state, installingStates) && c != nil {
-		return userError("cancelling non-day-2 host [%s] of cluster [%s] in the middle of installation is not allowed", h.id, c.id)
+		return userError("cancelling non-day-2 host [%s] in the middle of installation is not allowed", h.id)
 	}
+	// The service reboots an installed host into the discovery image by a pod of the cluster, if it reaches the cluster (ASSISTED 1.2).
+	reclaim := c != nil && isOneOf(h.state, []string{hostInstalled, hostAdded}) && b.opts.Workload.Status(c.cd).APIUp
 	b.leaveCluster(h, c)
+	if reclaim {
+		b.setHost(h, hostReclaiming)
+	}
 	return nil
+}
+
+// reclaim is one pass of the host monitor over a host that the service reboots. A host that does not come back needs a person.
+func (b *backend) reclaim(h *host, now time.Time) {
+	m := b.running[h.id]
+	waited := now.Sub(h.since)
+	switch {
+	case waited >= b.opts.Durations.StageTimeout:
+		b.setHost(h, hostUnbindingPending)
+	case h.state == hostReclaiming && waited >= b.opts.Durations.Stage && m != nil && m.mode == machineDisk:
+		m.installed, m.started = false, false
+		b.powerOn(m)
+		b.setHost(h, hostReclaimingRebooting)
+	}
 }
 
 // leaveCluster starts an unbind: a host that has not begun to install leaves by itself at its next poll, any other needs

@@ -117,7 +117,7 @@ func requirementsMet(h hostView) condition {
 		return condition{condRequirementsMet, yes, "AgentAlreadyInstalling", "Installation already started and is in progress"}
 	case hostInstalled, hostAdded, hostError:
 		return condition{condRequirementsMet, yes, "AgentInstallationStopped", "The agent installation stopped"}
-	case hostPreparingFailed, hostCancelled:
+	case hostPreparingFailed, hostCancelled, hostReclaiming, hostReclaimingRebooting:
 		return condition{condRequirementsMet, unknown, "UnknownStatus", unknownStatus(h)}
 	}
 	return condition{condRequirementsMet, no, "AgentNotReady", "The agent is not ready to begin the installation"}
@@ -138,7 +138,7 @@ func installed(h hostView) condition {
 		return condition{condInstalled, yes, "InstallationCompleted", "The installation has completed: " + h.info}
 	case hostError:
 		return condition{condInstalled, no, "InstallationFailed", "The installation has failed: " + h.info}
-	case hostPreparingFailed, hostCancelled:
+	case hostPreparingFailed, hostCancelled, hostReclaiming, hostReclaimingRebooting:
 		return condition{condInstalled, unknown, "UnknownStatus", unknownStatus(h)}
 	}
 	return condition{condInstalled, no, "InstallationNotStarted", "The installation has not yet started"}

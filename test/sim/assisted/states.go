@@ -17,6 +17,8 @@ const (
 	hostBinding              = "binding"
 	hostUnbinding            = "unbinding"
 	hostUnbindingPending     = "unbinding-pending-user-action"
+	hostReclaiming           = "reclaiming"
+	hostReclaimingRebooting  = "reclaiming-rebooting"
 	hostPreparing            = "preparing-for-installation"
 	hostPreparingFailed      = "preparing-failed"
 	hostPreparingSuccessful  = "preparing-successful"
@@ -64,6 +66,8 @@ var stateInfos = map[string]string{
 	hostBinding:             "Host is waiting to be bound to the cluster",
 	hostUnbinding:           "Host is waiting to be unbound from the cluster",
 	hostUnbindingPending:    "Host is waiting to be unbound from the cluster",
+	hostReclaiming:          "Host is waiting to be unbound from the cluster",
+	hostReclaimingRebooting: "Host is rebooting into the discovery image",
 	hostPreparing:           "Host finished successfully to prepare for installation",
 	hostPreparingSuccessful: "Host finished successfully to prepare for installation",
 	hostPreparingFailed: "Host failed to prepare for installation due to following failing validation(s): Failed to fetch container " +
@@ -102,6 +106,9 @@ var preInstallStates = []string{hostDiscovering, hostInsufficient, hostKnown, ho
 var installingStates = []string{
 	hostPreparing, hostPreparingFailed, hostPreparingSuccessful, hostInstalling, hostInstallingInProgress, hostInstallingPending,
 }
+
+// leavingStates are those of a host that has been taken out of its cluster, until it registers again.
+var leavingStates = []string{hostUnbinding, hostUnbindingPending, hostReclaiming, hostReclaimingRebooting, hostCancelled}
 
 // beforeInstall says whether a cluster with this state has not begun to install.
 func beforeInstall(state string) bool {
