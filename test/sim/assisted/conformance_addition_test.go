@@ -32,6 +32,7 @@ func additionScenarios() []scenario {
 			run:        runBindUnbind,
 			missing:    []difference{anyRole},
 			additional: []difference{noValidated, anyRole},
+			final:      []difference{{object: "agent/l0", field: "cond.Validated", reason: "of this condition only the unbinding was recorded"}},
 		},
 	}
 }

@@ -160,7 +160,7 @@ func fieldsOf(obj client.Object) (name string, fields map[string]string) {
 	case *aiv1.InfraEnv:
 		name = "infraenv/" + o.Name
 		for _, c := range o.Status.Conditions {
-			fields["cond."+c.Type] = conditionText("cond."+c.Type, string(c.Status), c.Reason, c.Message)
+			fields["cond."+c.Type] = conditionText(string(c.Status), c.Reason, c.Message)
 		}
 	case *hiveext.AgentClusterInstall:
 		name = "aci/" + o.Name
@@ -176,7 +176,7 @@ func fieldsOf(obj client.Object) (name string, fields map[string]string) {
 
 func agentFields(o *aiv1.Agent, fields map[string]string) {
 	for _, c := range o.Status.Conditions {
-		fields["cond."+c.Type] = conditionText("cond."+c.Type, string(c.Status), c.Reason, c.Message)
+		fields["cond."+c.Type] = conditionText(string(c.Status), c.Reason, c.Message)
 	}
 	put(fields, "debugInfo.state", o.Status.DebugInfo.State)
 	put(fields, "debugInfo.stateInfo", comparableInfo(o.Status.DebugInfo.StateInfo))
@@ -192,8 +192,7 @@ func agentFields(o *aiv1.Agent, fields map[string]string) {
 
 func clusterFields(o *hiveext.AgentClusterInstall, fields map[string]string) {
 	for _, c := range o.Status.Conditions {
-		field := "cond." + string(c.Type)
-		fields[field] = conditionText(field, string(c.Status), c.Reason, c.Message)
+		fields["cond."+string(c.Type)] = conditionText(string(c.Status), c.Reason, c.Message)
 	}
 	put(fields, "debugInfo.state", o.Status.DebugInfo.State)
 	put(fields, "debugInfo.stateInfo", o.Status.DebugInfo.StateInfo)
@@ -205,6 +204,6 @@ func put(fields map[string]string, field, value string) {
 	}
 }
 
-func conditionText(field, status, reason, message string) string {
-	return fmt.Sprintf("%s %s %s", status, reason, comparableMessage(field, reason, message))
+func conditionText(status, reason, message string) string {
+	return fmt.Sprintf("%s %s %s", status, reason, comparableMessage(reason, message))
 }
