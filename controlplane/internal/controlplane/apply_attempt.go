@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
@@ -67,23 +68,23 @@ func (r *Reconciler) confirmLost(ctx context.Context, v *view.View) (bool, error
 }
 
 // restoreAttempt writes the number of the attempt that runs to a control plane that has lost it.
-func (r *Reconciler) restoreAttempt(ctx context.Context, v *view.View, d attemptDecision) error {
-	if d.restore == "" {
+func (r *Reconciler) restoreAttempt(ctx context.Context, v *view.View, d plan.AttemptDecision) error {
+	if d.Restore == "" {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Restoring the number of the attempt", "attempt", d.restore)
+	ctrl.LoggerFrom(ctx).Info("Restoring the number of the attempt", "attempt", d.Restore)
 	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: d.restore},
+		"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: d.Restore},
 	}, nil)
 	return err
 }
 
 // startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
-func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d attemptDecision) error {
-	if !d.start {
+func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d plan.AttemptDecision) error {
+	if !d.Start {
 		return nil
 	}
-	if d.lost != "" {
+	if d.Lost != "" {
 		if confirmed, err := r.confirmLost(ctx, v); err != nil || !confirmed {
 			return err
 		}
@@ -95,18 +96,17 @@ func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d attemptDeci
 	}
 	next := strconv.Itoa(attempt + 1)
 	var again any // A merge patch removes what is null.
-	if !retryAsked(v) {
+	if !d.Asked {
 		again = view.LostOf(v.ControlPlane).Again(v.Now)
 	}
 	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
 	written, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
-		controlplanev1.InstallAttemptAnnotation:    next,
-		controlplanev1.RetryInstallationAnnotation: nil,
+		controlplanev1.InstallAttemptAnnotation: next, controlplanev1.RetryInstallationAnnotation: nil,
 		controlplanev1.LostInstallationsAnnotation: again,
 	}}, nil)
-	if written && d.lost != "" {
+	if written && d.Lost != "" {
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",
-			"%s vanished during attempt %d of the installation, which is given up", d.lost, attempt)
+			"%s vanished during attempt %d of the installation, which is given up", d.Lost, attempt)
 	}
 	if written {
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
@@ -116,11 +116,11 @@ func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d attemptDeci
 
 // cleanUpAttempt removes the objects of an earlier attempt. Machines come first: once the AgentClusterInstall is gone, nobody knows which
 // workers were part of the installation.
-func (r *Reconciler) cleanUpAttempt(ctx context.Context, v *view.View, d attemptDecision) error {
-	if !d.retrying {
+func (r *Reconciler) cleanUpAttempt(ctx context.Context, v *view.View, d plan.AttemptDecision) error {
+	if !d.Retrying {
 		return nil
 	}
-	if err := r.deleteMachines(ctx, v, d.stale, "its installation failed or was given up, and the next one begins"); err != nil {
+	if err := r.deleteMachines(ctx, v, d.Stale, "its installation failed or was given up, and the next one begins"); err != nil {
 		return err
 	}
 	return r.deleteInstall(ctx, v, "the next attempt begins")

@@ -66,9 +66,8 @@ func (r *Reconciler) markInstalled(ctx context.Context, v *view.View, d installD
 	ctrl.LoggerFrom(ctx).Info("Marking the ClusterDeployment as installed", "reason", "its AgentClusterInstall does not exist any more")
 	wanted := render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster}.ImportedClusterDeployment(*v.Record)
 	_, err := r.lockedPatch(ctx, v.Install.ClusterDeployment.DeepCopy(), nil, map[string]any{"spec": map[string]any{
-		"installed":        wanted.Spec.Installed,
-		"preserveOnDelete": wanted.Spec.PreserveOnDelete,
-		"clusterMetadata":  wanted.Spec.ClusterMetadata,
+		"installed": wanted.Spec.Installed, "preserveOnDelete": wanted.Spec.PreserveOnDelete,
+		"clusterMetadata": wanted.Spec.ClusterMetadata,
 	}})
 	return err
 }
@@ -138,13 +137,13 @@ func (r *Reconciler) recordInstalled(ctx context.Context, v *view.View, d decisi
 	if d.install.record != "" {
 		annotations[controlplanev1.InstalledClusterAnnotation] = d.install.record
 	}
-	if d.machines.nextNumber != "" {
-		annotations[controlplanev1.NextMachineAnnotation] = d.machines.nextNumber
+	if d.machines.NextNumber != "" {
+		annotations[controlplanev1.NextMachineAnnotation] = d.machines.NextNumber
 	}
 	if len(annotations) == 0 {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.install.record, "nextMachine", d.machines.nextNumber)
+	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.install.record, "nextMachine", d.machines.NextNumber)
 	// A copy: the pass goes on with what it has observed, and the patch triggers a reconcile.
 	return r.mergePatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
@@ -157,8 +156,7 @@ func (r *Reconciler) ensureImageSet(ctx context.Context, v *view.View, wanted *h
 		return r.createOurs(ctx, wanted, &hivev1.ClusterImageSet{}, madeFor(v.ControlPlane))
 	case !ownsImageSet(v):
 		return r.mergePatch(ctx, v.Install.ImageSet.DeepCopy(), map[string]any{
-			"metadata": map[string]any{"labels": wanted.Labels},
-			"spec":     map[string]any{"releaseImage": wanted.Spec.ReleaseImage},
+			"metadata": map[string]any{"labels": wanted.Labels}, "spec": map[string]any{"releaseImage": wanted.Spec.ReleaseImage},
 		})
 	case v.Install.AgentClusterInstall == nil && v.Install.ImageSet.Spec.ReleaseImage != wanted.Spec.ReleaseImage:
 		return r.mergePatch(ctx, v.Install.ImageSet.DeepCopy(), map[string]any{"spec": map[string]any{"releaseImage": wanted.Spec.ReleaseImage}})

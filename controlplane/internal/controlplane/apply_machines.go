@@ -30,6 +30,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
@@ -37,8 +38,8 @@ import (
 )
 
 // ensureTemplateOwner makes the Cluster an owner of the infrastructure template, so that it is moved and deleted with it (CONTRACT CP-37).
-func (r *Reconciler) ensureTemplateOwner(ctx context.Context, v *view.View, d machinesDecision) error {
-	if v.Machines.Template == nil || !d.ownTemplate {
+func (r *Reconciler) ensureTemplateOwner(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+	if v.Machines.Template == nil || !d.OwnTemplate {
 		return nil
 	}
 	owner := metav1.OwnerReference{
@@ -58,8 +59,8 @@ func (r *Reconciler) ensureTemplateOwner(ctx context.Context, v *view.View, d ma
 }
 
 // createMachines creates the Machines that are missing.
-func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d machinesDecision) error {
-	if len(d.create) == 0 {
+func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+	if len(d.Create) == 0 {
 		return nil
 	}
 	if problem := v.Machines.TemplateProblem; problem != nil {
@@ -70,7 +71,7 @@ func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d machine
 		}
 	}
 	all := collections.FromMachines(v.Machines.Owned.UnsortedList()...)
-	for _, name := range d.create {
+	for _, name := range d.Create {
 		machine, err := r.createMachine(ctx, v, render.MachineObjects{
 			ControlPlane: v.ControlPlane, ClusterName: v.ClusterName, Name: name, FailureDomain: r.placement(ctx, v, all),
 		})
@@ -197,8 +198,8 @@ func (r *Reconciler) belongsToMachine(
 
 // adoptMachines takes over control-plane Machines that nobody controls (CONTRACT CP-39). The control plane is read past the cache first:
 // when it has just been deleted and its Machines were orphaned on purpose, they stay so.
-func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d machinesDecision) error {
-	if len(d.adopt) == 0 {
+func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+	if len(d.Adopt) == 0 {
 		return nil
 	}
 	current := &controlplanev1.OpenshiftAssistedControlPlane{}
@@ -209,7 +210,7 @@ func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d machines
 		return nil // The cache is behind: the change triggers another pass.
 	}
 	var errs []error
-	for _, m := range d.adopt {
+	for _, m := range d.Adopt {
 		machine := m.DeepCopy()
 		written, err := r.lockedPatch(ctx, machine, map[string]any{
 			"ownerReferences": append(machine.OwnerReferences, view.ControllerReference(v.ControlPlane)),
@@ -226,8 +227,8 @@ func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d machines
 }
 
 // deleteSurplus deletes Machines beyond the number of replicas.
-func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d machinesDecision) error {
-	return r.deleteMachines(ctx, v, d.surplus, "there are more Machines than replicas")
+func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+	return r.deleteMachines(ctx, v, d.Surplus, "there are more Machines than replicas")
 }
 
 // deleteMachines deletes all the Machines at once; those that are being deleted are left alone. So are those that have changed since they
@@ -251,8 +252,8 @@ func (r *Reconciler) deleteMachines(ctx context.Context, v *view.View, machines 
 
 // syncMachines keeps Machines and what they refer to in line with the template, in place, and tells on each Machine whether it is up to
 // date (CONTRACT CP-40…CP-46). It writes only what differs.
-func (r *Reconciler) syncMachines(ctx context.Context, v *view.View, d machinesDecision, o *outcomes) error {
-	if !d.sync {
+func (r *Reconciler) syncMachines(ctx context.Context, v *view.View, d plan.MachinesDecision, o *outcomes) error {
+	if !d.Sync {
 		return nil
 	}
 	if v.Machines.InfraProblem != nil {
@@ -273,14 +274,11 @@ func (r *Reconciler) syncMachines(ctx context.Context, v *view.View, d machinesD
 
 func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1.Machine) error {
 	objects := render.MachineObjects{
-		ControlPlane:  v.ControlPlane,
-		ClusterName:   v.ClusterName,
-		Name:          m.Name,
-		FailureDomain: m.Spec.FailureDomain,
+		ControlPlane: v.ControlPlane, ClusterName: v.ClusterName, Name: m.Name, FailureDomain: m.Spec.FailureDomain,
 	}
 	fields := objects.SpecPatch(m)
 	if !m.DeletionTimestamp.IsZero() {
-		_, err := r.changeInPlace(ctx, m, fields)
+		_, err := r.changeInPlace(ctx, v, m, fields)
 		return err
 	}
 	if metadata := objects.MetadataPatch(m); metadata != nil {
@@ -289,7 +287,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 		}
 		fields["metadata"] = metadata["metadata"]
 	}
-	refused, err := r.changeInPlace(ctx, m, fields)
+	refused, err := r.changeInPlace(ctx, v, m, fields)
 	if err != nil {
 		return err
 	}
@@ -313,7 +311,13 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 
 // changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take
 // does not keep the others from the Machine, and returns what is said of those that are refused.
-func (r *Reconciler) changeInPlace(ctx context.Context, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
+func (r *Reconciler) changeInPlace(
+	ctx context.Context, v *view.View, m *clusterv1.Machine, fields map[string]any,
+) ([]string, error) {
+	if fields == nil {
+		return nil, nil
+	}
+	defer r.wroteMachine(v, m)
 	err := r.patchIfNeeded(ctx, m, fields)
 	if !apierrors.IsInvalid(err) {
 		return nil, err

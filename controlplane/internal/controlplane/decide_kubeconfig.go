@@ -19,6 +19,15 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
+// kubeconfigDecision is about the Secrets with a kubeconfig of the cluster.
+type kubeconfigDecision struct {
+	// publish is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which problem says why.
+	publish []byte
+	problem string
+	// share is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
+	share []byte
+}
+
 // decideKubeconfig compares <cluster>-kubeconfig with the installer's kubeconfig (DESIGN D11, CONTRACT CP-52…CP-58).
 func decideKubeconfig(v *view.View) kubeconfigDecision {
 	if v.Life.Installed() && v.InstalledElsewhere() {

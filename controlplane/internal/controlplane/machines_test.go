@@ -249,8 +249,7 @@ func (w *world) orphan(name string) *clusterv1.Machine {
 
 func testAdoption(t *testing.T) {
 	for name, until := range map[string]func(*world) bool{
-		"before the installation": func(w *world) bool { return len(w.machines()) == 3 },
-		"afterwards":              (*world).available,
+		"before the installation": func(w *world) bool { return len(w.machines()) == 3 }, "afterwards": (*world).available,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

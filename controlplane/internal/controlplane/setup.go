@@ -100,8 +100,7 @@ func (r *Reconciler) watchLate(mgr ctrl.Manager, gate *manager.Gate, c capicontr
 	}{
 		{assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, ofSameName},
 		{assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, ofSameName},
-		{assisted.CRDClusterImageSets, &hivev1.ClusterImageSet{}, r.ofImageSet},
-		{assisted.CRDAgents, &assisted.Agent{}, ofAgent},
+		{assisted.CRDClusterImageSets, &hivev1.ClusterImageSet{}, r.ofImageSet}, {assisted.CRDAgents, &assisted.Agent{}, ofAgent},
 	}
 	for _, l := range late {
 		src := source.Kind(

@@ -22,23 +22,12 @@ import (
 
 // ownedConditions are the conditions that nobody else writes.
 var ownedConditions = []string{
-	controlplanev1.AvailableCondition,
-	controlplanev1.InitializedCondition,
-	controlplanev1.InstalledCondition,
-	controlplanev1.InstallationMatchesSpecCondition,
-	controlplanev1.KubeconfigAvailableCondition,
-	controlplanev1.VersionsMatchCondition,
-	controlplanev1.ReleaseResolvedCondition,
-	controlplanev1.EtcdClusterHealthyCondition,
-	controlplanev1.ControlPlaneComponentsHealthyCondition,
-	controlplanev1.MachinesReadyCondition,
-	controlplanev1.MachinesUpToDateCondition,
-	controlplanev1.RollingOutCondition,
-	controlplanev1.ScalingUpCondition,
-	controlplanev1.ScalingDownCondition,
-	controlplanev1.RemediatingCondition,
-	controlplanev1.DeletingCondition,
-	clusterv1.PausedCondition,
+	controlplanev1.AvailableCondition, controlplanev1.InitializedCondition, controlplanev1.InstalledCondition,
+	controlplanev1.InstallationMatchesSpecCondition, controlplanev1.KubeconfigAvailableCondition, controlplanev1.VersionsMatchCondition,
+	controlplanev1.ReleaseResolvedCondition, controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
+	controlplanev1.MachinesReadyCondition, controlplanev1.MachinesUpToDateCondition, controlplanev1.RollingOutCondition,
+	controlplanev1.ScalingUpCondition, controlplanev1.ScalingDownCondition, controlplanev1.RemediatingCondition,
+	controlplanev1.DeletingCondition, clusterv1.PausedCondition,
 }
 
 // updateStatus computes conditions and counters from the facts of the pass, in memory.
@@ -173,11 +162,9 @@ func kubeconfigCondition(v *view.View, d decision, o *outcomes) metav1.Condition
 // versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9).
 func versionsMatchCondition(v *view.View) metav1.Condition {
 	check := plan.VersionCheck{
-		Version:      v.ControlPlane.Spec.Version,
-		Release:      v.ControlPlane.Spec.DistributionVersion,
-		Resolved:     v.ControlPlane.Status.Release,
-		ControlPlane: v.Machines.Owned.SortedByCreationTimestamp(),
-		Workers:      collections.FromMachines(v.Machines.Workers...).SortedByCreationTimestamp(),
+		Version: v.ControlPlane.Spec.Version, Release: v.ControlPlane.Spec.DistributionVersion,
+		Resolved: v.ControlPlane.Status.Release, ControlPlane: v.Machines.Owned.SortedByCreationTimestamp(),
+		Workers: collections.FromMachines(v.Machines.Workers...).SortedByCreationTimestamp(),
 	}
 	if v.Cluster.Spec.Topology.IsDefined() {
 		check.Topology = v.Cluster.Name

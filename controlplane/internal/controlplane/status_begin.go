@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -49,8 +50,7 @@ func preparationFailure(v *view.View, phase assisted.Phase) string {
 	case reason == controlplanev1.PreparingReason && phase == assisted.PhaseWaiting:
 		return prefix + sentence(
 			cmp.Or(
-				v.Install.AgentClusterInstall.Status.DebugInfo.StateInfo,
-				"AgentClusterInstall "+v.Install.AgentClusterInstall.Name+" does not say why",
+				v.Install.AgentClusterInstall.Status.DebugInfo.StateInfo, "AgentClusterInstall "+v.Install.AgentClusterInstall.Name+" does not say why",
 			),
 		) + suffix
 	default:
@@ -62,7 +62,7 @@ func preparationFailure(v *view.View, phase assisted.Phase) string {
 // at which admission knows of it, a change of spec.install is accepted and has no effect. Once the cluster is initialized nothing new is
 // found out: a later release of this provider may render the same spec in another way.
 func setMatchesSpec(v *view.View, d decision) {
-	if v.Install.AgentClusterInstall == nil || d.attempt.retrying || changeable(v) {
+	if v.Install.AgentClusterInstall == nil || d.attempt.Retrying || plan.Changeable(v) {
 		if !v.Life.Installed() {
 			conditions.Delete(v.ControlPlane, controlplanev1.InstallationMatchesSpecCondition)
 		}
@@ -108,7 +108,7 @@ func sentence(text string) string {
 func unpreparedHost(v *view.View) string {
 	for _, a := range v.BoundAgents() {
 		if a.Status.DebugInfo.State == assisted.AgentStatePreparingFailed {
-			return fmt.Sprintf("the host of Machine %s (Agent %s): %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
+			return fmt.Sprintf("the host of Machine %s (Agent %s): %s", view.MachineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
 		}
 	}
 	return ""

@@ -108,13 +108,10 @@ type operatorSummary struct {
 
 var operatorSummaries = []operatorSummary{
 	{
-		conditionType:    controlplanev1.EtcdClusterHealthyCondition,
-		operators:        []string{workload.OperatorEtcd},
-		healthy:          controlplanev1.EtcdClusterHealthyReason,
-		notHealthy:       controlplanev1.EtcdClusterNotHealthyReason,
-		unknown:          controlplanev1.EtcdClusterHealthUnknownReason,
-		inspectionFailed: controlplanev1.EtcdClusterInspectionFailedReason,
-		connectionDown:   controlplanev1.EtcdClusterConnectionDownReason,
+		conditionType: controlplanev1.EtcdClusterHealthyCondition, operators: []string{workload.OperatorEtcd},
+		healthy: controlplanev1.EtcdClusterHealthyReason, notHealthy: controlplanev1.EtcdClusterNotHealthyReason,
+		unknown: controlplanev1.EtcdClusterHealthUnknownReason, inspectionFailed: controlplanev1.EtcdClusterInspectionFailedReason,
+		connectionDown: controlplanev1.EtcdClusterConnectionDownReason,
 	},
 	{
 		conditionType:    controlplanev1.ControlPlaneComponentsHealthyCondition,

@@ -52,7 +52,7 @@ const percentageStep = 10
 func setInstallStatus(v *view.View, d decision, o *outcomes) {
 	cp := v.ControlPlane
 	reason, message := installed(v, d, o)
-	if v.Install.AgentClusterInstall != nil && !d.attempt.retrying {
+	if v.Install.AgentClusterInstall != nil && !d.attempt.Retrying {
 		phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
 		if reason == controlplanev1.PreparationFailedReason {
 			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
@@ -111,13 +111,13 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 func betweenAttempts(v *view.View, d decision) (reason, message string) {
 	attempt := view.Attempt(v.ControlPlane)
 	switch {
-	case d.attempt.lost != "" && !d.attempt.start:
+	case d.attempt.Lost != "" && !d.attempt.Start:
 		return lostReason(v, d)
-	case d.attempt.lost != "":
+	case d.attempt.Lost != "":
 		return controlplanev1.RetryingReason, fmt.Sprintf(
-			"%s vanished during attempt %s of the installation: the next attempt begins", d.attempt.lost, attempt,
+			"%s vanished during attempt %s of the installation: the next attempt begins", d.attempt.Lost, attempt,
 		)
-	case d.attempt.start || d.attempt.retrying:
+	case d.attempt.Start || d.attempt.Retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", attempt)
 	default:
 		return "", ""
@@ -126,12 +126,10 @@ func betweenAttempts(v *view.View, d decision) (reason, message string) {
 
 // lostReason says when the next attempt begins after objects have vanished more than once.
 func lostReason(v *view.View, d decision) (reason, message string) {
-	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.attempt.lost, view.Attempt(v.ControlPlane))
-	if !d.attempt.retryAt.IsZero() {
+	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.attempt.Lost, view.Attempt(v.ControlPlane))
+	if !d.attempt.RetryAt.IsZero() {
 		return controlplanev1.RetryingReason, fmt.Sprintf(
-			"%s: the next attempt begins at %s",
-			vanished,
-			d.attempt.retryAt.UTC().Format(time.RFC3339),
+			"%s: the next attempt begins at %s", vanished, d.attempt.RetryAt.UTC().Format(time.RFC3339),
 		)
 	}
 	return controlplanev1.InstallationFailedReason, fmt.Sprintf("%s, and so it was in the attempts before: find out who deletes it. "+
@@ -260,7 +258,7 @@ func failure(v *view.View) string {
 	var text string
 	if len(failed) > 0 {
 		a := failed[0]
-		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", machineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
+		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", view.MachineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
 	} else if c := stopped(v.Install.AgentClusterInstall); c != nil {
 		text = c.Message
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
@@ -27,21 +28,15 @@ type machineAggregate struct {
 
 var (
 	machinesReady = machineAggregate{
-		source:        clusterv1.MachineReadyCondition,
-		target:        controlplanev1.MachinesReadyCondition,
-		allTrue:       controlplanev1.MachinesReadyReason,
-		anyFalse:      controlplanev1.MachinesNotReadyReason,
-		unknown:       controlplanev1.MachinesReadyUnknownReason,
-		noReplicas:    controlplanev1.MachinesReadyNoReplicasReason,
+		source: clusterv1.MachineReadyCondition, target: controlplanev1.MachinesReadyCondition,
+		allTrue: controlplanev1.MachinesReadyReason, anyFalse: controlplanev1.MachinesNotReadyReason,
+		unknown: controlplanev1.MachinesReadyUnknownReason, noReplicas: controlplanev1.MachinesReadyNoReplicasReason,
 		internalError: controlplanev1.MachinesReadyInternalErrorReason,
 	}
 	machinesUpToDate = machineAggregate{
-		source:        clusterv1.MachineUpToDateCondition,
-		target:        controlplanev1.MachinesUpToDateCondition,
-		allTrue:       controlplanev1.MachinesUpToDateReason,
-		anyFalse:      controlplanev1.MachinesNotUpToDateReason,
-		unknown:       controlplanev1.MachinesUpToDateUnknownReason,
-		noReplicas:    controlplanev1.MachinesUpToDateNoReplicasReason,
+		source: clusterv1.MachineUpToDateCondition, target: controlplanev1.MachinesUpToDateCondition,
+		allTrue: controlplanev1.MachinesUpToDateReason, anyFalse: controlplanev1.MachinesNotUpToDateReason,
+		unknown: controlplanev1.MachinesUpToDateUnknownReason, noReplicas: controlplanev1.MachinesUpToDateNoReplicasReason,
 		internalError: controlplanev1.MachinesUpToDateInternalErrorReason,
 	}
 )
@@ -93,7 +88,7 @@ func scalingUpCondition(v *view.View, d decision, o *outcomes) metav1.Condition 
 	}
 	condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingUpReason
 	condition.Message = fmt.Sprintf("Scaling up from %d to %d replicas", len(v.Machines.Owned), replicas)
-	blockers := d.machines.blockers
+	blockers := d.machines.Blockers
 	if _, message := obstacle(v, d, o); message != "" {
 		blockers = append(blockers, message)
 	}
@@ -117,7 +112,7 @@ func scalingDownCondition(v *view.View) metav1.Condition {
 	if len(v.Machines.Owned) > replicas {
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingDownReason
 		condition.Message = fmt.Sprintf("Scaling down from %d to %d replicas", len(v.Machines.Owned), replicas)
-		if replicas > 0 && !mayRemoveMachines(v) {
+		if replicas > 0 && !plan.MayRemoveMachines(v) {
 			condition.Message += " is not supported once the installation has begun: delete nothing by hand, set spec.replicas back"
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -303,8 +302,7 @@ func TestVanishedObjectsThatAreNoNewAttempt(t *testing.T) {
 	t.Run("the Cluster was just paused, deleted or replaced", func(t *testing.T) {
 		for _, change := range []func(*clusterv1.Cluster){
 			func(c *clusterv1.Cluster) { c.Spec.Paused = new(true) },
-			func(c *clusterv1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} },
-			func(c *clusterv1.Cluster) { c.UID = "another" },
+			func(c *clusterv1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, func(c *clusterv1.Cluster) { c.UID = "another" },
 		} {
 			w := installing(t, 1, 0)
 			w.vanish(w.install())
@@ -327,84 +325,5 @@ func TestVanishedObjectsThatAreNoNewAttempt(t *testing.T) {
 		w.must(w.client.Delete(context.Background(), w.controlPlane()))
 		w.reconcile()
 		NewWithT(t).Expect(w.attempt()).To(Equal("1"))
-	})
-}
-
-// TestVanishedAfterTheInstallation: an AgentClusterInstall that is deleted once the installed cluster is recorded starts no installation.
-// The cluster is imported, whether its API has answered before or not (DESIGN D22).
-func TestVanishedAfterTheInstallation(t *testing.T) {
-	// completed is a world whose installation is complete and recorded, and whose API has not answered.
-	completed := func(t *testing.T) *world {
-		t.Helper()
-		w := newWorld(t, 1, 0)
-		w.run(nil, func() bool {
-			w.api.ID = ""
-			return w.controlPlane().Annotations[controlplanev1.InstalledClusterAnnotation] != ""
-		})
-		w.api.ID, w.api.Last, w.api.Reported = "", time.Time{}, nil
-		return w
-	}
-	imported := func(g *WithT, w *world, before map[string]types.UID) {
-		for range 4 {
-			w.importService()
-			w.reconcile()
-		}
-		g.Expect(w.initialized()).To(BeTrue())
-		g.Expect(w.deployment().Spec.Installed && w.deployment().Spec.PreserveOnDelete).To(BeTrue())
-		g.Expect(w.deployment().Spec.ClusterMetadata.ClusterID).To(Equal(clusterID))
-		g.Expect(w.install().Spec.ClusterMetadata).To(Equal(w.deployment().Spec.ClusterMetadata))
-		g.Expect(w.install().Spec.HoldInstallation).To(BeTrue(), "as every imported one")
-		g.Expect(w.attempt()).To(Equal("1"))
-		g.Expect(w.uidsOfMachines()).To(Equal(before))
-	}
-
-	t.Run("before its API has answered", func(t *testing.T) {
-		g := NewWithT(t)
-		w := completed(t)
-		before := w.uidsOfMachines()
-		w.vanish(w.install())
-		published := w.kubeconfig()
-		w.vanish(published)
-		for range 3 {
-			w.reconcile()
-		}
-		g.Expect(w.install()).To(BeNil(), "nothing may be installed")
-		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.ImportingReason))
-		g.Expect(w.deployment().Spec.Installed).To(BeFalse(), "the API has not confirmed it")
-		g.Expect(w.kubeconfig().Data).To(Equal(published.Data), "it is published from the installer's Secret")
-		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
-		imported(g, w, before)
-	})
-
-	t.Run("together with its ClusterDeployment", func(t *testing.T) {
-		g := NewWithT(t)
-		w := completed(t)
-		before := w.uidsOfMachines()
-		w.vanish(w.install())
-		w.vanish(w.deployment())
-		w.vanish(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp-admin-kubeconfig"}}) // As garbage collection does.
-		w.reconcile()
-		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
-		imported(g, w, before)
-	})
-
-	t.Run("of a running cluster", func(t *testing.T) {
-		w := installedWorld(t)
-		before := w.uidsOfMachines()
-		w.vanish(w.install())
-		imported(NewWithT(t), w, before)
-	})
-
-	t.Run("the API is that of another cluster", func(t *testing.T) {
-		g := NewWithT(t)
-		w := completed(t)
-		w.vanish(w.install())
-		w.api.ID = "another"
-		for range 3 {
-			w.reconcile()
-		}
-		g.Expect(w.install()).To(BeNil())
-		g.Expect(w.deployment().Spec.Installed).To(BeFalse())
-		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.ClusterMismatchReason))
 	})
 }

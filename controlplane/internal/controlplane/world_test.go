@@ -11,8 +11,6 @@ import (
 	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
-	hivev1 "github.com/openshift/hive/apis/hive/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +32,6 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
@@ -227,189 +224,6 @@ func (w *world) agents() []assisted.Agent {
 	w.must(w.client.List(context.Background(), list))
 	sort.Slice(list.Items, func(i, j int) bool { return list.Items[i].Name < list.Items[j].Name })
 	return list.Items
-}
-
-// machineSet creates the worker Machines that the MachineDeployment asks for.
-func (w *world) machineSet() {
-	md := &clusterv1.MachineDeployment{}
-	w.must(w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "md"}, md))
-	for i := range int(*md.Spec.Replicas) {
-		m := &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: fmt.Sprintf("worker-%d", i),
-				Labels:          map[string]string{clusterv1.ClusterNameLabel: clusterName},
-				OwnerReferences: []metav1.OwnerReference{{Kind: "MachineSet", Name: "ms", UID: "ms", Controller: new(true)}},
-			},
-			Spec: clusterv1.MachineSpec{ClusterName: clusterName, Version: kubelet},
-		}
-		w.must(client.IgnoreAlreadyExists(w.client.Create(context.Background(), m)))
-	}
-}
-
-// bootstrap registers an Agent for every Machine, and binds it when the gate is open; a bound host is ready one step later.
-func (w *world) bootstrap() {
-	for _, m := range w.machines() {
-		if w.unbootable[m.Name] {
-			continue
-		}
-		role := assisted.RoleWorker
-		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-			role = assisted.RoleMaster
-		}
-		agent := &assisted.Agent{}
-		err := w.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "agent-" + m.Name}, agent)
-		switch {
-		case err != nil:
-			w.must(client.IgnoreNotFound(err))
-			agent = &assisted.Agent{ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "agent-" + m.Name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: assisted.Claim(&m)},
-			}}
-			agent.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
-			w.must(w.client.Create(context.Background(), agent))
-		case agent.Spec.ClusterDeploymentName == nil && assisted.GateOf(w.install(), role) == assisted.GateDayOne:
-			agent.Spec = assisted.AgentSpec{
-				ClusterDeploymentName: &assisted.ClusterReference{Namespace: namespace, Name: "cp"}, Role: role,
-				Approved: true,
-			}
-			w.must(w.client.Update(context.Background(), agent))
-		case agent.Spec.ClusterDeploymentName != nil && agent.Status.DebugInfo.State == assisted.AgentStateKnownUnbound:
-			ready(agent)
-			w.must(w.client.Update(context.Background(), agent))
-		}
-	}
-}
-
-func ready(a *assisted.Agent) {
-	a.Status.DebugInfo.State = assisted.AgentStateKnown
-	a.Status.Conditions = []assisted.Condition{
-		{Type: assisted.ConditionBound, Status: corev1.ConditionTrue},
-		{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionTrue},
-		{Type: assisted.ConditionConnected, Status: corev1.ConditionTrue},
-		{Type: assisted.ConditionRequirementsMet, Status: corev1.ConditionTrue, Reason: assisted.ReasonAgentIsReady},
-	}
-}
-
-// service is assisted-service: it starts at the moment of equality unless held, and then goes from stage to stage.
-func (w *world) service() {
-	install := w.install()
-	if install == nil {
-		w.stage = 0
-		return
-	}
-	if w.stage == 0 {
-		masters, workers, unready := 0, 0, 0
-		for _, a := range w.agents() {
-			switch {
-			case !a.BoundTo(namespace, "cp"):
-			case !a.ReadyToInstall():
-				unready++
-			case a.Spec.Role == assisted.RoleMaster:
-				masters++
-			default:
-				workers++
-			}
-		}
-		wanted := hiveext.ProvisionRequirements{ControlPlaneAgents: masters, WorkerAgents: workers}
-		if !install.Spec.HoldInstallation && unready == 0 && install.Spec.ProvisionRequirements == wanted {
-			w.stage = 1
-		}
-	} else {
-		w.stage++
-	}
-	w.report(install)
-}
-
-// report writes what the service says at its stage.
-func (w *world) report(install *hiveext.AgentClusterInstall) {
-	states := []string{
-		assisted.ClusterStateInsufficient, assisted.ClusterStatePreparing, assisted.ClusterStateInstalling, assisted.ClusterStateFinalizing,
-	}
-	reason := hiveext.ClusterInstallationInProgressReason
-	completed, failed := corev1.ConditionFalse, corev1.ConditionFalse
-	state := assisted.ClusterStateAddingHosts
-	switch {
-	case w.failAt > 0 && w.stage >= w.failAt:
-		failed, state, reason = corev1.ConditionTrue, "error", hiveext.ClusterInstallationFailedReason
-	case w.stage == 0:
-		state, reason = states[0], hiveext.ClusterInstallationNotStartedReason
-	case w.stage < len(states):
-		state = states[w.stage]
-	default:
-		completed, reason = corev1.ConditionTrue, hiveext.ClusterInstalledReason
-	}
-	if w.stage >= 2 && install.Spec.ClusterMetadata == nil {
-		w.publishCredentials(install)
-	}
-	install.Status.DebugInfo.State = state
-	install.Status.Progress.TotalPercentage = int64(min(w.stage, len(states)) * 25)
-	install.Status.Conditions = []hivev1.ClusterInstallCondition{
-		{Type: hiveext.ClusterCompletedCondition, Status: completed, Reason: reason},
-		{Type: hiveext.ClusterFailedCondition, Status: failed, Message: "The installation failed: cluster has hosts in error"},
-	}
-	w.must(w.client.Status().Update(context.Background(), install))
-}
-
-func (w *world) publishCredentials(install *hiveext.AgentClusterInstall) {
-	cd := &hivev1.ClusterDeployment{}
-	w.must(w.client.Get(context.Background(), key, cd))
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "cp-admin-kubeconfig",
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ClusterDeployment", Name: "cp", UID: cd.UID}},
-		},
-		Data: map[string][]byte{assisted.KubeconfigKey: []byte(kubeconfigOf("installer"))},
-	}
-	w.must(client.IgnoreNotFound(w.client.Delete(context.Background(), secret.DeepCopy())))
-	w.must(w.client.Create(context.Background(), secret))
-	install.Spec.ClusterMetadata = &hivev1.ClusterMetadata{
-		ClusterID: clusterID, InfraID: "infra",
-		AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: secret.Name},
-	}
-	w.must(w.client.Update(context.Background(), install))
-	install.Status.DebugInfo.State = ""
-}
-
-func kubeconfigOf(user string) string {
-	return `{"apiVersion":"v1","kind":"Config","current-context":"x","clusters":[{"name":"x","cluster":{"server":"https://api:6443"}}],` +
-		`"contexts":[{"name":"x","context":{"cluster":"x","user":"` + user + `"}}],"users":[{"name":"` + user + `","user":{"token":"t"}}]}`
-}
-
-// core gives Machines of an installed cluster their Nodes.
-func (w *world) core() {
-	if w.api.ID == "" {
-		return
-	}
-	for _, m := range w.machines() {
-		if m.Status.NodeRef.IsDefined() {
-			continue
-		}
-		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}
-		m.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: kubelet}
-		for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineAvailableCondition,
-			clusterv1.MachineNodeReadyCondition} {
-			conditions.Set(&m, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Test"})
-		}
-		w.must(w.client.Status().Update(context.Background(), &m))
-	}
-}
-
-// workload lets the installed cluster answer once the installation is complete.
-func (w *world) workload() {
-	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
-		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
-	}
-}
-
-// healthyOperators is what the operators of a control plane say that is well.
-func healthyOperators() map[string]workload.Operator {
-	operators := map[string]workload.Operator{}
-	for _, name := range workload.OperatorNames() {
-		operators[name] = workload.Operator{
-			Available: workload.OperatorCondition{Status: "True"}, Progressing: workload.OperatorCondition{Status: "False"},
-			Degraded: workload.OperatorCondition{Status: "False"},
-		}
-	}
-	return operators
 }
 
 // summary is one line of the story.

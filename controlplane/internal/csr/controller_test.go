@@ -53,8 +53,7 @@ func (s served) Missing(crds ...string) []string {
 
 // reconciler is one of a Cluster with Machine m of Node n, changed before it starts.
 func reconciler(
-	t *testing.T,
-	cluster *workloadtest.Certificates,
+	t *testing.T, cluster *workloadtest.Certificates,
 	change func(*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, *clusterv1.Machine),
 ) (*Reconciler, *events.FakeRecorder) {
 	t.Helper()

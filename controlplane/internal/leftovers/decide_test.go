@@ -30,8 +30,7 @@ func TestKeep(t *testing.T) {
 		{"its control plane lives", remains{controlPlane: controlPlane("uid"), cluster: cluster(false)}, "its control plane exists"},
 		{"it is being moved away", remains{cluster: cluster(true)}, "Cluster c is paused: it is being moved away"},
 		{"hosts are bound, which a deletion would unbind", remains{bound: []string{"a-0", "a-1"}}, "Agent a-0 is bound to it"},
-		{"moved away", remains{}, ""},
-		{"the finalizer was taken off by hand", remains{cluster: cluster(false)}, ""},
+		{"moved away", remains{}, ""}, {"the finalizer was taken off by hand", remains{cluster: cluster(false)}, ""},
 		{"moved away and back", remains{controlPlane: controlPlane("new"), cluster: cluster(false)}, ""},
 	}
 	for _, tt := range tests {

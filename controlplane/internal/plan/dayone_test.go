@@ -52,8 +52,7 @@ func TestDayOne(t *testing.T) {
 		want plan.DayOneStep
 	}{
 		{
-			name: "nothing before the service has spoken",
-			in:   plan.DayOne{Phase: assisted.PhaseUnknown, Replicas: 3, Hold: true},
+			name: "nothing before the service has spoken", in: plan.DayOne{Phase: assisted.PhaseUnknown, Replicas: 3, Hold: true},
 		},
 		{
 			name: "nothing once the installation runs, whatever Cluster API asks for",

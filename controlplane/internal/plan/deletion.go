@@ -4,10 +4,15 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // DeletionStep is one state of the deletion of a control plane (DESIGN D12, CONTRACT CP-62).
@@ -79,4 +84,44 @@ func summary(names []string) string {
 		return strings.Join(sorted, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(sorted[:shown], ", "), len(sorted)-shown)
+}
+
+// LeftoversOf lists what a deleted control plane still has to remove. What belongs to others is not part of it.
+func LeftoversOf(v *view.View) Leftovers {
+	l := Leftovers{
+		Machines: v.Machines.Owned.Names(), Orphans: boundOrphans(v),
+		Orphaning: slices.Contains(v.ControlPlane.Finalizers, metav1.FinalizerOrphanDependents),
+	}
+	for _, w := range v.Machines.Workers {
+		l.Workers = append(l.Workers, w.Name)
+	}
+	for i := range v.Machines.Pools {
+		l.Pools = append(l.Pools, v.Machines.Pools[i].Name)
+	}
+	if v.Install.ClusterDeployment != nil && view.OwnedBy(v.Install.ClusterDeployment, v.ControlPlane) {
+		l.Install = append(l.Install, "ClusterDeployment "+v.Install.ClusterDeployment.Name)
+	}
+	if v.Install.AgentClusterInstall != nil && view.OwnedBy(v.Install.AgentClusterInstall, v.ControlPlane) {
+		l.Install = append(l.Install, "AgentClusterInstall "+v.Install.AgentClusterInstall.Name)
+	}
+	if v.Install.ImageSet != nil && view.OwnedBy(v.Install.ImageSet, v.ControlPlane) {
+		l.ImageSet = v.Install.ImageSet.Name
+	}
+	return l
+}
+
+// boundOrphans are the names of the Machines that somebody has taken from the control plane on purpose and whose hosts are bound to its
+// ClusterDeployment. Without it, assisted-service would unbind the hosts of running Nodes.
+func boundOrphans(v *view.View) []string {
+	others := sets.New(v.Machines.Foreign...)
+	for _, m := range v.Machines.Orphans {
+		others.Insert(m.Name)
+	}
+	bound := sets.New[string]()
+	for _, a := range v.BoundAgents() {
+		if machine, _, ok := a.ClaimedFor(); ok && others.Has(machine) {
+			bound.Insert(machine)
+		}
+	}
+	return sets.List(bound)
 }

@@ -32,9 +32,8 @@ func testStatusVersions(t *testing.T) {
 	}{
 		{name: "no Machines"},
 		{
-			name:     "what is wanted, until the Node is known",
-			machines: []*clusterv1.Machine{machineOf("v1.33.4", ""), machineOf("v1.33.4", "")},
-			want:     []clusterv1.StatusVersion{{Version: "v1.33.4", Replicas: 2}},
+			name: "what is wanted, until the Node is known", machines: []*clusterv1.Machine{machineOf("v1.33.4", ""), machineOf("v1.33.4", "")},
+			want: []clusterv1.StatusVersion{{Version: "v1.33.4", Replicas: 2}},
 		},
 		{
 			name: "older first, plain before build metadata",
@@ -114,9 +113,8 @@ func TestContractVersionCheck(t *testing.T) {
 			check: plan.VersionCheck{Version: plain, Release: "4.20.4", Resolved: resolved, ControlPlane: named("cp-0", plain, plain)}, known: true,
 		},
 		{
-			name:  "an image of another release",
-			check: plan.VersionCheck{Version: "v1.33.5", Release: "4.20.5", Resolved: resolved},
-			want:  "Image quay.io/ocp:a is release 4.20.4, but spec.distributionVersion is 4.20.5: they must be the same release",
+			name: "an image of another release", check: plan.VersionCheck{Version: "v1.33.5", Release: "4.20.5", Resolved: resolved},
+			want: "Image quay.io/ocp:a is release 4.20.4, but spec.distributionVersion is 4.20.5: they must be the same release",
 		},
 		{name: "CP-70 other releases than those of OpenShift 4 are not judged", check: plan.VersionCheck{Version: plain, Release: "5.0.0"}},
 		{
@@ -136,8 +134,7 @@ func TestContractVersionCheck(t *testing.T) {
 		{
 			name: "CP-72 CP-73 a topology can be corrected before workers join",
 			check: plan.VersionCheck{
-				Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed),
-				Workers: named("w", plain, ""),
+				Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed), Workers: named("w", plain, ""),
 			},
 			known: true,
 			want:  "The Node of Machine cp-0 runs v1.33.4+abc: set spec.topology.version of Cluster demo to v1.33.4+abc",
@@ -145,8 +142,7 @@ func TestContractVersionCheck(t *testing.T) {
 		{
 			name: "CP-72 CP-73 and after they have joined, without them",
 			check: plan.VersionCheck{
-				Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed),
-				Workers: named("w", plain, hashed),
+				Version: plain, Release: "4.20.0", Topology: "demo", ControlPlane: named("cp-0", plain, hashed), Workers: named("w", plain, hashed),
 			},
 			known: true,
 			want: "The Node of Machine cp-0 runs v1.33.4+abc: scale the workers to 0, set spec.topology.version of Cluster demo to v1.33.4+abc, " +
@@ -202,8 +198,7 @@ func TestWantedWorkers(t *testing.T) {
 		},
 	}
 	machines := []*clusterv1.Machine{
-		{},
-		{ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlled("MachineSet")}},
+		{}, {ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlled("MachineSet")}},
 		{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}},
 		{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: gone}},
 	}

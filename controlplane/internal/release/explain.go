@@ -53,8 +53,7 @@ func Explain(err error) string {
 	}
 	for _, reason := range []error{
 		ErrManagementCluster, ErrPullSecret, ErrTrustBundle, ErrCAFile, ErrMirrorsFile, ErrManagementMirrors, ErrMirrors, ErrBlocked,
-		ErrUnauthorized,
-		ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
+		ErrUnauthorized, ErrNotFound, ErrCertificate, ErrTimeout, ErrNoRelease,
 	} {
 		if errors.Is(err, reason) {
 			return reason.Error()

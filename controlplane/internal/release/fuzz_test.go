@@ -66,8 +66,7 @@ func TestLayers(t *testing.T) {
 		layer []byte
 		want  string
 	}{
-		"not compressed":     {layer: plain},
-		"gzip":               {layer: gzipped(t, plain)},
+		"not compressed": {layer: plain}, "gzip": {layer: gzipped(t, plain)},
 		"zstd":               {layer: zstandard(t, 8<<20, plain)},
 		"a window of 512 MB": {layer: zstandard(t, 512<<20, plain), want: "window size exceeded"},
 		"a million images":   {layer: gzipped(t, hostile), want: "more than 100000 values"},
@@ -127,8 +126,7 @@ func FuzzManifests(f *testing.F) {
 			return
 		}
 		for _, parse := range []func(){
-			func() { _, _ = v1.ParseManifest(strings.NewReader(document)) },
-			func() { _, _ = v1.ParseIndexManifest(strings.NewReader(document)) },
+			func() { _, _ = v1.ParseManifest(strings.NewReader(document)) }, func() { _, _ = v1.ParseIndexManifest(strings.NewReader(document)) },
 			func() { _, _ = v1.ParseConfigFile(strings.NewReader(document)) },
 		} {
 			untrustedtest.Bounded(t, parse)

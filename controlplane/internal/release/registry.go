@@ -267,12 +267,9 @@ func (r *Registry) trusted(access Access) (*x509.CertPool, error) {
 func newTransport(roots *x509.CertPool) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:   connectTimeout,
-		ResponseHeaderTimeout: fetchTimeout,
-		ForceAttemptHTTP2:     true,
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: connectTimeout,
+		ResponseHeaderTimeout: fetchTimeout, ForceAttemptHTTP2: true,
 	}
 }
 

@@ -160,18 +160,10 @@ func TestKeysOfPullSecrets(t *testing.T) {
 		"docker.io/library/app:1": "hub", "docker.io/org/app:1": "hub-org", "registry.example.com:5000/app:1": "plain",
 		"registry.example.com/app:1": "",
 		"quay.io/app:1":              "quay", "quay.io/org/app:1": "org", "quay.io/org/b/app:1": "org", "quay.io/organisation/app:1": "quay",
-		"quay.io/org:1":                    "org",
-		"one.mirrors.example.com/org/a:1":  "one",
-		"two.mirrors.example.com/app:1":    "any",
-		"two.mirrors.example.com/org/b:1":  "any-org",
-		"a.two.mirrors.example.com/app:1":  "",
-		"mirrors.example.com/app:1":        "",
-		"x.other.example.com:5000/app:1":   "port",
-		"x.other.example.com/app:1":        "",
-		"x.other.example.com:5001/app:1":   "",
-		"mirrors.example.com.io/app:1":     "",
-		"ghcr.io/app:1":                    "io",
-		"one.mirrors.example.com:80/app:1": "",
+		"quay.io/org:1": "org", "one.mirrors.example.com/org/a:1": "one", "two.mirrors.example.com/app:1": "any",
+		"two.mirrors.example.com/org/b:1": "any-org", "a.two.mirrors.example.com/app:1": "", "mirrors.example.com/app:1": "",
+		"x.other.example.com:5000/app:1": "port", "x.other.example.com/app:1": "", "x.other.example.com:5001/app:1": "",
+		"mirrors.example.com.io/app:1": "", "ghcr.io/app:1": "io", "one.mirrors.example.com:80/app:1": "",
 	} {
 		reference, err := name.ParseReference(image)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -209,13 +201,10 @@ func TestProblemsOfRegistries(t *testing.T) {
 	}{
 		{name: "no such tag", image: h.image("4.20.5"), want: ErrNotFound},
 		{name: "no tag", image: h.host() + "/" + repository, want: ErrNotFound},
-		{name: "slow", answer: slow, timeout: time.Second, want: ErrTimeout},
-		{name: "broken", answer: broken, want: ErrUnreachable},
-		{name: "endless", answer: endless, want: ErrUnreachable},
-		{name: "redirection to plain HTTP", answer: redirect, want: ErrUnreachable},
+		{name: "slow", answer: slow, timeout: time.Second, want: ErrTimeout}, {name: "broken", answer: broken, want: ErrUnreachable},
+		{name: "endless", answer: endless, want: ErrUnreachable}, {name: "redirection to plain HTTP", answer: redirect, want: ErrUnreachable},
 		{name: "nobody there", image: "127.0.0.1:1/ocp/release:4.20.4", want: ErrUnreachable},
-		{name: "unknown certificate", bundle: system, want: ErrCertificate},
-		{name: "no certificate", bundle: "none", want: ErrTrustBundle},
+		{name: "unknown certificate", bundle: system, want: ErrCertificate}, {name: "no certificate", bundle: "none", want: ErrTrustBundle},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.answer.Store(nil)

@@ -25,18 +25,11 @@ var capabilitiesSince = []struct {
 	capabilities []configv1.ClusterVersionCapability
 }{
 	{release: "4.17.0-0", capabilities: []configv1.ClusterVersionCapability{
-		configv1.ClusterVersionCapabilityBuild,
-		configv1.ClusterVersionCapabilityCSISnapshot,
-		configv1.ClusterVersionCapabilityCloudCredential,
-		configv1.ClusterVersionCapabilityConsole,
-		configv1.ClusterVersionCapabilityImageRegistry,
-		configv1.ClusterVersionCapabilityIngress,
-		configv1.ClusterVersionCapabilityInsights,
-		configv1.ClusterVersionCapabilityNodeTuning,
-		configv1.ClusterVersionCapabilityOperatorLifecycleManager,
-		configv1.ClusterVersionCapabilityStorage,
-		configv1.ClusterVersionCapabilityBaremetal,
-		configv1.ClusterVersionCapabilityMarketplace,
+		configv1.ClusterVersionCapabilityBuild, configv1.ClusterVersionCapabilityCSISnapshot, configv1.ClusterVersionCapabilityCloudCredential,
+		configv1.ClusterVersionCapabilityConsole, configv1.ClusterVersionCapabilityImageRegistry, configv1.ClusterVersionCapabilityIngress,
+		configv1.ClusterVersionCapabilityInsights, configv1.ClusterVersionCapabilityNodeTuning,
+		configv1.ClusterVersionCapabilityOperatorLifecycleManager, configv1.ClusterVersionCapabilityStorage,
+		configv1.ClusterVersionCapabilityBaremetal, configv1.ClusterVersionCapabilityMarketplace,
 	}},
 	{release: "4.18.0-0", capabilities: []configv1.ClusterVersionCapability{
 		configv1.ClusterVersionCapabilityOperatorLifecycleManagerV1,

@@ -49,8 +49,7 @@ func TestInstallConfigOverrides(t *testing.T) {
 	}{
 		{release: "4.17.0", set: configv1.ClusterVersionCapabilitySet4_17},
 		{release: "4.17.0-rc.1", set: configv1.ClusterVersionCapabilitySet4_17},
-		{release: "4.18.3", set: configv1.ClusterVersionCapabilitySet4_18},
-		{release: "4.19.1", set: configv1.ClusterVersionCapabilitySetCurrent},
+		{release: "4.18.3", set: configv1.ClusterVersionCapabilitySet4_18}, {release: "4.19.1", set: configv1.ClusterVersionCapabilitySetCurrent},
 		{release: "4.20.4", set: configv1.ClusterVersionCapabilitySetCurrent},
 		{release: "4.21.0-rc.2", set: configv1.ClusterVersionCapabilitySetCurrent},
 	}
@@ -185,8 +184,7 @@ func TestOverrideProblems(t *testing.T) {
 		{"a field of the hosts", `{"publish":"Internal","controlPlane":{"architecture":1}}`, "configOverrides.controlPlane.architecture"},
 		{"a field of ours", `{"networking":{}}`, "install.configOverrides.networking: Forbidden: must not be overridden: use install.networking"},
 		{"in another case", `{"Platform":{}}`, "configOverrides.Platform"},
-		{"a nested one", `{"controlPlane":{"Replicas":5}}`, "use spec.replicas"},
-		{"a list", `["a"]`, "must be an object"},
+		{"a nested one", `{"controlPlane":{"Replicas":5}}`, "use spec.replicas"}, {"a list", `["a"]`, "must be an object"},
 		{"too much", `{"a":"` + string(make([]byte, 70000)) + `"}`, "no more than 65536 are read"},
 	}
 	for _, tt := range tests {

@@ -30,10 +30,8 @@ func (i Install) ImportedAgentClusterInstall(record view.Installed) *hiveext.Age
 	return &hiveext.AgentClusterInstall{
 		ObjectMeta: i.meta(),
 		Spec: hiveext.AgentClusterInstallSpec{
-			ClusterDeploymentRef:  corev1.LocalObjectReference{Name: i.ControlPlane.Name},
-			ClusterMetadata:       i.importedMetadata(record),
-			ImageSetRef:           &hivev1.ClusterImageSetReference{Name: i.imageSetName()},
-			HoldInstallation:      true,
+			ClusterDeploymentRef: corev1.LocalObjectReference{Name: i.ControlPlane.Name}, ClusterMetadata: i.importedMetadata(record),
+			ImageSetRef: &hivev1.ClusterImageSetReference{Name: i.imageSetName()}, HoldInstallation: true,
 			Networking:            hiveext.Networking{UserManagedNetworking: ptr.To(true)},
 			ProvisionRequirements: hiveext.ProvisionRequirements{ControlPlaneAgents: int(ptr.Deref(i.ControlPlane.Spec.Replicas, 0))},
 		},
@@ -42,8 +40,7 @@ func (i Install) ImportedAgentClusterInstall(record view.Installed) *hiveext.Age
 
 func (i Install) importedMetadata(record view.Installed) *hivev1.ClusterMetadata {
 	return &hivev1.ClusterMetadata{
-		ClusterID:                record.ClusterID,
-		InfraID:                  record.InfraID,
+		ClusterID: record.ClusterID, InfraID: record.InfraID,
 		AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: view.ImportedKubeconfigName(i.ControlPlane)},
 	}
 }
@@ -56,8 +53,7 @@ func ImportedKubeconfig(deployment *hivev1.ClusterDeployment, kubeconfig []byte)
 			Name:      deployment.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name,
 			Namespace: deployment.Namespace,
 			Labels: map[string]string{
-				assisted.HiveClusterDeploymentLabel: deployment.Name,
-				assisted.HiveSecretTypeLabel:        assisted.HiveSecretTypeKubeconfig,
+				assisted.HiveClusterDeploymentLabel: deployment.Name, assisted.HiveSecretTypeLabel: assisted.HiveSecretTypeKubeconfig,
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: hivev1.SchemeGroupVersion.String(), Kind: "ClusterDeployment", Name: deployment.Name, UID: deployment.UID,

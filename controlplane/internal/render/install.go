@@ -46,10 +46,8 @@ func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
 			ClusterName: view.OpenshiftClusterName(i.ControlPlane.Spec.Install, i.Cluster),
 			BaseDomain:  i.ControlPlane.Spec.Install.BaseDomain,
 			ClusterInstallRef: &hivev1.ClusterInstallLocalReference{
-				Group:   hiveext.GroupVersion.Group,
-				Version: hiveext.GroupVersion.Version,
-				Kind:    "AgentClusterInstall",
-				Name:    i.ControlPlane.Name,
+				Group: hiveext.GroupVersion.Group, Version: hiveext.GroupVersion.Version, Kind: "AgentClusterInstall",
+				Name: i.ControlPlane.Name,
 			},
 			// hive requires a selector; the service ignores it, and hosts are bound one by one (ASSISTED 1.4).
 			Platform: hivev1.Platform{AgentBareMetal: &hiveagent.BareMetalPlatform{
@@ -75,8 +73,7 @@ func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 			Networking:           i.networking(platform),
 			PlatformType:         hiveext.PlatformType(platform),
 			ProvisionRequirements: hiveext.ProvisionRequirements{
-				ControlPlaneAgents: replicas,
-				WorkerAgents:       view.FirstWorkers(replicas, i.Workers),
+				ControlPlaneAgents: replicas, WorkerAgents: view.FirstWorkers(replicas, i.Workers),
 			},
 		},
 	}

@@ -60,10 +60,8 @@ func (m MachineObjects) Annotations() map[string]string {
 // Machine. It is no controller: core refuses to replace one (CONTRACT CP-33).
 func (m MachineObjects) OwnerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: controlplanev1.GroupVersion.String(),
-		Kind:       "OpenshiftAssistedControlPlane",
-		Name:       m.ControlPlane.Name,
-		UID:        m.ControlPlane.UID,
+		APIVersion: controlplanev1.GroupVersion.String(), Kind: "OpenshiftAssistedControlPlane", Name: m.ControlPlane.Name,
+		UID: m.ControlPlane.UID,
 	}
 }
 
@@ -71,35 +69,28 @@ func (m MachineObjects) OwnerReference() metav1.OwnerReference {
 func (m MachineObjects) Config() *bootstrapv1.OpenshiftAssistedConfig {
 	return &bootstrapv1.OpenshiftAssistedConfig{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            m.Name,
-			Namespace:       m.ControlPlane.Namespace,
-			Labels:          m.Labels(),
-			Annotations:     m.Annotations(),
+			Name: m.Name, Namespace: m.ControlPlane.Namespace, Labels: m.Labels(), Annotations: m.Annotations(),
 			OwnerReferences: []metav1.OwnerReference{m.OwnerReference()},
 		},
 		Spec: *m.ControlPlane.Spec.OpenshiftAssistedConfigSpec.DeepCopy(),
 	}
 }
 
-// Machine is the Machine, given the reference to its infrastructure machine.
+// Machine is the Machine that is asked for, given the reference to its infrastructure machine. It is created so, and what differs in one
+// that exists is changed in place where Cluster API allows it (SpecPatch, MetadataPatch), or makes it outdated (Differences).
 func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObjectReference) *clusterv1.Machine {
 	annotations := m.Annotations()
 	annotations[controlplanev1.InstallAttemptAnnotation] = view.Attempt(m.ControlPlane)
 	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            m.Name,
-			Namespace:       m.ControlPlane.Namespace,
-			Labels:          m.Labels(),
-			Annotations:     annotations,
+			Name: m.Name, Namespace: m.ControlPlane.Namespace, Labels: m.Labels(), Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{view.ControllerReference(m.ControlPlane)},
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: m.ClusterName,
 			Version:     m.ControlPlane.Spec.Version,
 			Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: bootstrapv1.GroupVersion.Group,
-				Kind:     view.ConfigKind,
-				Name:     m.Name,
+				APIGroup: bootstrapv1.GroupVersion.Group, Kind: view.ConfigKind, Name: m.Name,
 			}},
 			InfrastructureRef: infrastructure,
 			FailureDomain:     m.FailureDomain,
@@ -113,8 +104,7 @@ func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObject
 
 func deletionOf(spec controlplanev1.MachineDeletionSpec) clusterv1.MachineDeletionSpec {
 	return clusterv1.MachineDeletionSpec{
-		NodeDrainTimeoutSeconds:        spec.NodeDrainTimeoutSeconds,
-		NodeVolumeDetachTimeoutSeconds: spec.NodeVolumeDetachTimeoutSeconds,
-		NodeDeletionTimeoutSeconds:     ptr.To(ptr.Deref(spec.NodeDeletionTimeoutSeconds, defaultNodeDeletionTimeoutSeconds)),
+		NodeDrainTimeoutSeconds: spec.NodeDrainTimeoutSeconds, NodeVolumeDetachTimeoutSeconds: spec.NodeVolumeDetachTimeoutSeconds,
+		NodeDeletionTimeoutSeconds: ptr.To(ptr.Deref(spec.NodeDeletionTimeoutSeconds, defaultNodeDeletionTimeoutSeconds)),
 	}
 }

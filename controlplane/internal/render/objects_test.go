@@ -150,7 +150,7 @@ func testSpecPatch(t *testing.T) {
 	}
 	machine.Spec.ReadinessGates, machine.Spec.Taints = gates, taints
 	machine.Spec.MinReadySeconds = new(int32(5))
-	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"minReadySeconds": 0}}, objects.SpecPatch(machine)); diff != "" {
+	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"minReadySeconds": int32(0)}}, objects.SpecPatch(machine)); diff != "" {
 		t.Errorf("patch of the time of readiness (-want +got):\n%s", diff)
 	}
 	machine.Spec.MinReadySeconds = new(int32(0))

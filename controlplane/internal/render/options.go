@@ -95,8 +95,7 @@ func encryptedRoles(roles []controlplanev1.HostRole, arbiters bool) string {
 		role controlplanev1.HostRole
 		name string
 	}{
-		{controlplanev1.HostRoleControlPlane, assisted.EncryptMasters},
-		{controlplanev1.HostRoleArbiter, assisted.EncryptArbiters},
+		{controlplanev1.HostRoleControlPlane, assisted.EncryptMasters}, {controlplanev1.HostRoleArbiter, assisted.EncryptArbiters},
 		{controlplanev1.HostRoleWorker, assisted.EncryptWorkers},
 	}
 	var wanted []string

@@ -24,26 +24,19 @@ var overridesLimits = untrusted.Limits{Bytes: 64 << 10, Values: 10_000}
 // ownedKeys are the keys of an install-config that fields are for, and what to use instead. assisted-service reads keys without regard to
 // case.
 var ownedKeys = map[string]string{
-	"apiversion":                  "assisted-service sets it",
-	"metadata":                    "use install.clusterName",
-	"basedomain":                  "use install.baseDomain",
-	"pullsecret":                  "use install.pullSecretRef",
-	"sshkey":                      "use install.sshAuthorizedKey",
-	"networking":                  "use install.networking",
-	"platform":                    "use install.platform, apiVIPs, ingressVIPs, loadBalancer and external",
-	"proxy":                       "use install.proxy",
-	"capabilities":                "use install.capabilities",
-	"featureset":                  "use install.featureSet",
-	"fips":                        "use install.fips",
-	"cpupartitioningmode":         "use install.cpuPartitioning",
-	"additionaltrustbundle":       "use openshiftAssistedConfigSpec.additionalTrustBundle",
-	"imagecontentsources":         "use install.mirrorRegistryRef",
-	"imagedigestsources":          "use install.mirrorRegistryRef",
-	"bootstrapinplace":            "assisted-service sets it",
-	"compute":                     "use install.hyperthreading; the number of workers is that of their Machines",
-	"arbiter":                     "use install.twoNode; the number of arbiters is that of their Machines",
-	"controlplane.name":           "assisted-service sets it",
-	"controlplane.replicas":       "use spec.replicas",
+	"apiversion": "assisted-service sets it", "metadata": "use install.clusterName",
+	"basedomain": "use install.baseDomain", "pullsecret": "use install.pullSecretRef",
+	"sshkey": "use install.sshAuthorizedKey", "networking": "use install.networking",
+	"platform": "use install.platform, apiVIPs, ingressVIPs, loadBalancer and external",
+	"proxy":    "use install.proxy", "capabilities": "use install.capabilities",
+	"featureset": "use install.featureSet", "fips": "use install.fips",
+	"cpupartitioningmode":   "use install.cpuPartitioning",
+	"additionaltrustbundle": "use openshiftAssistedConfigSpec.additionalTrustBundle",
+	"imagecontentsources":   "use install.mirrorRegistryRef", "imagedigestsources": "use install.mirrorRegistryRef",
+	"bootstrapinplace":  "assisted-service sets it",
+	"compute":           "use install.hyperthreading; the number of workers is that of their Machines",
+	"arbiter":           "use install.twoNode; the number of arbiters is that of their Machines",
+	"controlplane.name": "assisted-service sets it", "controlplane.replicas": "use spec.replicas",
 	"controlplane.platform":       "use install.platform",
 	"controlplane.fencing":        "use install.twoNode and the annotations of BareMetalHosts",
 	"controlplane.architecture":   "use openshiftAssistedConfigSpec.cpuArchitecture",
@@ -142,9 +135,8 @@ func addInstallAnnotations(annotations map[string]string, spec controlplanev1.Op
 	}
 	ignored := spec.Install.IgnoredValidations
 	values := map[string]string{
-		assisted.InstallConfigOverridesAnnotation:    overrides,
-		assisted.IgnoredClusterValidationsAnnotation: listJSON(ignored.Cluster),
-		assisted.IgnoredHostValidationsAnnotation:    listJSON(ignored.Host),
+		assisted.InstallConfigOverridesAnnotation: overrides, assisted.IgnoredClusterValidationsAnnotation: listJSON(ignored.Cluster),
+		assisted.IgnoredHostValidationsAnnotation: listJSON(ignored.Host),
 	}
 	for key, value := range values {
 		if value != "" {

@@ -31,8 +31,7 @@ func recordOf(template clusterv1.ObjectMeta) string {
 		return ""
 	}
 	record, err := json.Marshal(templateKeys{
-		Labels:      slices.Sorted(maps.Keys(template.Labels)),
-		Annotations: slices.Sorted(maps.Keys(template.Annotations)),
+		Labels: slices.Sorted(maps.Keys(template.Labels)), Annotations: slices.Sorted(maps.Keys(template.Annotations)),
 	})
 	if err != nil {
 		return "" // Lists of strings can always be encoded.
@@ -68,29 +67,28 @@ func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
 // (CONTRACT CP-42…CP-44): a version that was wrong from the beginning can be corrected, and Cluster API sees no upgrade in it (CP-70). Of a
 // Machine that is being deleted only the first two change (CP-46).
 func (m MachineObjects) SpecPatch(machine *clusterv1.Machine) map[string]any {
-	template := m.ControlPlane.Spec.MachineTemplate.Spec
+	wanted, have := m.Machine(machine.Spec.InfrastructureRef).Spec, machine.Spec
 	spec := map[string]any{}
-	if wanted := deletionOf(template.Deletion); !equality.Semantic.DeepEqual(wanted, machine.Spec.Deletion) {
+	if !equality.Semantic.DeepEqual(wanted.Deletion, have.Deletion) {
 		// Nulls, not absent fields: a merge patch leaves what it does not name.
 		spec["deletion"] = map[string]any{
-			"nodeDrainTimeoutSeconds":        wanted.NodeDrainTimeoutSeconds,
-			"nodeVolumeDetachTimeoutSeconds": wanted.NodeVolumeDetachTimeoutSeconds,
-			"nodeDeletionTimeoutSeconds":     wanted.NodeDeletionTimeoutSeconds,
+			"nodeDrainTimeoutSeconds":        wanted.Deletion.NodeDrainTimeoutSeconds,
+			"nodeVolumeDetachTimeoutSeconds": wanted.Deletion.NodeVolumeDetachTimeoutSeconds,
+			"nodeDeletionTimeoutSeconds":     wanted.Deletion.NodeDeletionTimeoutSeconds,
 		}
 	}
-	if !equality.Semantic.DeepEqual(template.Taints, machine.Spec.Taints) {
-		spec["taints"] = template.Taints
+	if !equality.Semantic.DeepEqual(wanted.Taints, have.Taints) {
+		spec["taints"] = wanted.Taints
 	}
 	if machine.DeletionTimestamp.IsZero() {
-		if !equality.Semantic.DeepEqual(template.ReadinessGates, machine.Spec.ReadinessGates) {
-			spec["readinessGates"] = template.ReadinessGates
+		if !equality.Semantic.DeepEqual(wanted.ReadinessGates, have.ReadinessGates) {
+			spec["readinessGates"] = wanted.ReadinessGates
 		}
-		if ptr.Deref(machine.Spec.MinReadySeconds, -1) != 0 {
-			spec["minReadySeconds"] = 0
+		if !ptr.Equal(have.MinReadySeconds, wanted.MinReadySeconds) {
+			spec["minReadySeconds"] = *wanted.MinReadySeconds
 		}
-		if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted &&
-			(!view.HasNode(machine) || view.KubeletVersion(machine) == wanted) {
-			spec["version"] = wanted
+		if have.Version != wanted.Version && (!view.HasNode(machine) || view.KubeletVersion(machine) == wanted.Version) {
+			spec["version"] = wanted.Version
 		}
 	}
 	if len(spec) == 0 {

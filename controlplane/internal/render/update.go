@@ -23,20 +23,11 @@ var changeable = []struct {
 	field string
 	parts []string
 }{
-	{field: "apiVIPs"},
-	{field: "arbiter"},
-	{field: "compute"},
-	{field: "controlPlane"},
-	{field: "diskEncryption", parts: []string{"enableOn", "mode", "tangServers"}},
-	{field: "ingressVIPs"},
-	{field: "loadBalancer"},
-	{field: "manifestsConfigMapRefs"},
-	{field: "mastersSchedulable"},
-	{field: "mirrorRegistryRef"},
-	{field: "networking", parts: []string{"clusterNetwork", "machineNetwork", "networkType", "serviceNetwork"}},
-	{field: "ntpSources"},
-	{field: "proxy", parts: []string{"httpProxy", "httpsProxy", "noProxy"}},
-	{field: "sshPublicKey"},
+	{field: "apiVIPs"}, {field: "arbiter"}, {field: "compute"}, {field: "controlPlane"},
+	{field: "diskEncryption", parts: []string{"enableOn", "mode", "tangServers"}}, {field: "ingressVIPs"}, {field: "loadBalancer"},
+	{field: "manifestsConfigMapRefs"}, {field: "mastersSchedulable"}, {field: "mirrorRegistryRef"},
+	{field: "networking", parts: []string{"clusterNetwork", "machineNetwork", "networkType", "serviceNetwork"}}, {field: "ntpSources"},
+	{field: "proxy", parts: []string{"httpProxy", "httpsProxy", "noProxy"}}, {field: "sshPublicKey"},
 }
 
 // changeableAnnotations are those that follow the control plane too.

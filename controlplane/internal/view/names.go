@@ -38,9 +38,8 @@ func ImageSetName(controlPlane types.NamespacedName) string {
 // deleted (DESIGN D13).
 func OwnerLabels(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) map[string]string {
 	return map[string]string{
-		controlplanev1.OwnerNamespaceLabel: controlPlane.Namespace,
-		controlplanev1.OwnerNameLabel:      format.MustFormatValue(controlPlane.Name),
-		controlplanev1.OwnerUIDLabel:       string(controlPlane.UID),
+		controlplanev1.OwnerNamespaceLabel: controlPlane.Namespace, controlplanev1.OwnerNameLabel: format.MustFormatValue(controlPlane.Name),
+		controlplanev1.OwnerUIDLabel: string(controlPlane.UID),
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 func TestImageSetName(t *testing.T) {
 	long := strings.Repeat("n", 63)
 	tests := map[string]types.NamespacedName{
-		"a-b.c":           {Namespace: "a-b", Name: "c"},
-		"a.b-c":           {Namespace: "a", Name: "b-c"},
+		"a-b.c": {Namespace: "a-b", Name: "c"}, "a.b-c": {Namespace: "a", Name: "b-c"},
 		long + "." + long: {Namespace: long, Name: long},
 	}
 	for want, key := range tests {

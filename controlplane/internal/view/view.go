@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -159,4 +160,10 @@ func (v *View) BoundAgents() []*assisted.Agent {
 		}
 	}
 	return bound
+}
+
+// MachineOf is the name of the Machine that an Agent is claimed for, for messages.
+func MachineOf(a *assisted.Agent) string {
+	machine, _, _ := a.ClaimedFor()
+	return cmp.Or(machine, "unknown")
 }

@@ -129,8 +129,7 @@ func validateAttempt(annotations map[string]string, path *field.Path) field.Erro
 	if attempt, err := strconv.ParseInt(value, 10, 32); err != nil || attempt < 1 || strconv.FormatInt(attempt, 10) != value {
 		return field.ErrorList{
 			field.Invalid(
-				path.Key(controlplanev1.InstallAttemptAnnotation), value,
-				"must be the number of an installation: 1, 2, 3, …; leave it to the provider",
+				path.Key(controlplanev1.InstallAttemptAnnotation), value, "must be the number of an installation: 1, 2, 3, …; leave it to the provider",
 			),
 		}
 	}

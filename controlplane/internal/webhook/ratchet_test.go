@@ -116,14 +116,10 @@ func scaleTo(replicas int) string { return fmt.Sprintf(`{"spec":{"replicas":%d}}
 // The number of the installation says which objects are removed.
 func TestAttemptNeverGoesDown(t *testing.T) {
 	for name, test := range map[string]struct{ before, after, want string }{
-		"first retry":  {before: "", after: "2"},
-		"next retry":   {before: "2", after: "3"},
-		"unchanged":    {before: "2", after: "2"},
-		"down":         {before: "10", after: "9", want: "must not go down from 10"},
-		"removed":      {before: "2", after: "", want: "must not go down from 2"},
-		"one removed":  {before: "1", after: ""},
-		"broken":       {before: "2", after: "two", want: "must be the number"},
-		"mended again": {before: "two", after: "2"},
+		"first retry": {before: "", after: "2"}, "next retry": {before: "2", after: "3"}, "unchanged": {before: "2", after: "2"},
+		"down":    {before: "10", after: "9", want: "must not go down from 10"},
+		"removed": {before: "2", after: "", want: "must not go down from 2"}, "one removed": {before: "1", after: ""},
+		"broken": {before: "2", after: "two", want: "must be the number"}, "mended again": {before: "two", after: "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			former, cp := valid(), valid()

@@ -27,8 +27,7 @@ func valid() *controlplanev1.OpenshiftAssistedControlPlane {
 		Spec: controlplanev1.OpenshiftAssistedControlPlaneSpec{
 			Replicas: new(int32(3)), Version: "v1.33.4", DistributionVersion: "4.20.4",
 			Install: controlplanev1.InstallSpec{
-				BaseDomain: "example.com",
-				APIVIPs:    []string{"192.0.2.5", "2001:db8::5"}, IngressVIPs: []string{"192.0.2.6", "2001:db8::6"},
+				BaseDomain: "example.com", APIVIPs: []string{"192.0.2.5", "2001:db8::5"}, IngressVIPs: []string{"192.0.2.6", "2001:db8::6"},
 				Networking: controlplanev1.NetworkingSpec{MachineNetwork: []string{"192.0.2.0/24", "2001:db8::/64"}},
 			},
 		},

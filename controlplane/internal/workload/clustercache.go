@@ -62,9 +62,7 @@ func NewClusterCache(ctx context.Context, mgr ctrl.Manager, o manager.Options, n
 		ClusterFilter:    ours,
 		Cache:            clustercache.CacheOptions{DefaultTransform: cache.TransformStripManagedFields(), ByObject: cacheRules()},
 		Client: clustercache.ClientOptions{
-			QPS:       o.ClusterCacheQPS,
-			Burst:     o.ClusterCacheBurst,
-			UserAgent: version.UserAgent(name),
+			QPS: o.ClusterCacheQPS, Burst: o.ClusterCacheBurst, UserAgent: version.UserAgent(name),
 		},
 	}, o.ControllerOptions(o.ClusterCacheConcurrency))
 	if err != nil {

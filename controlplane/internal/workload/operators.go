@@ -44,9 +44,8 @@ func (c OperatorCondition) False() bool { return c.Status == configv1.ConditionF
 
 func operatorOf(o *configv1.ClusterOperator) Operator {
 	return Operator{
-		Available:   operatorCondition(o, configv1.OperatorAvailable),
-		Progressing: operatorCondition(o, configv1.OperatorProgressing),
-		Degraded:    operatorCondition(o, configv1.OperatorDegraded),
+		Available: operatorCondition(o, configv1.OperatorAvailable), Progressing: operatorCondition(o, configv1.OperatorProgressing),
+		Degraded: operatorCondition(o, configv1.OperatorDegraded),
 	}
 }
 

@@ -60,10 +60,7 @@ func (s Subscriber) to(name string, kind client.Object, wanted func(client.Objec
 // watched reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it. It is nil without
 // an error when there is no connection; the ClusterCache triggers a reconcile when there is one.
 func (c Cached) watched(
-	ctx context.Context,
-	cluster client.ObjectKey,
-	what string,
-	watch clustercache.WatcherOptions,
+	ctx context.Context, cluster client.ObjectKey, what string, watch clustercache.WatcherOptions,
 ) (client.Reader, error) {
 	err := c.Cache.Watch(ctx, cluster, clustercache.NewWatcher(watch))
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {

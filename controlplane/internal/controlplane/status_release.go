@@ -3,13 +3,10 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -17,30 +14,6 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
-
-// Releases tells what release images are. It answers at once, and wakes the reconciler when it knows more.
-type Releases interface {
-	Lookup(controlPlane types.NamespacedName, request release.Request) release.Answer
-	Forget(controlPlane types.NamespacedName)
-}
-
-// observeRelease asks for the release image unless status tells of it, which it does for ever.
-func (r *Reconciler) observeRelease(_ context.Context, v *view.View) error {
-	spec := v.ControlPlane.Spec
-	v.Release = view.Release{Off: r.Releases == nil}
-	if spec.Release.ImageSetRef.Name != "" {
-		return nil
-	}
-	v.Release.Image = view.ReleaseImage(spec)
-	if r.Releases != nil && v.ControlPlane.Status.Release.Image != v.Release.Image {
-		v.Release.Answer = r.Releases.Lookup(client.ObjectKeyFromObject(v.ControlPlane), release.Request{
-			Image: v.Release.Image, PullSecret: spec.Install.PullSecretRef.Name,
-			TrustBundle:    spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
-			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name, MirrorRegistryRef: spec.Install.MirrorRegistryRef.Name,
-		})
-	}
-	return nil
-}
 
 // setRelease writes what is known into status.
 func setRelease(cp *controlplanev1.OpenshiftAssistedControlPlane, facts view.Release) {

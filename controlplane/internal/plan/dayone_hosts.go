@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package plan
 
 import (
-	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,8 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -20,34 +17,9 @@ import (
 // defaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
 const defaultWorkerWaitTimeoutSeconds = 1800
 
-// installation decides how the AgentClusterInstall is brought forward: what has changed in the control plane comes before the next step of
-// day 1, so that the installation never begins with what was asked for before. One that is not held any more is held again first: the
-// service may begin at any moment, and then refuses the patch.
-func installation(v *view.View) (*render.InstallUpdate, plan.DayOneStep) {
-	step := dayOne(v)
-	if !changeable(v) {
-		return nil, step
-	}
-	update, err := render.Install{
-		ControlPlane: v.ControlPlane,
-		Cluster:      v.Cluster,
-		Workers:      v.Machines.WantedWorkers,
-	}.Update(
-		v.Install.AgentClusterInstall,
-	)
-	if err != nil || update == nil {
-		return nil, step // An error is one of the webhook's, which a control plane older than the webhook's rules may not have met.
-	}
-	const note = "spec.install has changed"
-	if !v.Install.AgentClusterInstall.Spec.HoldInstallation {
-		return nil, plan.DayOneStep{Action: plan.DayOneReopen, Note: note}
-	}
-	return update, plan.DayOneStep{Note: note}
-}
-
-// changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the
+// Changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the
 // service has refused what it was asked for.
-func changeable(v *view.View) bool {
+func Changeable(v *view.View) bool {
 	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || !v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
 		return false
 	}
@@ -63,14 +35,14 @@ func mayReopen(v *view.View) bool {
 	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && v.Install.AgentClusterInstall.Spec.HoldInstallation
 }
 
-// dayOne gathers what decides about the first installation.
-func dayOne(v *view.View) plan.DayOneStep {
+// DecideDayOne gathers what decides about the first installation.
+func DecideDayOne(v *view.View) DayOneStep {
 	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil ||
 		!v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
-		return plan.DayOneStep{}
+		return DayOneStep{}
 	}
 	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
-	d := plan.DayOne{
+	d := DayOne{
 		Phase:        assisted.PhaseOf(v.Install.AgentClusterInstall),
 		Replicas:     int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)),
 		Workers:      v.Machines.WantedWorkers,
@@ -91,7 +63,7 @@ func dayOne(v *view.View) plan.DayOneStep {
 
 // boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or is being deleted takes no part, nor does
 // one that is not approved any more.
-func boundHosts(v *view.View) []plan.Host {
+func boundHosts(v *view.View) []Host {
 	living := sets.New[string]()
 	for _, m := range append(v.Machines.Owned.UnsortedList(), v.Machines.Workers...) {
 		if m.DeletionTimestamp.IsZero() {
@@ -99,12 +71,12 @@ func boundHosts(v *view.View) []plan.Host {
 		}
 	}
 	bound := v.BoundAgents()
-	hosts := make([]plan.Host, 0, len(bound))
+	hosts := make([]Host, 0, len(bound))
 	for _, a := range bound {
 		claimed := living.Has(a.Annotations[bootstrapv1.ClaimAnnotation])
-		hosts = append(hosts, plan.Host{
+		hosts = append(hosts, Host{
 			Name:       a.Name,
-			Machine:    machineOf(a),
+			Machine:    view.MachineOf(a),
 			Role:       a.Spec.Role,
 			Ready:      a.ReadyToInstall() && claimed,
 			Leaving:    !claimed || !a.Spec.Approved,
@@ -113,10 +85,4 @@ func boundHosts(v *view.View) []plan.Host {
 		})
 	}
 	return hosts
-}
-
-// machineOf is the name of the Machine that an Agent is claimed for, for messages.
-func machineOf(a *assisted.Agent) string {
-	machine, _, _ := a.ClaimedFor()
-	return cmp.Or(machine, "unknown")
 }

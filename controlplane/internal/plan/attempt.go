@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+package plan
 
 import (
 	"slices"
@@ -16,28 +16,46 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// decideAttempt decides whether the current attempt to install goes on, another one begins, or one that ended is cleaned up.
-func decideAttempt(v *view.View) attemptDecision {
-	var d attemptDecision
-	if d.restore = loweredAttempt(v); d.restore != "" {
+// AttemptDecision is about the attempts to install: whether the current one goes on.
+type AttemptDecision struct {
+	// Restore is the number of the attempt that the objects were made for, when the control plane asks for a lower one; empty otherwise.
+	Restore string
+	// Lost names the objects of the installation that are gone after it had begun; empty when none is.
+	Lost string
+	// Over: the current attempt has failed, or has lost its objects, and the next one has to begin.
+	Over bool
+	// Asked: the user asked for the next attempt.
+	Asked bool
+	// Start: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that Lost names.
+	Start bool
+	// RetryAt is when the next attempt begins by itself; zero when the user has to ask for it, or when it begins now.
+	RetryAt time.Time
+	// Retrying: objects of an earlier attempt exist; Stale are those Machines that are to be deleted first.
+	Retrying bool
+	Stale    []*clusterv1.Machine
+}
+
+// DecideAttempt decides whether the current attempt to install goes on, another one begins, or one that ended is cleaned up.
+func DecideAttempt(v *view.View) AttemptDecision {
+	var d AttemptDecision
+	if d.Restore = loweredAttempt(v); d.Restore != "" {
 		return d
 	}
-	if d.lost = lost(v); d.lost != "" || retryAsked(v) {
-		d.start, d.retryAt = mayRetry(v)
-		d.over = true
+	d.Lost, d.Asked = lost(v), retryAsked(v)
+	if d.Over = d.Lost != "" || d.Asked; d.Over {
+		d.Start, d.RetryAt = mayRetry(v)
 		return d
 	}
-	d.retrying, d.stale = stale(v)
+	d.Retrying, d.Stale = stale(v)
 	return d
 }
 
-// stands reports whether nothing else is decided before the attempt is.
-func (d attemptDecision) stands() bool { return d.restore != "" || d.over || d.retrying }
+// Stands reports whether nothing else is decided before the attempt is.
+func (d AttemptDecision) Stands() bool { return d.Restore != "" || d.Over || d.Retrying }
 
 // retryAsked reports whether the next attempt begins: only once the current one has failed, so that an annotation that was set too early
 // waits (DESIGN D18).
@@ -46,9 +64,8 @@ func retryAsked(v *view.View) bool {
 	if asked && lost(v) != "" {
 		return true
 	}
-	return asked && v.Install.AgentClusterInstall != nil &&
-		v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] == view.Attempt(v.ControlPlane) &&
-		assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseFailed
+	return asked && v.Life == view.Failed &&
+		v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] == view.Attempt(v.ControlPlane)
 }
 
 // mayRetry reports whether the next attempt begins now, and otherwise when it begins by itself, if it does.
@@ -99,7 +116,7 @@ func loweredAttempt(v *view.View) string {
 // lost names the objects of an installation that are gone after it had begun; empty when none is. Made anew, they would wait for hosts that
 // are half installed and never register again: the next attempt replaces them. So it is as well with an installation that was complete and
 // not recorded yet: nothing tells it from one that broke off, and its cluster was handed to nobody, since the control plane is not
-// initialized (DESIGN D11). Once it is recorded, the cluster is kept and imported: see decideImport.
+// initialized (DESIGN D11). Once it is recorded, the cluster is kept and imported: see DecideImport.
 func lost(v *view.View) string {
 	if v.Life.Installed() || v.Started.Attempt != view.Attempt(v.ControlPlane) {
 		return ""
@@ -115,34 +132,6 @@ func lost(v *view.View) string {
 		return ""
 	}
 	return strings.Join(kinds, " and ") + " " + v.ControlPlane.Name
-}
-
-// decideStart has the control plane remember that the installation begins before it does, and that it has not after all when day 1 is
-// opened again. The hold stays until that is written: otherwise a crash might leave an installation that nobody knows to have begun.
-func decideStart(v *view.View, d *installDecision) {
-	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil {
-		return
-	}
-	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
-	starting, begun := d.dayOne.Action == plan.DayOneStart, closed && !v.Install.AgentClusterInstall.Spec.HoldInstallation
-	recorded := v.Started.Attempt == view.Attempt(v.ControlPlane)
-	switch {
-	case starting, begun && !recorded:
-		var claims []string
-		for _, w := range dayOneWorkers(v) {
-			claims = append(claims, assisted.Claim(w))
-		}
-		value := view.StartedNow(v.ControlPlane, claims).String()
-		if value == v.ControlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
-			return
-		}
-		d.start = &value
-	case recorded && !begun && assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseWaiting:
-		d.start = new("")
-	}
-	if d.start != nil && starting {
-		d.dayOne = plan.DayOneStep{Note: d.dayOne.Note}
-	}
 }
 
 // stale reports whether objects of an earlier attempt exist, and which Machines are to be deleted: those of the control plane, and the

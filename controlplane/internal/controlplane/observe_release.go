@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+)
+
+// Releases tells what release images are. It answers at once, and wakes the reconciler when it knows more.
+type Releases interface {
+	Lookup(controlPlane types.NamespacedName, request release.Request) release.Answer
+	Forget(controlPlane types.NamespacedName)
+}
+
+// observeRelease asks for the release image unless status tells of it, which it does for ever.
+func (r *Reconciler) observeRelease(_ context.Context, v *view.View) error {
+	spec := v.ControlPlane.Spec
+	v.Release = view.Release{Off: r.Releases == nil}
+	if spec.Release.ImageSetRef.Name != "" {
+		return nil
+	}
+	v.Release.Image = view.ReleaseImage(spec)
+	if r.Releases != nil && v.ControlPlane.Status.Release.Image != v.Release.Image {
+		v.Release.Answer = r.Releases.Lookup(client.ObjectKeyFromObject(v.ControlPlane), release.Request{
+			Image: v.Release.Image, PullSecret: spec.Install.PullSecretRef.Name,
+			TrustBundle:    spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
+			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name, MirrorRegistryRef: spec.Install.MirrorRegistryRef.Name,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// RecordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of
+// an initialized control plane may have been changed since, which means nothing for it: the record follows.
+func RecordToWrite(v *view.View) string {
+	if v.Install.AgentClusterInstall == nil || assisted.PhaseOf(v.Install.AgentClusterInstall) != assisted.PhaseCompleted ||
+		v.Install.AgentClusterInstall.Spec.ClusterMetadata == nil {
+		return ""
+	}
+	if !v.Initialized() && v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] != view.Attempt(v.ControlPlane) {
+		return ""
+	}
+	record := view.RecordOf(v.ControlPlane, *v.Install.AgentClusterInstall.Spec.ClusterMetadata)
+	if record.ClusterID == "" || v.Record != nil && record == *v.Record {
+		return ""
+	}
+	return record.String()
+}
+
+// DecideImport decides whether the installed cluster is to be made known to assisted-service, which is when its AgentClusterInstall is
+// missing and its API has said which cluster it is. One that vanished between the end of the installation and the first answer of the API
+// is no new attempt (compare AttemptDecision.Lost): the cluster is recorded, its kubeconfig is published, and hosts run it. Made anew as it
+// was, the AgentClusterInstall would start an installation of hosts that are Nodes already, which can never end. A ClusterDeployment of
+// that installation is first changed to one of an installed cluster, and the AgentClusterInstall follows once the cache shows that.
+func DecideImport(v *view.View) (importCluster, markInstalled bool) {
+	if !v.Verified() || v.Install.AgentClusterInstall != nil ||
+		v.Install.ClusterDeployment != nil && !v.Install.ClusterDeployment.DeletionTimestamp.IsZero() {
+		return false, false
+	}
+	return v.InstalledElsewhere(), !v.InstalledElsewhere()
+}
+
+// DecideStart has the control plane remember that the installation begins before it does, and that it has not after all when day 1 is
+// opened again. It returns the value to write to InstallationStartedAnnotation, "" to remove it and nil if it is up to date, and the step
+// of day 1, which keeps the hold until that is written: otherwise a crash might leave an installation that nobody knows to have begun.
+func DecideStart(v *view.View, step DayOneStep) (record *string, _ DayOneStep) {
+	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil {
+		return nil, step
+	}
+	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
+	starting, begun := step.Action == DayOneStart, closed && !v.Install.AgentClusterInstall.Spec.HoldInstallation
+	known := v.Started.Attempt == view.Attempt(v.ControlPlane)
+	switch {
+	case starting, begun && !known:
+		var claims []string
+		for _, w := range dayOneWorkers(v) {
+			claims = append(claims, assisted.Claim(w))
+		}
+		value := view.StartedNow(v.ControlPlane, claims).String()
+		if value == v.ControlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
+			return nil, step
+		}
+		record = &value
+	case known && !begun && assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseWaiting:
+		record = new("")
+	}
+	if record != nil && starting {
+		step = DayOneStep{Note: step.Note}
+	}
+	return record, step
+}
