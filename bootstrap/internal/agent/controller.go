@@ -84,25 +84,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || agent == nil {
 		return ctrl.Result{}, err
 	}
+	// The change that is in the way of a write triggers another pass.
+	return ctrl.Result{}, kube.OutcomeOf(r.lookAfter(ctx, agent)).Err()
+}
+
+// lookAfter deletes an Agent that is claimed for a Machine that is gone, and notes on an unclaimed one why no host is recognised in it.
+func (r *Reconciler) lookAfter(ctx context.Context, agent *assisted.Agent) error {
 	infraEnv, err := r.infraEnvOf(ctx, agent)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	if watched, err := r.watched(ctx, infraEnv); err != nil || !watched {
-		return ctrl.Result{}, err
+		return err
 	}
 	clusterName := infraEnv.Labels[bootstrapv1.InfraEnvClusterLabel]
 	cluster, err := mapping.Cluster(ctx, r.Client, agent.Namespace, clusterName)
 	if err != nil || (cluster != nil && annotations.IsPaused(cluster, agent)) {
-		return ctrl.Result{}, err // Paused: while it is moved away its Machines vanish, and the hosts live on (CONTRACT CTL-43).
+		return err // Paused: while it is moved away its Machines vanish, and the hosts live on (CONTRACT CTL-43).
 	}
 	if name, uid, claimed := agent.ClaimedFor(); claimed {
-		return ctrl.Result{}, r.deleteOrphan(ctx, agent, name, uid)
+		return r.deleteOrphan(ctx, agent, name, uid)
 	}
 	if clusterName == "" {
-		return ctrl.Result{}, nil
+		return nil
 	}
-	return ctrl.Result{}, r.explain(ctx, agent)
+	return r.explain(ctx, agent)
 }
 
 // infraEnvOf returns the InfraEnv that the Agent registered with; an empty one when it is gone.
@@ -133,7 +139,7 @@ func (r *Reconciler) watched(ctx context.Context, infraEnv *assisted.InfraEnv) (
 }
 
 // deleteOrphan deletes an Agent that is claimed for a Machine that does not exist. It is never reused for another one: its host may be
-// running what was installed for the old one (DESIGN D19).
+// running what was installed for the old one. The host itself is Metal3's, which powers it off when the Metal3Machine goes (DESIGN D19).
 func (r *Reconciler) deleteOrphan(ctx context.Context, agent *assisted.Agent, machineName, machineUID string) error {
 	machine := &clusterv1.Machine{}
 	key := types.NamespacedName{Namespace: agent.Namespace, Name: machineName}
@@ -173,13 +179,13 @@ func (r *Reconciler) note(ctx context.Context, agent *assisted.Agent, text strin
 	if agent.Annotations[bootstrapv1.RecognitionAnnotation] == text {
 		return nil
 	}
-	before := agent.DeepCopy()
-	if text == "" {
-		delete(agent.Annotations, bootstrapv1.RecognitionAnnotation)
-	} else {
-		metav1.SetMetaDataAnnotation(&agent.ObjectMeta, bootstrapv1.RecognitionAnnotation, text)
-	}
-	if err := r.Client.Patch(ctx, agent, client.MergeFrom(before)); err != nil {
+	err := kube.Patch(ctx, r.Client, agent, func(a *assisted.Agent) {
+		metav1.SetMetaDataAnnotation(&a.ObjectMeta, bootstrapv1.RecognitionAnnotation, text)
+		if text == "" {
+			delete(a.Annotations, bootstrapv1.RecognitionAnnotation)
+		}
+	})
+	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("note on Agent %s that it is not recognised: %w", agent.Name, err))
 	}
 	if text != "" {

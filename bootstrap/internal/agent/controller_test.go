@@ -4,17 +4,26 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // TestWatched: with a filter, a manager looks after Agents of InfraEnvs that one of its configs uses (CONTRACT BOOT-42).
@@ -50,6 +59,57 @@ func TestWatched(t *testing.T) {
 				WatchFilter: tt.filter,
 			}
 			g.Expect(r.watched(context.Background(), infraEnv)).To(Equal(tt.want))
+		})
+	}
+}
+
+// TestOrphans: the Agent of a Machine that does not exist any more is deleted, and no other one. A host that registers anew meanwhile has
+// another Agent of the same name, which stays, and that is no error.
+func TestOrphans(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		apiextensionsv1.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, assisted.AddToScheme,
+	} {
+		NewWithT(t).Expect(add(scheme)).To(Succeed())
+	}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "agents"}, "a-0", errors.New("the UID differs"))
+	for name, test := range map[string]struct {
+		machine string // the UID of the Machine that has the name of the Agent's; empty when there is none
+		answer  error
+		stays   bool
+		events  int
+	}{
+		"its Machine exists":                     {machine: "uid-0", stays: true},
+		"its Machine is gone":                    {events: 1},
+		"another Machine has its Machine's name": {machine: "uid-1", events: 1},
+		"another Agent has taken its name":       {answer: conflict, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "a-0", UID: "agent-uid", Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "m-0/uid-0"},
+			}}
+			objects := []client.Object{agent}
+			if test.machine != "" {
+				machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m-0", UID: types.UID(test.machine)}}
+				objects = append(objects, machine)
+			}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+				Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+					if test.answer != nil {
+						return test.answer
+					}
+					return c.Delete(ctx, o, opts...)
+				},
+			}).Build()
+			recorder := events.NewFakeRecorder(10)
+			r := &Reconciler{Client: c, APIReader: c, Recorder: recorder}
+			key := client.ObjectKeyFromObject(agent)
+			g.Expect(kube.OutcomeOf(r.lookAfter(t.Context(), agent)).Err()).To(Succeed())
+			exists, err := kube.Get(t.Context(), c, key, &assisted.Agent{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(exists).To(Equal(test.stays))
+			g.Expect(recorder.Events).To(HaveLen(test.events))
 		})
 	}
 }

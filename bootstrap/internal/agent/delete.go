@@ -19,9 +19,10 @@ import (
 // (ASSISTED 8.5c). Only the very Agent that was read is deleted: a host that registers anew gets another object of the same name.
 func Delete(ctx context.Context, c client.Client, agent *assisted.Agent, reason string) error {
 	if _, ok := agent.Annotations[assisted.SkipSpokeCleanupAnnotation]; !ok {
-		before := agent.DeepCopy()
-		metav1.SetMetaDataAnnotation(&agent.ObjectMeta, assisted.SkipSpokeCleanupAnnotation, "true")
-		if err := c.Patch(ctx, agent, client.MergeFrom(before)); err != nil {
+		err := kube.Patch(ctx, c, agent, func(a *assisted.Agent) {
+			metav1.SetMetaDataAnnotation(&a.ObjectMeta, assisted.SkipSpokeCleanupAnnotation, "true")
+		})
+		if err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("prepare Agent %s for deletion: %w", agent.Name, err))
 		}
 	}

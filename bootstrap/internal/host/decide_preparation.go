@@ -13,8 +13,8 @@ import (
 )
 
 // preparationFact says of a host that is ready, or being prepared, whether the installation could be prepared on it; told is false in other
-// states. The service tries again within seconds, so a host that fails is ready, preparing and failed in turns, and the others are ready and
-// prepared in turns: what was told stays until a preparation has succeeded, so that the rounds are no news.
+// states. The service tries again within seconds: a host that fails is ready, preparing and failed in turns, and the others are ready and
+// prepared in turns. What was told stays until a preparation has succeeded, so that the rounds are no news.
 func preparationFact(s *scope, agent *assisted.Agent) (_ fact.Fact, told bool) {
 	subject := "Agent " + agent.Name + ": "
 	earlier := conditions.Get(s.config, bootstrapv1.AgentInstalledCondition)
