@@ -160,4 +160,7 @@ const (
 
 	// MachineNotUpToDateReason: the Machine differs from what the control plane asks for; the message lists how.
 	MachineNotUpToDateReason = "NotUpToDate"
+
+	// MachineUpToDateUnknownReason: the manager may not read the infrastructure machine; the message names the role that is missing.
+	MachineUpToDateUnknownReason = "UpToDateUnknown"
 )

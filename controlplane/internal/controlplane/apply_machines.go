@@ -256,9 +256,6 @@ func (r *Reconciler) syncMachines(ctx context.Context, v *view.View, d plan.Mach
 	if !d.Sync {
 		return nil
 	}
-	if v.Machines.InfraProblem != nil {
-		return v.Machines.InfraProblem // Whether a Machine is up to date is not known.
-	}
 	o.synced = map[string]*clusterv1.Machine{}
 	var errs []error
 	for _, observed := range v.Machines.Owned.SortedByCreationTimestamp() {
@@ -306,7 +303,8 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 			return err
 		}
 	}
-	return r.setUpToDate(ctx, m, append(refused, objects.Differences(m, infraMeta, configEqual)...))
+	differences := append(refused, objects.Differences(m, infraMeta, configEqual)...)
+	return r.setUpToDate(ctx, m, differences, v.Machines.InfraProblems[m.Name])
 }
 
 // changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take
@@ -356,14 +354,19 @@ func (r *Reconciler) patchIfNeeded(ctx context.Context, o client.Object, fields 
 	return r.mergePatch(ctx, o, fields)
 }
 
-// setUpToDate sets the condition UpToDate of a Machine when it changes (CONTRACT CP-45).
-func (r *Reconciler) setUpToDate(ctx context.Context, m *clusterv1.Machine, differences []string) error {
+// setUpToDate sets the condition UpToDate of a Machine when it changes (CONTRACT CP-45). Without differences, the problem says why there
+// may be one that is not known; nil is none.
+func (r *Reconciler) setUpToDate(ctx context.Context, m *clusterv1.Machine, differences []string, problem error) error {
 	condition := metav1.Condition{
 		Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.MachineUpToDateReason,
 	}
-	if len(differences) > 0 {
+	switch {
+	case len(differences) > 0:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.MachineNotUpToDateReason
 		condition.Message = "* " + strings.Join(differences, "\n* ")
+	case problem != nil:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.MachineUpToDateUnknownReason
+		condition.Message = "* " + problem.Error()
 	}
 	helper, err := patch.NewHelper(m, r.Client)
 	if err != nil {

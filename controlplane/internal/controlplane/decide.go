@@ -57,7 +57,7 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 		d.obstacle.reason == controlplanev1.NameConflictReason {
 		return conflictRetryInterval
 	}
-	if v.Machines.TemplateNotAllowed() {
+	if v.Machines.InfraNotAllowed() {
 		return infrastructure.RetryNotAllowed
 	}
 	if !d.attempt.RetryAt.IsZero() {

@@ -8,11 +8,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -72,6 +75,39 @@ func TestInfrastructureNotAllowed(t *testing.T) {
 	g.Expect(w.client.Get(context.Background(), client.ObjectKeyFromObject(&machine), made)).To(Succeed())
 	size, _, _ := unstructured.NestedString(made.Object, "spec", "size")
 	g.Expect(size).To(Equal("large"))
+}
+
+// TestInfrastructureNotAllowedLater: when the role is gone after a restart of the manager, it is not known whether Machines are up to date,
+// and all else is kept in line.
+func TestInfrastructureNotAllowedLater(t *testing.T) {
+	g := NewWithT(t)
+	allowed := true
+	w := newOtherWorld(t, &allowed)
+	upToDate := func() *metav1.Condition {
+		m := w.machines()[0]
+		return conditions.Get(&m, clusterv1.MachineUpToDateCondition)
+	}
+	w.run(nil, func() bool { return len(w.machines()) == 1 && upToDate() != nil })
+	g.Expect(upToDate().Status).To(Equal(metav1.ConditionTrue))
+
+	allowed = false
+	before := w.r.Infrastructure
+	w.r.Infrastructure = &infrastructure.Reader{Cached: before.Cached, Live: before.Live, Label: before.Label}
+	cp := w.controlPlane()
+	cp.Spec.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = ptr.To[int32](77)
+	w.must(w.client.Update(context.Background(), cp))
+	g.Expect(w.reconcile().RequeueAfter).To(Equal(infrastructure.RetryNotAllowed))
+	g.Expect(upToDate()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", controlplanev1.MachineUpToDateUnknownReason),
+		HaveField("Message", ContainSubstring("aggregate-to-openshift-assisted"))))
+	g.Expect(w.machines()[0].Spec.Deletion.NodeDrainTimeoutSeconds).To(HaveValue(BeEquivalentTo(77)))
+	g.Expect(w.reason(controlplanev1.MachinesUpToDateCondition)).To(Equal(controlplanev1.MachinesUpToDateUnknownReason))
+	version := w.machines()[0].ResourceVersion
+	w.reconcile()
+	g.Expect(w.machines()[0].ResourceVersion).To(Equal(version))
+
+	allowed = true
+	w.reconcile()
+	g.Expect(upToDate().Status).To(Equal(metav1.ConditionTrue))
 }
 
 // TestInfrastructureNotAllowedDeletion: what the manager may not read does not keep a control plane from being deleted.

@@ -184,11 +184,12 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 		v.Machines.TemplateProblem = errors.New("it does not exist, or its CRD does not")
 	}
 	v.Machines.Infra, v.Machines.Configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
+	v.Machines.InfraProblems = map[string]error{}
 	for _, m := range v.Machines.Owned {
 		infraMachine, err := r.Infrastructure.Get(ctx, m.Spec.InfrastructureRef, namespace)
 		var notAllowed *infrastructure.NotAllowedError
 		if errors.As(err, &notAllowed) {
-			v.Machines.InfraProblem = fmt.Errorf("read the infrastructure machine of Machine %s: %w", klog.KObj(m), err)
+			v.Machines.InfraProblems[m.Name] = err
 			continue
 		}
 		if err != nil {

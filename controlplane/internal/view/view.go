@@ -66,13 +66,17 @@ type Machines struct {
 	// Template is what infrastructure machines are made from; nil with TemplateProblem set when it cannot be read. Not read while deleting.
 	Template        *unstructured.Unstructured
 	TemplateProblem error
-	// InfraProblem is why the manager may not read the infrastructure machines; they are unknown then.
-	InfraProblem error
+	// InfraProblems say why the manager may not read the infrastructure machine of an Owned Machine, by the Machine's name. Not read while
+	// deleting.
+	InfraProblems map[string]error
 	// Infra belong to the Owned Machines and Configs to these and Workers, by the Machine's name; an entry is missing while the object does
 	// not exist. Not read while deleting.
 	Infra   map[string]*unstructured.Unstructured
 	Configs map[string]*bootstrapv1.OpenshiftAssistedConfig
 }
+
+// InfraNotAllowed reports whether no role of the manager's lets it read the infrastructure template or an infrastructure machine.
+func (m Machines) InfraNotAllowed() bool { return m.TemplateNotAllowed() || len(m.InfraProblems) > 0 }
 
 // TemplateNotAllowed reports whether no role of the manager's lets it read the infrastructure template.
 func (m Machines) TemplateNotAllowed() bool {
