@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // ownedConditions are the conditions that this controller writes; the host controller writes the others (CONTRACT BOOT-52).
@@ -71,21 +73,28 @@ func setRecords(s *scope, d *decision, o outcomes) {
 // made reports whether the data Secret is as it should be.
 func made(d *decision, o outcomes) bool { return !d.secret || o.secret.Done() }
 
+// told is what the API server refuses, in words that may be shown: its own may quote network data or the URL of the image.
+func told(o kube.Outcome) kube.Refusal {
+	var refusal kube.Refusal
+	_ = errors.As(o.Refusal(), &refusal)
+	return refusal
+}
+
 // imageOutcome is what was decided about the image, unless the API server refuses what it is made of.
 func imageOutcome(d *decision, o outcomes) fact.Fact {
-	if refusal := o.networks.Refusal(); refusal != nil {
-		return fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "%v", refusal)
+	if refusal := told(o.networks); refusal != "" {
+		return fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "%s", refusal)
 	}
 	return d.image
 }
 
 // dataSecretOutcome is what was decided about the data Secret, unless something else came of it.
 func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
-	refusal := errors.Join(o.networks.Refusal(), o.media.Refusal())
+	refusal := cmp.Or(told(o.networks), told(o.media))
 	var problem *discovery.Error
 	switch {
-	case refusal != nil && d.dataSecret.Status != metav1.ConditionTrue:
-		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %v", refusal)
+	case refusal != "" && d.dataSecret.Status != metav1.ConditionTrue:
+		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "no discovery image yet: %s", refusal)
 	case !d.publish:
 		return d.dataSecret
 	case made(d, o):

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -43,6 +44,10 @@ func TestRefusalsAreTold(t *testing.T) {
 		},
 		"a new live ISO, after the Secret": {
 			decided: decision{dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason)}, outcomes: outcomes{media: refused},
+		},
+		"in words that may quote what nobody may see": {
+			decided: decided, outcomes: outcomes{networks: kube.OutcomeOf(apierrors.NewBadRequest("password: secret"))}, image: "being written",
+			dataSecret: "being handed over",
 		},
 		"no answer": {decided: decided, outcomes: outcomes{networks: failed}, image: "being written", dataSecret: "being handed over"},
 	} {
