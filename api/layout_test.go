@@ -19,7 +19,9 @@ const (
 	maxFileLines     = 400
 	maxFunctionLines = 60
 	maxNesting       = 3
-	header           = "// SPDX-License-Identifier: Apache-2.0"
+	// maxFields is for structs of the managers, which is where a pass keeps what it knows.
+	maxFields = 20
+	header    = "// SPDX-License-Identifier: Apache-2.0"
 )
 
 // TestLayout holds the whole repository to its budgets.
@@ -54,6 +56,9 @@ func checkLayout(t *testing.T, path string) {
 	if lines := line(file.FileEnd); lines > maxFileLines {
 		t.Errorf("%s has %d lines, at most %d are allowed: split it", path, lines, maxFileLines)
 	}
+	if isManager(path) {
+		checkFields(t, path, file)
+	}
 	for _, declaration := range file.Decls {
 		function, ok := declaration.(*ast.FuncDecl)
 		if !ok || function.Body == nil {
@@ -68,6 +73,27 @@ func checkLayout(t *testing.T, path string) {
 			t.Errorf("%s: %s is nested %d deep, at most %d is allowed: return early or name a part", path, function.Name.Name, depth, maxNesting)
 		}
 	}
+}
+
+// isManager reports whether a file is code of one of the managers, and no test.
+func isManager(path string) bool {
+	inside := strings.HasPrefix(path, filepath.Join("..", "bootstrap")) || strings.HasPrefix(path, filepath.Join("..", "controlplane"))
+	return inside && !strings.HasSuffix(path, "_test.go")
+}
+
+func checkFields(t *testing.T, path string, file *ast.File) {
+	t.Helper()
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if fields, ok := spec.Type.(*ast.StructType); ok && fields.Fields.NumFields() > maxFields {
+			t.Errorf("%s: struct %s has %d fields, at most %d are allowed: split it by subject", path, spec.Name.Name,
+				fields.Fields.NumFields(), maxFields)
+		}
+		return true
+	})
 }
 
 // nesting returns how deep the statements below a node branch and loop. An else-if is as deep as its if, and the body of
