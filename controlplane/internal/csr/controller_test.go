@@ -211,6 +211,28 @@ func TestReconcile(t *testing.T) {
 	})
 }
 
+// TestRivalsAreBounded: a kubelet that somebody has taken over says that its Node has the addresses of all others.
+func TestRivalsAreBounded(t *testing.T) {
+	g := NewWithT(t)
+	cluster := installed(request(t, template()))
+	r, _ := reconciler(t, cluster, unchanged)
+	for i := range 2 * maxRivals {
+		name, address := fmt.Sprintf("o-%02d", i), fmt.Sprintf("192.0.2.%d", 100+i)
+		other := &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		}
+		other.Spec.ClusterName, other.Status.NodeRef.Name = "c", name
+		other.Status.Addresses = clusterv1.MachineAddresses{{Type: clusterv1.MachineInternalIP, Address: address}}
+		g.Expect(r.Client.Create(t.Context(), other)).To(Succeed())
+		cluster.Nodes[0].Status.Addresses = append(cluster.Nodes[0].Status.Addresses,
+			corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cluster.Approved).To(ConsistOf("csr-1"))
+	g.Expect(slices.Compact(slices.Sorted(slices.Values(cluster.Read)))).To(And(HaveLen(maxRivals+1), ContainElements("n", "o-00", "o-15")))
+}
+
 func TestMachineEvents(t *testing.T) {
 	g := NewWithT(t)
 	without := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}

@@ -59,8 +59,9 @@ type Certificates struct {
 	// Err is why no request can be approved.
 	Err error
 
-	// Asked counts the reads of the requests.
+	// Asked counts the reads of the requests, and Read has the names of the Nodes that were read.
 	Asked int
+	Read  []string
 	// Approved are the names of the requests that were approved.
 	Approved []string
 }
@@ -75,6 +76,7 @@ func (f *Certificates) ServingRequests(
 
 // Node returns one of Nodes.
 func (f *Certificates) Node(_ context.Context, _ client.ObjectKey, name string) (*corev1.Node, error) {
+	f.Read = append(f.Read, name)
 	return named(f.Nodes, name), nil
 }
 
