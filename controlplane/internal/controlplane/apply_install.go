@@ -40,7 +40,7 @@ func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installD
 	objects := render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster, Workers: v.Machines.WantedWorkers}
 	install, err := objects.Object()
 	if err != nil {
-		return &refusedError{text: err.Error()}
+		return kube.Refusal(err.Error())
 	}
 	created, err := r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
 	if created {
@@ -166,7 +166,7 @@ func (r *Reconciler) ensureImageSet(ctx context.Context, v *view.View, wanted *h
 }
 
 // createOurs creates an object. When the name is taken by one that is ours, which the cache did not show yet, nothing is to be done; when
-// it is taken by one that is not, that one is not touched and the error is a conflictError. existing is where the taken one is read to.
+// it is taken by one that is not, that one is not touched and the error is a takenError. existing is where the taken one is read to.
 func (r *Reconciler) createOurs(
 	ctx context.Context, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption,
 ) error {
@@ -184,7 +184,7 @@ func (r *Reconciler) createOurs(
 		return fmt.Errorf("read %T %s, which exists already: %w", o, key, err)
 	}
 	if !ours(existing) {
-		return &conflictError{object: kube.Kind(o) + " " + key.Name}
+		return &takenError{object: kube.Kind(o) + " " + key.Name}
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func (r *Reconciler) ensureTemplateOwner(ctx context.Context, v *view.View, d pl
 	// With a lock: the patch replaces the whole list, which others write to as well.
 	lock := client.MergeFromWithOptions(v.Machines.Template, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, updated, lock); err != nil {
-		return fmt.Errorf("set the owner of %s %s: %w", updated.GetKind(), klog.KObj(updated), err)
+		// Not wrapped: a conflict has to be tried again too, because templates are not watched.
+		return fmt.Errorf("set the owner of %s %s: %v", updated.GetKind(), klog.KObj(updated), err) //nolint:errorlint // see above
 	}
 	return nil
 }
@@ -63,12 +64,8 @@ func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.Ma
 	if len(d.Create) == 0 {
 		return nil
 	}
-	if problem := v.Machines.TemplateProblem; problem != nil {
-		ref := v.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
-		// Without a role that allows to read it, it is tried again after a fixed time.
-		return &refusedError{
-			text: fmt.Sprintf("%s %s cannot be read: %v", ref.Kind, ref.Name, problem), settled: v.Machines.TemplateNotAllowed(),
-		}
+	if v.Machines.TemplateProblem != nil {
+		return v.Machines.TemplateProblem
 	}
 	all := collections.FromMachines(v.Machines.Owned.UnsortedList()...)
 	for _, name := range d.Create {

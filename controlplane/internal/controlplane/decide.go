@@ -53,7 +53,7 @@ type blockade struct {
 
 // requeueAfter tells when the pass is to be repeated without an event; 0 when an event tells.
 func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
-	if d.obstacle.conflict != "" || o.conflict() != "" || v.Life == view.Mismatch ||
+	if d.obstacle.conflict != "" || o.taken() != "" || v.Life == view.Mismatch ||
 		d.obstacle.reason == controlplanev1.NameConflictReason {
 		return conflictRetryInterval
 	}

@@ -183,6 +183,9 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 	if v.Machines.Template == nil && v.Machines.TemplateProblem == nil {
 		v.Machines.TemplateProblem = errors.New("it does not exist, or its CRD does not")
 	}
+	if problem := v.Machines.TemplateProblem; problem != nil {
+		v.Machines.TemplateProblem = fmt.Errorf("%s %s cannot be read: %w", ref.Kind, ref.Name, problem)
+	}
 	v.Machines.Infra, v.Machines.Configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	v.Machines.InfraProblems = map[string]error{}
 	for _, m := range v.Machines.Owned {

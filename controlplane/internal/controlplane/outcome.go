@@ -6,46 +6,49 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
-// outcome is what became of the writes about one subject. Its zero value means that there was nothing to write, or that all was written.
+// outcome is what came of the steps about one subject. Its zero value means that none was tried.
 type outcome struct {
-	// conflict is an object that has a wanted name and belongs to something else. It was not touched.
-	conflict string
-	// refused is what is said about something that is not accepted as it is: trying again does not help until somebody changes it.
-	refused string
-	// failed are the errors for which the pass is tried again.
-	failed error
+	steps []kube.Outcome
+	// taken is an object that has a wanted name and belongs to something else. It was not touched.
+	taken string
 }
 
 // add takes the error of one step into account.
 func (o *outcome) add(err error) {
-	if err == nil {
+	var name *takenError
+	if errors.As(err, &name) {
+		o.taken = name.object
 		return
 	}
-	var taken *conflictError
-	if errors.As(err, &taken) {
-		o.conflict = taken.object
-		return
+	o.steps = append(o.steps, kube.OutcomeOf(err))
+}
+
+// refused is what is said of the first thing that is not accepted as it is; empty when all is.
+func (o *outcome) refused() string {
+	for _, step := range o.steps {
+		if err := step.Refusal(); err != nil {
+			return err.Error()
+		}
 	}
-	var refused *refusedError
-	switch {
-	case o.refused != "":
-	case errors.As(err, &refused):
-		o.refused = refused.text
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
-		o.refused = err.Error()
+	return ""
+}
+
+// err is what the pass is tried again for.
+func (o *outcome) err() error {
+	errs := make([]error, 0, len(o.steps))
+	for _, step := range o.steps {
+		errs = append(errs, step.Err())
 	}
-	if refused == nil || !refused.settled {
-		o.failed = errors.Join(o.failed, err)
-	}
+	return kerrors.NewAggregate(errs)
 }
 
 // outcomes are those of all subjects of a pass. Status is computed from them and from the view.
@@ -60,14 +63,14 @@ type outcomes struct {
 
 // err is what the pass is tried again for.
 func (o *outcomes) err() error {
-	return kerrors.NewAggregate([]error{o.attempt.failed, o.install.failed, o.creation.failed, o.machines.failed, o.kubeconfig.failed})
+	return kerrors.NewAggregate([]error{o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.kubeconfig.err()})
 }
 
-// conflict is the first object that has a wanted name and belongs to something else; empty when there is none.
-func (o *outcomes) conflict() string {
+// taken is the first object that has a wanted name and belongs to something else; empty when there is none.
+func (o *outcomes) taken() string {
 	for _, subject := range []outcome{o.install, o.creation, o.kubeconfig} {
-		if subject.conflict != "" {
-			return subject.conflict
+		if subject.taken != "" {
+			return subject.taken
 		}
 	}
 	return ""
@@ -75,10 +78,10 @@ func (o *outcomes) conflict() string {
 
 // notCreated says why a Machine could not be created; empty when all were, or none was missing.
 func (o *outcomes) notCreated() string {
-	if o.creation.failed != nil {
-		return o.creation.failed.Error()
+	if err := o.creation.err(); err != nil {
+		return err.Error()
 	}
-	return o.creation.refused
+	return ""
 }
 
 // owned are the control-plane Machines as they are after the pass has written to them.
@@ -90,18 +93,10 @@ func (o *outcomes) owned(v *view.View) collections.Machines {
 	return machines
 }
 
-// conflictError says that an object has a wanted name and belongs to something else.
-type conflictError struct{ object string }
+// takenError says that an object has a wanted name and belongs to something else.
+type takenError struct{ object string }
 
-func (e *conflictError) Error() string {
+// Error implements error.
+func (e *takenError) Error() string {
 	return fmt.Sprintf("%s exists and belongs to something else", e.object)
 }
-
-// refusedError says why something cannot be written as it is asked for.
-type refusedError struct {
-	text string
-	// settled: it is not tried again before something changes or a fixed time has passed.
-	settled bool
-}
-
-func (e *refusedError) Error() string { return e.text }

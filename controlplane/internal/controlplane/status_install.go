@@ -163,10 +163,10 @@ func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if d.obstacle.reason != "" {
 		return d.obstacle.reason, d.obstacle.message
 	}
-	if o.install.refused != "" {
-		return controlplanev1.InstallRefusedReason, o.install.refused
+	if refused := o.install.refused(); refused != "" {
+		return controlplanev1.InstallRefusedReason, refused
 	}
-	if conflict := cmp.Or(d.obstacle.conflict, o.conflict()); conflict != "" {
+	if conflict := cmp.Or(d.obstacle.conflict, o.taken()); conflict != "" {
 		return controlplanev1.NameConflictReason, conflict + " exists and belongs to something else: delete or rename it, or rename the " +
 			"control plane"
 	}

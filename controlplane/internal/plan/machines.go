@@ -39,6 +39,10 @@ type MachinesDecision struct {
 func DecideMachines(v *view.View) MachinesDecision {
 	d := MachinesDecision{NextNumber: nextNumber(v), Surplus: surplusMachines(v), Sync: true, OwnTemplate: true}
 	d.Create, d.Blockers = missingMachines(v)
+	if len(d.Create) > 0 && v.Machines.TemplateNotAllowed() {
+		// It is tried again after a fixed time: no event tells that a role was extended.
+		d.Create, d.Blockers = nil, append(d.Blockers, v.Machines.TemplateProblem.Error())
+	}
 	return d
 }
 
