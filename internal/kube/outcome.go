@@ -4,6 +4,7 @@ package kube
 
 import (
 	"errors"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -40,7 +41,7 @@ func OutcomeOf(err error) Outcome {
 		return Outcome{state: done}
 	case onlyConflicts(err):
 		return Outcome{state: conflict, err: err}
-	case errors.As(err, &refusal) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
+	case errors.As(err, &refusal), denied(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
 		return Outcome{state: refused, err: err}
 	default:
 		return Outcome{state: failed, err: err}
@@ -70,6 +71,16 @@ func (o Outcome) Err() error {
 	return o.err
 }
 
+// IsConflict reports whether an object was changed, or replaced, between its read and its write. A webhook may refuse an object with the code
+// of a conflict too, as that of AgentClusterInstalls does with platforms: nothing that changes by itself would make it accept the object.
+func IsConflict(err error) bool { return apierrors.IsConflict(err) && !denied(err) }
+
+// denied reports whether a webhook refused the request. API servers tell it in these words alone: the code is the webhook's.
+func denied(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && strings.Contains(status.Status().Message, "denied the request")
+}
+
 // onlyConflicts reports whether an error says nothing but that somebody changed the objects between their read and their write.
 func onlyConflicts(err error) bool {
 	var causes []error
@@ -81,7 +92,7 @@ func onlyConflicts(err error) bool {
 	case errors.As(err, &joined):
 		causes = joined.Unwrap()
 	default:
-		return apierrors.IsConflict(err)
+		return IsConflict(err)
 	}
 	for _, cause := range causes {
 		if !onlyConflicts(cause) {

@@ -17,6 +17,8 @@ func TestOutcomeOf(t *testing.T) {
 	agents := schema.GroupResource{Resource: "agents"}
 	changed := apierrors.NewConflict(agents, "a", errors.New("it changed"))
 	denied := apierrors.NewForbidden(agents, "a", errors.New("admission webhook denied the request"))
+	platform := apierrors.NewConflict(agents, "a", nil)
+	platform.ErrStatus.Message = `admission webhook "agentclusterinstallvalidators" denied the request: Can't set platform`
 	for name, test := range map[string]struct {
 		err                   error
 		done, refused, silent bool
@@ -29,6 +31,7 @@ func TestOutcomeOf(t *testing.T) {
 		"all changed meanwhile, joined":    {err: errors.Join(changed, changed), silent: true},
 		"one changed, the other failed":    {err: kerrors.NewAggregate([]error{changed, errDown})},
 		"one changed, the other is denied": {err: errors.Join(denied, changed), refused: true},
+		"denied with code 409":             {err: fmt.Errorf("create: %w", platform), refused: true},
 		"denied":                           {err: fmt.Errorf("bind Agent a: %w", denied), refused: true},
 		"invalid":                          {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Agent"}, "a", nil), refused: true},
 		"bad request":                      {err: apierrors.NewBadRequest("unknown field"), refused: true},

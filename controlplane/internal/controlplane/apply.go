@@ -9,7 +9,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
@@ -173,7 +172,7 @@ func (r *Reconciler) lockedPatch(
 	all := map[string]any{"metadata": locked}
 	maps.Copy(all, fields)
 	err = r.mergePatch(ctx, o, all, opts...)
-	if apierrors.IsConflict(err) {
+	if kube.IsConflict(err) {
 		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to an object that has changed", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
 		return false, nil
 	}

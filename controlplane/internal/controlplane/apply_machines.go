@@ -236,7 +236,7 @@ func (r *Reconciler) deleteMachines(ctx context.Context, v *view.View, machines 
 		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := kube.DeleteUnchanged(ctx, r.Client, m, why); apierrors.IsConflict(err) {
+		if err := kube.DeleteUnchanged(ctx, r.Client, m, why); kube.IsConflict(err) {
 			continue
 		} else if err != nil {
 			errs = append(errs, err)
