@@ -125,7 +125,7 @@ fuzz: ## Run every fuzz target for a while, e.g. FUZZTIME=10s: the parsers of wh
 	for package in $$(grep -rl --include=*_test.go '^func Fuzz' api bootstrap controlplane internal | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -rhoP --include=*_test.go '^func \KFuzz\w+' "$$package"); do \
 			echo "$$package $$target"; \
-			$(GO_BUILD) test $(GO_FLAGS) "./$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZTIME),60s); \
+			$(GO_BUILD) test $(GO_FLAGS) "./$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 1s; \
 		done; \
 	done
 

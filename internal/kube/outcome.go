@@ -71,8 +71,8 @@ func (o Outcome) Err() error {
 	return o.err
 }
 
-// IsConflict reports whether an object was changed, or replaced, between its read and its write. A webhook may refuse an object with the code
-// of a conflict too, as that of AgentClusterInstalls does with platforms: nothing that changes by itself would make it accept the object.
+// IsConflict reports whether an object was changed, or replaced, between its read and its write. A webhook may refuse an object with the
+// code of a conflict too, as that of AgentClusterInstalls does with platforms: it accepts no second try either.
 func IsConflict(err error) bool { return apierrors.IsConflict(err) && !denied(err) }
 
 // denied reports whether a webhook refused the request. API servers tell it in these words alone: the code is the webhook's.
