@@ -85,7 +85,7 @@ func TestHostOf(t *testing.T) {
 func TestNormalizeSerial(t *testing.T) {
 	for in, want := range map[string]string{
 		" SN-001 ": "sn-001", "": "", "To be filled by O.E.M.": "", "0000000": "", "Default string": "", "N/A": "", "FFFFFFFF": "",
-		"0001": "0001",
+		"0001": "0001", "(none)": "", "Unspecified Base Board Serial Number": "", "Unspecified System Serial Number": "",
 	} {
 		NewWithT(t).Expect(NormalizeSerial(in)).To(Equal(want), in)
 	}

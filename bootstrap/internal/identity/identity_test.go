@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"fmt"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -251,4 +252,12 @@ func TestRecognizeNamesStrangersWithinBounds(t *testing.T) {
 		`Agent a0 (MAC f0, serial number ""), a1 (MAC f1, serial number ""), a2 (MAC f2, serial number "") and 2 more ` +
 		`matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost, ` +
 		`or vouch for the Agent with annotation bootstrap.cluster.x-k8s.io/vouched-agent`))
+
+	macs := make([]string, 2000)
+	for i := range macs {
+		macs[i] = fmt.Sprintf("f%d", i)
+	}
+	got = Recognize(Request{Host: &hosts[0], Hosts: hosts, Agents: []assisted.Agent{agent("a0", "", macs...)}, Claim: ours})
+	g.Expect(got.Message).To(ContainSubstring(`Agent a0 (MAC f0 f1 f10 and 1997 more, serial number "")`))
+	g.Expect(got.Message).To(HaveSuffix("with annotation bootstrap.cluster.x-k8s.io/vouched-agent"), "the remedy is not cut off")
 }

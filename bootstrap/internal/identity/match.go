@@ -115,8 +115,14 @@ func hasSerialOfOther(agent *assisted.Agent, r Request) bool {
 	})
 }
 
+// describe says by which addresses and serial number an Agent can be found. Few addresses are enough: a message with all of those that a
+// stranger may report would be cut, and lose the remedy at its end.
 func describe(agent *assisted.Agent) string {
-	return fmt.Sprintf("MAC %s, serial number %q", strings.Join(agent.MACAddresses(), " "), agent.Status.Inventory.SystemVendor.SerialNumber)
+	addresses, more := agent.MACAddresses(), ""
+	if n := len(addresses) - maxListed; n > 0 {
+		addresses, more = addresses[:maxListed], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("MAC %s%s, serial number %q", strings.Join(addresses, " "), more, agent.Status.Inventory.SystemVendor.SerialNumber)
 }
 
 // describeAll names Agents and what they report.

@@ -37,7 +37,8 @@ type Durations struct {
 	Heartbeat time.Duration
 	// RebootTimeout is the time in Rebooting after which a host needs a person (40 min).
 	RebootTimeout time.Duration
-	// StageTimeout is the time after which most stages of a host's installation have failed (60 min); the others follow from it.
+	// StageTimeout is the time after which most stages of a host's installation have failed; the others follow from it. It is as long as in
+	// reality, whatever the speed: a stage ends when an API server runs, which takes as long as this machine needs for it.
 	StageTimeout time.Duration
 	// BackendRetry is the pause before the service repeats a request that failed for reasons of its own (10 s).
 	BackendRetry time.Duration
@@ -61,21 +62,21 @@ func DefaultDurations() Durations {
 		Finalize:      1500 * time.Millisecond,
 		Heartbeat:     5 * time.Second,
 		RebootTimeout: 30 * time.Second,
-		StageTimeout:  45 * time.Second,
+		StageTimeout:  time.Hour,
 		BackendRetry:  time.Second,
 		Churn:         5 * time.Second,
 	}
 }
 
 // Scale returns the durations divided by speed: 2 is twice as fast, 0.1 ten times slower. Tick stays as it is, being a
-// resolution. A speed of zero or less leaves everything unchanged.
+// resolution, and so does StageTimeout. A speed of zero or less leaves everything unchanged.
 func (d Durations) Scale(speed float64) Durations {
 	if speed <= 0 {
 		return d
 	}
 	for _, field := range []*time.Duration{
 		&d.Monitor, &d.AgentPoll, &d.Discovery, &d.Inventory, &d.Validation, &d.Prepare, &d.Stage, &d.Reboot,
-		&d.Finalize, &d.Heartbeat, &d.RebootTimeout, &d.StageTimeout, &d.BackendRetry, &d.Churn,
+		&d.Finalize, &d.Heartbeat, &d.RebootTimeout, &d.BackendRetry, &d.Churn,
 	} {
 		*field = time.Duration(float64(*field) / speed)
 	}

@@ -74,7 +74,6 @@ func fastDurations() Durations {
 	d.Tick = 20 * time.Millisecond
 	d.Heartbeat = 1500 * time.Millisecond
 	d.RebootTimeout = 3 * time.Second
-	d.StageTimeout = time.Hour
 	d.Churn = 0
 	return d
 }
@@ -91,7 +90,6 @@ func replayDurations() Durations {
 	d.Stage = 600 * time.Millisecond
 	d.Heartbeat = 2 * time.Second
 	d.RebootTimeout = 4 * time.Second
-	d.StageTimeout = time.Hour
 	d.Churn = 0
 	return d.Scale(0.5)
 }
