@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kube has the small things that every controller does with the API server, once: read an object that may not exist, delete the
-// very object that was read, map an event to requests, and tell owners. Errors and log lines name the object, so callers need not.
+// very object that was read, map an event to requests, and tell owners. Errors and log lines name the object, so callers need not; of
+// a patch they say what it was for.
 package kube
 
 import (

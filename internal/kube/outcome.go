@@ -62,8 +62,8 @@ func (o Outcome) Refusal() error {
 	return o.err
 }
 
-// Err is what the workqueue has to know, which tries again later. A conflict is none of it: the change that was in the way triggers another
-// reconcile, since everything that is written under its resource version is watched.
+// Err is what the workqueue has to know, which tries again later. A conflict is not an error: the object was changed after it was read, and
+// that change triggers the next pass. So what is written under its resource version or UID has to be watched.
 func (o Outcome) Err() error {
 	if o.state == conflict {
 		return nil
@@ -73,7 +73,9 @@ func (o Outcome) Err() error {
 
 // IsConflict reports whether an object was changed, or replaced, between its read and its write. A webhook may refuse an object with the
 // code of a conflict too, as that of AgentClusterInstalls does with platforms: it accepts no second try either.
-func IsConflict(err error) bool { return apierrors.IsConflict(err) && !denied(err) }
+func IsConflict(err error) bool {
+	return apierrors.IsConflict(err) && !denied(err) && !quotaIsBusy(err)
+}
 
 // denied reports whether a webhook refused the request. API servers tell it in these words alone: the code is the webhook's.
 func denied(err error) bool {
@@ -81,23 +83,32 @@ func denied(err error) bool {
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "denied the request")
 }
 
+// quotaIsBusy reports whether the API server could not count an object against a quota because it was counting others, which it tells with
+// the code of a conflict. Nothing was created and nothing that is watched has changed, so it has to be tried again.
+func quotaIsBusy(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "resourcequotas"
+}
+
 // onlyConflicts reports whether an error says nothing but that somebody changed the objects between their read and their write.
 func onlyConflicts(err error) bool {
-	var causes []error
-	var joined interface{ Unwrap() []error }
-	var aggregate kerrors.Aggregate
-	switch {
-	case errors.As(err, &aggregate):
-		causes = aggregate.Errors()
-	case errors.As(err, &joined):
-		causes = joined.Unwrap()
-	default:
-		return IsConflict(err)
+	switch joined := err.(type) { //nolint:errorlint // Each error that another one wraps is asked by itself.
+	case interface{ Unwrap() []error }:
+		return allConflicts(joined.Unwrap())
+	case kerrors.Aggregate:
+		return allConflicts(joined.Errors())
 	}
-	for _, cause := range causes {
-		if !onlyConflicts(cause) {
+	if wrapped := errors.Unwrap(err); wrapped != nil {
+		return onlyConflicts(wrapped)
+	}
+	return IsConflict(err)
+}
+
+func allConflicts(errs []error) bool {
+	for _, err := range errs {
+		if !onlyConflicts(err) {
 			return false
 		}
 	}
-	return len(causes) > 0
+	return len(errs) > 0
 }

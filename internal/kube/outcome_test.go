@@ -19,6 +19,7 @@ func TestOutcomeOf(t *testing.T) {
 	denied := apierrors.NewForbidden(agents, "a", errors.New("admission webhook denied the request"))
 	platform := apierrors.NewConflict(agents, "a", nil)
 	platform.ErrStatus.Message = `admission webhook "agentclusterinstallvalidators" denied the request: Can't set platform`
+	quota := apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("it changed"))
 	for name, test := range map[string]struct {
 		err                   error
 		done, refused, silent bool
@@ -31,6 +32,8 @@ func TestOutcomeOf(t *testing.T) {
 		"all changed meanwhile, joined":    {err: errors.Join(changed, changed), silent: true},
 		"one changed, the other failed":    {err: kerrors.NewAggregate([]error{changed, errDown})},
 		"one changed, the other is denied": {err: errors.Join(denied, changed), refused: true},
+		"a quota changed meanwhile":        {err: fmt.Errorf("create: %w", quota)},
+		"changed and failed, joined twice": {err: errors.Join(errDown, kerrors.NewAggregate([]error{changed}))},
 		"denied with code 409":             {err: fmt.Errorf("create: %w", platform), refused: true},
 		"denied":                           {err: fmt.Errorf("bind Agent a: %w", denied), refused: true},
 		"invalid":                          {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Agent"}, "a", nil), refused: true},

@@ -63,8 +63,9 @@ const (
 	// SpecNotSyncedReason: assisted-service cannot use what the control plane asks for; the message says why.
 	SpecNotSyncedReason = "SpecNotSynced"
 
-	// InstallRefusedReason: the API server or a webhook of assisted-service refuses the AgentClusterInstall, a change of it or of an Agent by
-	// which the installation would begin, or it cannot be made; the message says why.
+	// InstallRefusedReason: the API server or a webhook refuses an object of the installation (ClusterImageSet, ClusterDeployment,
+	// AgentClusterInstall), a change of one or of an Agent by which the installation would begin, or a record of it on the control plane, or
+	// the AgentClusterInstall cannot be made; the message says why.
 	InstallRefusedReason = "InstallRefused"
 
 	// RequirementsNotMetReason: nothing is held and assisted-service does not begin; the message repeats what it waits for, and names Agents

@@ -93,7 +93,8 @@ func (r *Reconciler) tellDispute(s *scope, d recognition) {
 }
 
 // reboot power-cycles a host whose Agent was lost. The loss is confirmed without the cache first, and forgotten on the config afterwards,
-// so that one loss leads to one reboot.
+// so that one
+// loss leads to one reboot, or to a second one if the manager dies in between.
 func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
 	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, &assisted.Agent{})

@@ -21,6 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // TestBindThatFails: what the config records and says of a bind is what came of it, and a conflict is no error: the change that was in the
@@ -75,6 +76,35 @@ func TestBindThatFails(t *testing.T) {
 			g.Expect(installed.Message).To(ContainSubstring(test.message))
 			_, recorded := s.config.Annotations[bootstrapv1.InstallationDiskAnnotation]
 			g.Expect(recorded).To(Equal(test.recorded), "the disk is recorded when the Agent has it")
+		})
+	}
+}
+
+// TestRecognitionThatFails: the condition does not say that something was claimed or taken back which was not.
+func TestRecognitionThatFails(t *testing.T) {
+	answers := map[string]error{
+		"refused": apierrors.NewBadRequest("the installation has begun"), "no answer": errors.New("no answer"),
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			isBound(s)
+			secondAgent(s, "")
+			s.allAgents = s.agents
+			d := decide(s)
+			g.Expect(d.withdraw).NotTo(BeNil())
+			setStatus(s.config, result{decision: &d, outcomes: outcomes{identity: kube.OutcomeOf(answer)}})
+			message := conditions.GetMessage(s.config, bootstrapv1.HostRecognizedCondition)
+			g.Expect(message).To(HavePrefix("Agent a-0 may be another host, and has still what it was given"))
+			g.Expect(message).NotTo(ContainSubstring("no answer"), "only a refusal says what to do")
+
+			s = discovered()
+			unclaimed(s)
+			d = decide(s)
+			g.Expect(d.claim).NotTo(BeNil())
+			setStatus(s.config, result{decision: &d, outcomes: outcomes{identity: kube.OutcomeOf(answer)}})
+			g.Expect(conditions.Has(s.config, bootstrapv1.HostRecognizedCondition)).To(BeFalse())
 		})
 	}
 }

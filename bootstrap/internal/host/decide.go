@@ -87,6 +87,8 @@ func decide(s *scope) decision {
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):
 		d.installed = joinedFact(agent)
+	case d.doubted:
+		d.installed = progressFact(s, &d.joining, agent)
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
 	}
@@ -260,7 +262,7 @@ func joinedFact(agent *assisted.Agent) fact.Fact {
 
 // progressFact says how far the installation of a bound Agent is.
 func progressFact(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
-	if f, told := preparationFact(s, agent); told {
+	if f, told := preparationFact(s, agent); told && !agent.Refused() {
 		return f
 	}
 	if f, told := stageFact(agent); told {

@@ -36,6 +36,8 @@ type recognition struct {
 	reboot bool
 	// record is the name of the Agent to record on the config; empty when it is recorded.
 	record string
+	// doubted: the Agent is only shown, because its installation has begun: nothing is decided about it any more (DESIGN D6).
+	doubted bool
 	// recognized is what the condition HostRecognized says.
 	recognized fact.Fact
 }
@@ -48,7 +50,7 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 	lost := recorded != "" && !slices.ContainsFunc(s.agents, func(a assisted.Agent) bool { return a.Name == recorded })
 	switch agent := verdict.Agent; {
 	case verdict.Doubted != nil:
-		d.recognized = decideDoubt(s, &d, verdict)
+		d.recognized, d.doubted = decideDoubt(s, &d, verdict), true
 		return d, doubted(s, verdict)
 	case agent == nil && lost && !joined(s):
 		d.recognized = lostFact(s, &d, recorded)

@@ -35,7 +35,7 @@ func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 	}
 	setRecords(config, r.decision, r.outcomes)
 	r.decision.healthy.Set(config, bootstrapv1.HostHealthyCondition)
-	r.decision.recognized.Set(config, bootstrapv1.HostRecognizedCondition)
+	recognizedFact(r.decision, r.outcomes).Set(config, bootstrapv1.HostRecognizedCondition)
 	installedFact(r.decision, r.outcomes).Set(config, bootstrapv1.AgentInstalledCondition)
 }
 
@@ -52,6 +52,24 @@ func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outc
 		// What the Agent says of its disk exists by now.
 		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
 	}
+}
+
+// recognizedFact is what was decided, unless it was not done: a host whose Agent could not be claimed is as it was, and an Agent keeps what
+// could not be taken back.
+func recognizedFact(d *decision, o outcomes) fact.Fact {
+	switch {
+	case !o.identity.Stops():
+		return d.recognized
+	case d.claim != nil:
+		return fact.Fact{}
+	case d.withdraw == nil:
+		return d.recognized
+	}
+	why := "it is tried again"
+	if refusal := o.identity.Refusal(); refusal != nil {
+		why = refusal.Error()
+	}
+	return fact.Waiting(d.recognized.Reason, "Agent %s may be another host, and has still what it was given: %s", d.withdraw.Name, why)
 }
 
 // installedFact is what was decided, unless the API server refuses what the host is given: only its refusal says why nothing goes on.

@@ -31,8 +31,8 @@ import (
 // kindMachine is what Machines are called in the cache-consistency store.
 const kindMachine = "Machine"
 
-// apply carries out a decision. The steps do not gate each other inside a pass but by what decide put into the decision, so that a problem
-// with one does not hide the facts of the others.
+// apply carries out a decision. A step that fails does not keep the others from their work, except that no Machine is created while a name
+// is taken: only decide gates steps.
 func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outcomes {
 	o := &outcomes{}
 	o.machines.add(r.adoptMachines(ctx, v, d.machines))

@@ -97,7 +97,7 @@ func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d plan.Attemp
 	next := strconv.Itoa(attempt + 1)
 	var again any // A merge patch removes what is null.
 	if !d.Asked {
-		again = view.LostOf(v.ControlPlane).Again(v.Now)
+		again = plan.LostOf(v.ControlPlane).Again(v.Now)
 	}
 	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
 	written, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{

@@ -144,8 +144,10 @@ func (r *Reconciler) recordInstalled(ctx context.Context, v *view.View, d decisi
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.install.record, "nextMachine", d.machines.NextNumber)
-	// A copy: the pass goes on with what it has observed, and the patch triggers a reconcile.
-	return r.mergePatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	// A copy: the pass goes on with what it has observed, and the patch triggers a reconcile. Locked, so that an old pass does not undo a
+	// newer one.
+	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": annotations}, nil)
+	return err
 }
 
 // ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and

@@ -229,16 +229,15 @@ func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d plan.Mac
 }
 
 // deleteMachines deletes all the Machines at once; those that are being deleted are left alone. So are those that have changed since they
-// were read, because garbage collection may have taken them from the control plane (--cascade=orphan): the change triggers another pass.
+// were read, because garbage collection may have taken them from the control plane (--cascade=orphan): the error is a conflict then, and
+// the change triggers another pass.
 func (r *Reconciler) deleteMachines(ctx context.Context, v *view.View, machines []*clusterv1.Machine, why string) error {
 	var errs []error
 	for _, m := range machines {
 		if !m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := kube.DeleteUnchanged(ctx, r.Client, m, why); kube.IsConflict(err) {
-			continue
-		} else if err != nil {
+		if err := kube.DeleteUnchanged(ctx, r.Client, m, why); err != nil {
 			errs = append(errs, err)
 			continue
 		}

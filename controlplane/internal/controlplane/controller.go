@@ -29,6 +29,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
@@ -163,7 +164,7 @@ func (r *Reconciler) pass(
 		}
 	}()
 	if v.Life == view.Deleting {
-		return ctrl.Result{}, r.applyDeletion(ctx, v, d)
+		return ctrl.Result{}, kube.OutcomeOf(r.applyDeletion(ctx, v, d)).Err()
 	}
 	o = r.apply(ctx, v, d)
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})

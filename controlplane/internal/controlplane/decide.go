@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,20 +52,26 @@ type blockade struct {
 	conflict string
 }
 
-// requeueAfter tells when the pass is to be repeated without an event; 0 when an event tells.
+// requeueAfter tells when the pass is to be repeated without an event: the soonest of what only time brings; 0 when an event tells.
 func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
+	var waits []time.Duration
 	if d.obstacle.conflict != "" || o.taken() != "" || v.Life == view.Mismatch ||
 		d.obstacle.reason == controlplanev1.NameConflictReason {
-		return conflictRetryInterval
+		waits = append(waits, conflictRetryInterval)
 	}
 	if v.Machines.InfraNotAllowed() {
-		return infrastructure.RetryNotAllowed
+		waits = append(waits, infrastructure.RetryNotAllowed)
 	}
 	if !d.attempt.RetryAt.IsZero() {
-		return d.attempt.RetryAt.Sub(v.Now) // Only time passes until then.
+		waits = append(waits, d.attempt.RetryAt.Sub(v.Now))
 	}
-	// What is left of the wait for workers: nothing happens when it ends but time passing.
-	return d.install.dayOne.RequeueAfter
+	if wait := d.install.dayOne.RequeueAfter; wait > 0 { // What is left of the wait for workers.
+		waits = append(waits, wait)
+	}
+	if len(waits) == 0 {
+		return 0
+	}
+	return slices.Min(waits)
 }
 
 // decide says what this pass does and why. It is pure.

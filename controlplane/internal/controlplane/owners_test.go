@@ -24,6 +24,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // infra is an empty object of an infrastructure kind.
@@ -141,7 +142,9 @@ func TestDeletionWaitsForOrphaning(t *testing.T) {
 	cp.Finalizers = slices.DeleteFunc(cp.Finalizers, func(f string) bool { return f == metav1.FinalizerOrphanDependents })
 	w.must(w.client.Update(context.Background(), cp))
 	v := &view.View{ControlPlane: cp}
-	w.must(w.r.deleteMachines(context.Background(), v, []*clusterv1.Machine{&stale}, "its owner is in the cache still"))
+	err := w.r.deleteMachines(context.Background(), v, []*clusterv1.Machine{&stale}, "its owner is in the cache still")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(kube.OutcomeOf(err).Err()).NotTo(HaveOccurred(), "a conflict")
 	w.reconcile()
 	g.Expect(w.machines()).To(HaveLen(3))
 	g.Expect(w.reason(controlplanev1.DeletingCondition)).To(Equal(controlplanev1.WaitingForOrphanedMachinesReason))

@@ -154,7 +154,7 @@ func kubeconfigCondition(v *view.View, d decision, o *outcomes) metav1.Condition
 		}
 	case d.kubeconfig.problem != "" || v.Kubeconfigs.Cluster == nil && !o.published:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.KubeconfigNotAvailableReason
-		condition.Message = cmp.Or(d.kubeconfig.problem, "The credentials of the cluster are not published yet")
+		condition.Message = cmp.Or(d.kubeconfig.problem, o.kubeconfig.refused(), "The credentials of the cluster are not published yet")
 	}
 	return condition
 }

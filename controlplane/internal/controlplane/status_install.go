@@ -79,7 +79,7 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 		return controlplanev1.InstalledReason, ""
 	}
 	if v.Record != nil && (v.InstalledElsewhere() || v.Install.AgentClusterInstall == nil) {
-		return importing(v)
+		return importing(v, o)
 	}
 	if reason, message := obstacle(v, d, o); reason != "" {
 		return reason, message
@@ -117,7 +117,9 @@ func betweenAttempts(v *view.View, d decision) (reason, message string) {
 		return controlplanev1.RetryingReason, fmt.Sprintf(
 			"%s vanished during attempt %s of the installation: the next attempt begins", d.attempt.Lost, attempt,
 		)
-	case d.attempt.Start || d.attempt.Retrying:
+	case d.attempt.Start:
+		return controlplanev1.RetryingReason, fmt.Sprintf("Attempt %s of the installation failed: the next attempt begins", attempt)
+	case d.attempt.Retrying:
 		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", attempt)
 	default:
 		return "", ""
@@ -138,14 +140,14 @@ func lostReason(v *view.View, d decision) (reason, message string) {
 }
 
 // importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
-func importing(v *view.View) (reason, message string) {
+func importing(v *view.View, o *outcomes) (reason, message string) {
 	name := secret.Name(v.ClusterName, secret.Kubeconfig)
 	if v.Life == view.Mismatch {
 		return controlplanev1.ClusterMismatchReason, fmt.Sprintf(
 			"Secret %s leads to cluster %s, but cluster %q was installed, says annotation %s: correct the Secret; nothing is installed meanwhile",
 			name, v.Workload.ClusterID, v.Record.ClusterID, controlplanev1.InstalledClusterAnnotation)
 	}
-	if v.Kubeconfigs.Cluster == nil {
+	if v.Kubeconfigs.Cluster == nil && !o.published {
 		return controlplanev1.ImportingReason, fmt.Sprintf(
 			"Cluster %s was installed and Secret %s, which leads to it, does not exist: restore it; nothing is installed meanwhile",
 			v.Record.ClusterID, name,
@@ -158,7 +160,7 @@ func importing(v *view.View) (reason, message string) {
 // obstacle returns what keeps the control plane from being looked after, as a reason of the condition Installed; nothing when nothing does.
 func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if v.Life == view.Mismatch {
-		return importing(v)
+		return importing(v, o)
 	}
 	if d.obstacle.reason != "" {
 		return d.obstacle.reason, d.obstacle.message

@@ -58,9 +58,7 @@ func reconciler(
 ) (*Reconciler, *events.FakeRecorder) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	NewWithT(
-		t,
-	).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), assisted.AddToScheme(scheme))).
+	NewWithT(t).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), assisted.AddToScheme(scheme))).
 		To(Succeed())
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "OpenshiftAssistedControlPlane", Name: "cp"}
@@ -118,6 +116,43 @@ func TestReconcile(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(cluster.Approved).To(BeEmpty())
 		g.Expect(recorder.Events).To(Receive(ContainSubstring("192.0.2.21 is an address of Machine other")))
+	})
+	t.Run("the name of another Machine's Node is not the Node's", func(t *testing.T) {
+		g := NewWithT(t)
+		asked := template()
+		asked.DNSNames = append(asked.DNSNames, "o")
+		cluster := installed(request(t, asked))
+		cluster.Nodes[0].Status.Addresses = append(cluster.Nodes[0].Status.Addresses,
+			corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: "o"})
+		r, recorder := reconciler(t, cluster, unchanged)
+		other := &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+		}
+		other.Spec.ClusterName, other.Status.NodeRef.Name = "c", "o"
+		g.Expect(r.Client.Create(t.Context(), other)).To(Succeed())
+		g.Expect(r.Client.Status().Update(t.Context(), other)).To(Succeed())
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(cluster.Approved).To(BeEmpty())
+		g.Expect(recorder.Events).To(Receive(ContainSubstring("o is an address of Machine other")))
+	})
+	t.Run("a name of the cluster's API is no Node's", func(t *testing.T) {
+		for _, name := range []string{"api.c.example.com", "api-int.c.example.com", "console.apps.c.example.com"} {
+			g := NewWithT(t)
+			asked := template()
+			asked.DNSNames = append(asked.DNSNames, name)
+			cluster := installed(request(t, asked))
+			cluster.Nodes[0].Status.Addresses = append(cluster.Nodes[0].Status.Addresses,
+				corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: name})
+			r, recorder := reconciler(t, cluster,
+				func(_ *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
+					cp.Spec.Install.BaseDomain = "example.com"
+				})
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cluster.Approved).To(BeEmpty())
+			g.Expect(recorder.Events).To(Receive(ContainSubstring(name + " is a name or address of the cluster's API or Ingress")))
+		}
 	})
 	t.Run("an address with which another host was discovered", func(t *testing.T) {
 		for name, tt := range map[string]struct {

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // checkAddresses checks that the certificate is for names and addresses of the Node only.
@@ -44,21 +47,32 @@ func (s *scope) checkWitnesses(certificate *x509.CertificateRequest, node string
 	for _, ip := range certificate.IPAddresses {
 		asked = append(asked, ip.String())
 	}
-	install := s.controlPlane.Spec.Install
-	vips := slices.Concat(install.APIVIPs, install.IngressVIPs)
 	for _, address := range asked {
 		owners := s.known[canonical(address)]
-		if address == node || s.confirms(owners, node) {
+		if address == node {
+			continue
+		}
+		// A host may report the cluster's address at discovery; one with it can only be the host of a cluster that has no other.
+		if s.isOfCluster(address) && (ptr.Deref(s.controlPlane.Spec.Replicas, 0) != 1 || !s.confirms(owners, node)) {
+			return fmt.Errorf("%s is a name or address of the cluster's API or Ingress, not of its Node", address)
+		}
+		if s.confirms(owners, node) {
 			continue
 		}
 		if i := slices.IndexFunc(owners, func(o owner) bool { return s.keeps(o, address) }); i >= 0 {
 			return fmt.Errorf("%s is an address of Machine %s, not of its Node", address, owners[i].machine)
 		}
-		if slices.ContainsFunc(vips, func(vip string) bool { return canonical(vip) == canonical(address) }) {
-			return fmt.Errorf("%s is an address of the cluster's API or Ingress, not of its Node", address)
-		}
 	}
 	return nil
+}
+
+// isOfCluster reports whether clients reach the cluster's API or Ingress by a name or an address.
+func (s *scope) isOfCluster(address string) bool {
+	install, asked := s.controlPlane.Spec.Install, canonical(address)
+	api := view.APIName(install, s.cluster)
+	domain := strings.TrimPrefix(api, "api")
+	return asked == api || asked == "api-int"+domain || strings.HasSuffix(asked, ".apps"+domain) ||
+		slices.ContainsFunc(slices.Concat(install.APIVIPs, install.IngressVIPs), func(vip string) bool { return canonical(vip) == asked })
 }
 
 // confirms reports whether the Machine of a Node is among the owners of an address.

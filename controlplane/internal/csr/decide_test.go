@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
@@ -170,7 +172,7 @@ func TestDecide(t *testing.T) {
 			tt.change(t, r)
 			d := decide(&scope{
 				now: now, pending: []csr{*r}, machines: map[string]string{"n": "m"}, nodes: map[string]*corev1.Node{"n": node()},
-				controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{},
+				controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{}, cluster: &clusterv1.Cluster{},
 			})
 			if tt.refused == "" {
 				g.Expect(d).To(Equal(decision{approve: []approval{{request: r, machine: "m"}}}))
@@ -199,7 +201,7 @@ func TestLookAgain(t *testing.T) {
 	s := &scope{
 		now: now, pending: []certificatesv1.CertificateSigningRequest{*request(t, template())},
 		machines: map[string]string{"n": "m"}, nodes: map[string]*corev1.Node{"n": late},
-		controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{},
+		controlPlane: &controlplanev1.OpenshiftAssistedControlPlane{}, cluster: &clusterv1.Cluster{},
 	}
 	g.Expect(decide(s).lookAgain).To(Equal(lookAgainInterval))
 	s.now = now.Add(patience)
@@ -215,6 +217,7 @@ func TestWitnesses(t *testing.T) {
 		// others are the addresses of the other Machine's Node; nil when that was not read.
 		others  []string
 		vips    []string
+		single  bool
 		refused string
 	}{
 		"nobody knows an address of the Node": {},
@@ -237,15 +240,20 @@ func TestWitnesses(t *testing.T) {
 		"both have it":                        {known: map[string][]owner{"192.0.2.21": {other, own}}, others: []string{"192.0.2.21"}},
 		"another Machine has the Node's name": {known: map[string][]owner{"n": {other}}},
 		"the API has its address": {vips: []string{"2001:db8:0::21"},
-			refused: "2001:db8::21 is an address of the cluster's API or Ingress"},
+			refused: "2001:db8::21 is a name or address of the cluster's API or Ingress"},
 		"another Machine's Node had the API's address": {known: map[string][]owner{"192.0.2.21": {other}}, others: []string{"192.0.2.99"},
-			vips: []string{"192.0.2.21"}, refused: "192.0.2.21 is an address of the cluster's API or Ingress"},
-		"the API of a single Node": {known: map[string][]owner{"192.0.2.21": {own}}, vips: []string{"192.0.2.21"}},
+			vips: []string{"192.0.2.21"}, refused: "192.0.2.21 is a name or address of the cluster's API or Ingress"},
+		"the API of a single Node": {known: map[string][]owner{"192.0.2.21": {own}}, vips: []string{"192.0.2.21"}, single: true},
+		"a host said at discovery that it has the API's address": {known: map[string][]owner{"192.0.2.21": {own}}, vips: []string{"192.0.2.21"},
+			refused: "192.0.2.21 is a name or address of the cluster's API or Ingress"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			cp := &controlplanev1.OpenshiftAssistedControlPlane{}
-			cp.Spec.Install.APIVIPs = tt.vips
+			cp.Spec.Install.APIVIPs, cp.Spec.Replicas = tt.vips, new(int32(3))
+			if tt.single {
+				cp.Spec.Replicas = new(int32(1))
+			}
 			nodes := map[string]*corev1.Node{"n": node()}
 			if tt.others != nil {
 				nodes["o"] = &corev1.Node{}
@@ -255,7 +263,7 @@ func TestWitnesses(t *testing.T) {
 			}
 			d := decide(&scope{
 				now: now, pending: []certificatesv1.CertificateSigningRequest{*request(t, template())}, machines: map[string]string{"n": "m"},
-				nodes: nodes, known: tt.known, controlPlane: cp,
+				nodes: nodes, known: tt.known, controlPlane: cp, cluster: &clusterv1.Cluster{},
 			})
 			if tt.refused == "" {
 				g.Expect(d.approve).To(HaveLen(1))

@@ -125,7 +125,8 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) err
 const maxRivals = 16
 
 // observeRivals reads the Nodes of Machines that are recorded with an address of a Node that has sent a request, and of which that Node's
-// Machine has no record: hosts with DHCP may have changed their addresses since. A Machine whose Node is not read keeps what is recorded.
+// Machine has no record: hosts with DHCP may have changed their addresses since. A Machine whose Node is not read keeps what
+// is recorded, as it does when more than maxRivals are in question.
 func (r *Reconciler) observeRivals(ctx context.Context, s *scope) error {
 	rivals := sets.New[string]()
 	for name, node := range s.nodes {
@@ -166,6 +167,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 		claims[assisted.Claim(m)] = o
 		if o.node != "" {
 			s.machines[o.node] = o.machine
+			s.record(o.node, o) // Metal3 reports the name with which a host was inspected, which is another one.
 		}
 		for _, address := range m.Status.Addresses {
 			s.record(address.Address, o)

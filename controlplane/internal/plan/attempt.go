@@ -26,9 +26,9 @@ type AttemptDecision struct {
 	Restore string
 	// Lost names the objects of the installation that are gone after it had begun; empty when none is.
 	Lost string
-	// Over: the current attempt has failed, or has lost its objects, and the next one has to begin.
+	// Over: the attempt has lost its objects, or it has failed and the user asked for the next one. Nothing else is decided.
 	Over bool
-	// Asked: the user asked for the next attempt.
+	// Asked: the user asked for the next attempt, and the current one has failed or lost its objects.
 	Asked bool
 	// Start: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that Lost names.
 	Start bool
@@ -73,7 +73,7 @@ func mayRetry(v *view.View) (now bool, at time.Time) {
 	if retryAsked(v) {
 		return true, time.Time{}
 	}
-	at, ok := view.LostOf(v.ControlPlane).Next()
+	at, ok := LostOf(v.ControlPlane).Next()
 	if !ok {
 		return false, time.Time{}
 	}

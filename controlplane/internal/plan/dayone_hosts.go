@@ -35,7 +35,7 @@ func mayReopen(v *view.View) bool {
 	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && v.Install.AgentClusterInstall.Spec.HoldInstallation
 }
 
-// DecideDayOne gathers what decides about the first installation.
+// DecideDayOne decides the next step of the first installation.
 func DecideDayOne(v *view.View) DayOneStep {
 	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil ||
 		!v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {

@@ -58,7 +58,7 @@ func missingMachines(v *view.View) (create, blockers []string) {
 	}
 	if v.Install.AgentClusterInstall != nil && !mayReopen(v) {
 		// Their hosts would all join etcd in the moment in which the installation is complete.
-		return nil, []string{"The installation has begun: more Machines are created one after the other when it is complete"}
+		return nil, []string{"The installation has begun or has failed: no Machine is created until it is complete or begun again"}
 	}
 	return FreeMachineNames(v.ControlPlane.Name, missing, sets.New(v.Machines.Owned.Names()...)), nil
 }

@@ -23,12 +23,11 @@ func FuzzRecords(f *testing.F) {
 			cp := &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}
 			cp.Annotations = map[string]string{
 				controlplanev1.InstallationStartedAnnotation: value, controlplanev1.InstalledClusterAnnotation: value,
-				controlplanev1.InstallAttemptAnnotation: value, controlplanev1.LostInstallationsAnnotation: value,
+				controlplanev1.InstallAttemptAnnotation: value,
 			}
 			_ = StartedOf(cp)
 			_, _ = InstalledOf(cp)
 			_ = Attempt(cp)
-			_, _ = LostOf(cp).Next()
 		})
 	})
 }

@@ -17,7 +17,7 @@ const (
 	NotStarted Life = "NotStarted"
 	// DayOneOpen: hosts are gathered for the first installation.
 	DayOneOpen Life = "DayOneOpen"
-	// DayOneClosed: the hosts of the first installation are fixed, and it has not begun.
+	// DayOneClosed: the hosts of the first installation are fixed, and it has not begun, or assisted-service does not say so at the moment.
 	DayOneClosed Life = "DayOneClosed"
 	// Installing: the installation has begun: it is prepared, hosts are written to, or operators are installed.
 	Installing Life = "Installing"
@@ -61,7 +61,8 @@ func LifeOf(v *View) Life {
 	case assisted.PhasePreparing, assisted.PhaseInstalling, assisted.PhaseFinalizing:
 		return Installing
 	case assisted.PhaseWaiting, assisted.PhaseUnknown:
-		// The hosts tell below: the service forgets its phase for a while when it restarts.
+		// Whether the set of hosts is fixed decides below. The service forgets its phase for a while when it restarts, so of an
+		// installation that runs the answer is DayOneClosed then.
 	}
 	if closed {
 		return DayOneClosed

@@ -111,7 +111,7 @@ type Workload struct {
 	LastAnswer time.Time
 	// Down: it has not answered for longer than the grace period. Known: it has answered, since the manager started.
 	Down, Known bool
-	// Settling: this manager expects answers for no longer than the grace period, and may know less than the one before.
+	// Settling: this manager has expected answers for at most the grace period, so the manager before it may have known more.
 	Settling bool
 	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be
 	// read for longer than the grace period.
@@ -125,8 +125,8 @@ type Workload struct {
 
 // Kubeconfigs are the Secrets with a kubeconfig of the cluster.
 type Kubeconfigs struct {
-	// Installer is the Secret by which assisted-service reaches the cluster, Cluster the Secret <cluster>-kubeconfig; nil when they do not
-	// exist.
+	// Installer is the Secret by which assisted-service reaches the cluster, Cluster the Secret <cluster>-kubeconfig. They are nil when they
+	// do not exist, and as long as the name of the installer's Secret is not known, because then neither is read.
 	Installer *corev1.Secret
 	Cluster   *corev1.Secret
 	// Namesake says that another Cluster or control plane of the namespace uses one of these Secrets for its own kubeconfig; empty when none
