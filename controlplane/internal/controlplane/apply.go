@@ -31,8 +31,8 @@ import (
 // kindMachine is what Machines are called in the cache-consistency store.
 const kindMachine = "Machine"
 
-// apply carries out a decision. A step that fails does not keep the others from their work, except that no Machine is created while a name
-// is taken: only decide gates steps.
+// apply carries out a decision. All steps are tried, also when one before has failed, so that a problem with one subject does not hide the
+// outcomes of the others. Only Machines are not created in a pass that has found a name of the installation taken.
 func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outcomes {
 	o := &outcomes{}
 	o.machines.add(r.adoptMachines(ctx, v, d.machines))

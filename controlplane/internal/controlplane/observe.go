@@ -66,7 +66,8 @@ func (r *Reconciler) observe(
 	return v, nil
 }
 
-// observeLife comes after all that it is told by, and before what is only read in some lives.
+// observeLife sets View.Life from the records, the install objects and the cluster's answer, which are read before. The reads that follow,
+// such as that of the kubeconfigs, depend on it.
 func (r *Reconciler) observeLife(_ context.Context, v *view.View) error {
 	v.Life = view.LifeOf(v)
 	return nil

@@ -100,7 +100,12 @@ func (r *Reconciler) watchLate(mgr ctrl.Manager, gate *manager.Gate, c capicontr
 	}{
 		{assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, ofSameName},
 		{assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, ofSameName},
-		{assisted.CRDClusterImageSets, &hivev1.ClusterImageSet{}, r.ofImageSet}, {assisted.CRDAgents, &assisted.Agent{}, ofAgent},
+		{
+			assisted.CRDClusterImageSets,
+			&hivev1.ClusterImageSet{},
+			r.ofImageSet,
+		},
+		{assisted.CRDAgents, &assisted.Agent{}, assisted.ToClusterDeployment},
 	}
 	for _, l := range late {
 		src := source.Kind(
@@ -177,16 +182,6 @@ func (r *Reconciler) ofImageSet(ctx context.Context, o client.Object) []reconcil
 	}
 	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return view.OwnedBy(o, cp) },
 		client.InNamespace(o.GetLabels()[controlplanev1.OwnerNamespaceLabel]))
-}
-
-// ofAgent maps an Agent to the control plane that it is bound to. When it was just unbound, the handler maps its former version as well.
-func ofAgent(_ context.Context, o client.Object) []reconcile.Request {
-	agent, ok := o.(*assisted.Agent)
-	if !ok || agent.Spec.ClusterDeploymentName == nil {
-		return nil
-	}
-	ref := agent.Spec.ClusterDeploymentName
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
 }
 
 // ofClusterDeploymentSecret maps the Secret of an installer kubeconfig by its owner, the ClusterDeployment.

@@ -159,8 +159,8 @@ func unfitEtcd(v *view.View) []string {
 	return nil
 }
 
-// FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are no random: when the cache
-// does not show a Machine yet, it is asked for again under the same name, and the API server refuses (CONTRACT CP-36).
+// FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are not random: when the
+// cache does not show a new Machine yet, the next pass creates it again under the same name, which the API server refuses (CONTRACT CP-36).
 func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []string {
 	var names []string
 	for ordinal := 0; len(names) < n; ordinal++ {

@@ -58,8 +58,8 @@ func (i Install) ClusterDeployment() *hivev1.ClusterDeployment {
 	}
 }
 
-// AgentClusterInstall is the held installation (DESIGN D8), without fields that are newer than its type. It fails when the release cannot
-// be installed as it is asked for.
+// AgentClusterInstall is the held installation (DESIGN D8), without fields that are newer than its type. It fails when
+// spec.install.configOverrides or the capabilities of the control plane do not fit its release.
 func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 	spec := i.ControlPlane.Spec
 	platform := view.PlatformOf(spec)

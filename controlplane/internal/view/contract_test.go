@@ -12,7 +12,7 @@ import (
 )
 
 func TestContractEndpoint(t *testing.T) {
-	t.Run("CP-6 an endpoint where the cluster will not answer is told from a good one", testServesEndpoint)
+	t.Run("CP-6 a control-plane endpoint that is none of the API VIPs is recognised", testServesEndpoint)
 }
 
 func testServesEndpoint(t *testing.T) {

@@ -6,8 +6,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// Life is where in its life the cluster of a control plane is. It is told by the records on the control plane and by the objects of hive
-// and assisted-service. The zero value means that nobody has looked yet.
+// Life is the stage of a control plane's cluster, from the first host to deletion. It follows from annotations and status of the
+// OpenshiftAssistedControlPlane, from the AgentClusterInstall and the ClusterDeployment, and from the cluster ID that the installed cluster
+// answers with. The empty value means that LifeOf was not asked yet.
 type Life string
 
 const (
@@ -61,8 +62,8 @@ func LifeOf(v *View) Life {
 	case assisted.PhasePreparing, assisted.PhaseInstalling, assisted.PhaseFinalizing:
 		return Installing
 	case assisted.PhaseWaiting, assisted.PhaseUnknown:
-		// Whether the set of hosts is fixed decides below. The service forgets its phase for a while when it restarts, so of an
-		// installation that runs the answer is DayOneClosed then.
+		// It depends on whether the hosts are fixed, see below. After a restart assisted-service may report no phase for a while: an
+		// installation that runs counts as DayOneClosed then.
 	}
 	if closed {
 		return DayOneClosed
@@ -70,8 +71,8 @@ func LifeOf(v *View) Life {
 	return DayOneOpen
 }
 
-// installed is told by the record and by the flag of Cluster API's contract: status, which a move leaves behind, is not enough (CONTRACT
-// CTL-42).
+// installed reports whether the control plane has a record of an installed cluster or is initialized. The record is needed because
+// clusterctl move leaves status behind (CONTRACT CTL-42).
 func (v *View) installed() bool { return v.Record != nil || v.Initialized() }
 
 // mismatch reports whether <cluster>-kubeconfig leads to another cluster than the one that was installed.
