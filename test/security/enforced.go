@@ -60,6 +60,11 @@ var Occasional = map[string][]Enforcement{
 			"unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)",
 		},
 		{
+			Permission{"delete", "openshiftassistedconfigs", "bootstrap.cluster.x-k8s.io"},
+			"discard what was made for a Machine that was never created, and is not wanted any more (CONTRACT CP-35)",
+		},
+		{Permission{"delete", "metal3machines", "infrastructure.cluster.x-k8s.io"}, "discard what was made with such a config"},
+		{
 			Permission{"patch", "clusterdeployments", "hive.openshift.io"},
 			"mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)",
 		},

@@ -96,8 +96,8 @@ func (r *Reconciler) placement(ctx context.Context, v *view.View, all collection
 }
 
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
-// again and goes on where this one stopped, so nothing is left behind (CONTRACT CP-35). A Machine that Cluster API does not take is refused
-// before anything is created: what it refers to would stay, and be outdated when the control plane is corrected.
+// again and goes on where this one stopped, or discards what it has left (CONTRACT CP-35). A Machine that Cluster API does not take is
+// refused before anything is created, which spares an infrastructure provider objects that come and go.
 func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects render.MachineObjects) (*clusterv1.Machine, error) {
 	infraMachine, err := r.infraMachine(v, objects)
 	if err != nil {
@@ -109,12 +109,13 @@ func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects re
 	if err := r.tryMachine(ctx, machine.DeepCopy()); err != nil {
 		return nil, err
 	}
+	// The config first: by it a later pass finds what this one leaves behind if it ends here.
+	if err := r.createForMachine(ctx, v, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil {
+		return nil, err
+	}
 	existing := &unstructured.Unstructured{}
 	existing.SetGroupVersionKind(infraMachine.GroupVersionKind())
 	if err := r.createForMachine(ctx, v, infraMachine, existing); err != nil {
-		return nil, err
-	}
-	if err := r.createForMachine(ctx, v, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil {
 		return nil, err
 	}
 	if err := r.createOurs(ctx, machine, &clusterv1.Machine{}, controlledBy(v.ControlPlane)); err != nil {

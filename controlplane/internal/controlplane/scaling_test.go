@@ -3,12 +3,16 @@
 package controlplane
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -81,6 +85,17 @@ func TestWaitForWorkersBeginsAnew(t *testing.T) {
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = nil })
 	w.reconcile()
 	g.Expect(waitStarted()).NotTo(BeEmpty())
+
+	first := waitStarted()
+	w.now = w.now.Add(time.Minute)
+	workers := &clusterv1.MachineDeployment{}
+	w.must(w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "md"}, workers))
+	workers.Spec.Replicas = new(int32(2))
+	w.must(w.client.Update(context.Background(), workers))
+	for range 2 {
+		w.reconcile()
+	}
+	g.Expect(waitStarted()).NotTo(Or(BeEmpty(), Equal(first)))
 }
 
 // TestReplacementOfALostMachine: nothing joins etcd while it is not well or counts the member of the Machine that is gone, and no name is

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -85,6 +87,35 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 		g.Expect(w.try()).To(HaveOccurred())
 		g.Expect(w.controlPlane().ResourceVersion).To(Equal(before))
 	})
+}
+
+// TestPassWithoutTimeLeft: a read that takes all the time of a pass leaves enough to say so.
+func TestPassWithoutTimeLeft(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, func() bool { return len(w.machines()) == 3 })
+	w.reconcile()
+	w.r.Client = w.intercepted(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, deployment := o.(*hivev1.ClusterDeployment); deployment {
+				return ctx.Err()
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, subResource string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return c.SubResource(subResource).Patch(ctx, o, patch, opts...)
+		},
+	})
+	over, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err := w.r.Reconcile(over, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.controlPlane())})
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.ReadFailedReason))
 }
 
 func TestOneFailedReadOfOperatorsIsNoNews(t *testing.T) {

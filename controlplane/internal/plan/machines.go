@@ -5,10 +5,12 @@ package plan
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -29,6 +31,8 @@ type MachinesDecision struct {
 	Create   []string
 	Surplus  []*clusterv1.Machine
 	Blockers []string
+	// Discard was made for Machines that are not wanted any more, or from a spec that is not the wanted one any more.
+	Discard []view.Prepared
 	// NextNumber is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
 	NextNumber string
 	// Sync: Machines are kept in line with the machine template in place. OwnTemplate: the infrastructure template belongs to the Cluster.
@@ -43,7 +47,22 @@ func DecideMachines(v *view.View) MachinesDecision {
 		// It is tried again after a fixed time: no event tells that a role was extended.
 		d.Create, d.Blockers = nil, append(d.Blockers, v.Machines.TemplateProblem.Error())
 	}
+	for _, prepared := range v.Machines.Prepared {
+		if !slices.Contains(d.Create, prepared.Config.Name) || outdated(v, prepared) {
+			d.Discard = append(d.Discard, prepared)
+		}
+	}
 	return d
+}
+
+// outdated reports whether a Machine would be born outdated with what was made for it (CONTRACT CP-35).
+func outdated(v *view.View, prepared view.Prepared) bool {
+	spec := v.ControlPlane.Spec
+	if !equality.Semantic.DeepEqual(prepared.Config.Spec, spec.OpenshiftAssistedConfigSpec) {
+		return true
+	}
+	return prepared.Infra != nil &&
+		prepared.Infra.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation] != spec.MachineTemplate.Spec.InfrastructureRef.Name
 }
 
 // missingMachines decides which Machines to create. All are created at once before the installation begins, because it needs every host

@@ -73,6 +73,16 @@ type Machines struct {
 	// not exist. Not read while deleting.
 	Infra   map[string]*unstructured.Unstructured
 	Configs map[string]*bootstrapv1.OpenshiftAssistedConfig
+	// Prepared were made for control-plane Machines that do not exist. Not read while deleting.
+	Prepared []Prepared
+}
+
+// Prepared is what was made for a Machine before the Machine, which a pass leaves behind that ends in between. All have one name.
+type Prepared struct {
+	// Config is what only the control plane owns.
+	Config *bootstrapv1.OpenshiftAssistedConfig
+	// Infra is the infrastructure machine; nil when it does not exist.
+	Infra *unstructured.Unstructured
 }
 
 // InfraNotAllowed reports whether no role of the manager's lets it read the infrastructure template or an infrastructure machine.
