@@ -27,12 +27,6 @@ const (
 	failed
 )
 
-// Refusal is what the API server says of an object that it does not take, in other words than its own, which may quote what nobody may see.
-type Refusal string
-
-// Error implements error.
-func (r Refusal) Error() string { return string(r) }
-
 // OutcomeOf is what the error of a write says.
 func OutcomeOf(err error) Outcome {
 	var refusal Refusal
@@ -77,10 +71,15 @@ func IsConflict(err error) bool {
 	return apierrors.IsConflict(err) && !denied(err) && !quotaIsBusy(err)
 }
 
-// denied reports whether a webhook refused the request. API servers tell it in these words alone: the code is the webhook's.
+// denied reports whether a webhook or an admission policy refused the request. API servers tell it in these words alone: the code is
+// whatever the webhook or the policy says.
 func denied(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && strings.Contains(status.Status().Message, "denied the request")
+	if !errors.As(err, &status) {
+		return false
+	}
+	message := status.Status().Message
+	return strings.Contains(message, "denied the request") || strings.Contains(message, "denied request:")
 }
 
 // quotaIsBusy reports whether the API server could not count an object against a quota because it was counting others, which it tells with

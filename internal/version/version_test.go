@@ -24,8 +24,6 @@ func TestOf(t *testing.T) {
 }
 
 func TestUserAgent(t *testing.T) {
-	NewWithT(
-		t,
-	).Expect(UserAgent("openshift-assisted-bootstrap-manager")).
+	NewWithT(t).Expect(UserAgent("openshift-assisted-bootstrap-manager")).
 		To(MatchRegexp(`^openshift-assisted-bootstrap-manager/\S+ \(\w+/\w+\)$`))
 }

@@ -80,9 +80,7 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 // replicas is how many control-plane hosts the page's control plane has, or the template's number.
 func (p page) replicas(template int) int {
 	for _, object := range p.manifest {
-		if replicas, found, err := unstructured.NestedInt64(
-			object.Object, "spec", "replicas",
-		); object.GetKind() == kindControlPlane && found &&
+		if replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas"); object.GetKind() == kindControlPlane && found &&
 			err == nil {
 			return int(replicas)
 		}

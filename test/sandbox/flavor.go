@@ -36,8 +36,7 @@ const (
 	networkConfig      = "static"
 
 	// releaseImage is what template disconnected installs; nobody pulls it.
-	releaseImage = "registry.sandbox.example.com/ocp/release@sha256:" +
-		"8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b"
+	releaseImage = "registry.sandbox.example.com/ocp/release@sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b"
 )
 
 // flavor is a template of this repository, by the name that users of clusterctl know it by.

@@ -65,9 +65,7 @@ func (r *run) install(ctx context.Context) error {
 // verify checks everything about the cluster that a user may rely on.
 func (r *run) verify(ctx context.Context) error {
 	machines := r.request.Machines()
-	settled := All(
-		r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines),
-	)
+	settled := All(r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines))
 	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
 		return err
 	}

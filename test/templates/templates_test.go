@@ -87,9 +87,7 @@ func TestContractGuidance(t *testing.T) {
 			header, body := read(t, file(flavor))
 			texts := described(header)
 			for _, match := range variableWithDefault.FindAllStringSubmatch(body, -1) {
-				NewWithT(
-					t,
-				).Expect(texts[match[1]]).
+				NewWithT(t).Expect(texts[match[1]]).
 					To(MatchRegexp(`[( ]`+regexp.QuoteMeta(match[2])+`[,;)]`), "the default of %s in %s", match[1], file(flavor))
 			}
 		}

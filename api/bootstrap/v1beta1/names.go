@@ -120,6 +120,9 @@ const (
 
 	// DataSecretConflictReason: a Secret of the config's name exists and belongs to something else.
 	DataSecretConflictReason = "SecretConflict"
+
+	// DataSecretRefusedReason: the API server does not take the Secret, for example because of a ResourceQuota; the message says why.
+	DataSecretRefusedReason = "SecretRefused"
 )
 
 // DiscoveryImageReadyCondition is True when the config's InfraEnv has an image to boot from (ASSISTED 1.1).
@@ -167,7 +170,8 @@ const (
 	// NetworkDataPendingReason: NMStateConfigs are being made of the hosts' network data, or assisted-service has not put them into the image.
 	NetworkDataPendingReason = "NetworkDataPending"
 
-	// InfraEnvFailedReason: assisted-service refused the InfraEnv; the message is its own.
+	// InfraEnvFailedReason: assisted-service refused the InfraEnv, and the message is its own; or the API server or a webhook did, and the
+	// message says who and for which fields.
 	InfraEnvFailedReason = "InfraEnvFailed"
 
 	// InfraEnvConflictReason: an InfraEnv of the computed name exists and was not made by this provider for this Cluster.

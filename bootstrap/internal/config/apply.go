@@ -4,7 +4,6 @@ package config
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,13 +62,13 @@ func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope, step infraEnvS
 			return nil // Another config of the same content was first; its event brings the next pass, which joins.
 		}
 		if err != nil {
-			return fmt.Errorf("create InfraEnv %s: %w", infraEnv.Name, err)
+			return kube.Explained(err, "InfraEnv "+infraEnv.Name)
 		}
 		r.event(s.config, bootstrapv1.EventInfraEnvCreated, "Created InfraEnv %s", infraEnv.Name)
 	case infraEnvJoin:
 		users := append(otherUsers(s.infraEnv, s.config), userReference(s.config))
 		if err := r.setUsers(ctx, s, users); err != nil {
-			return fmt.Errorf("join InfraEnv %s: %w", s.infraEnvName, err)
+			return kube.Explained(err, "InfraEnv "+s.infraEnvName)
 		}
 	case infraEnvKeep:
 	}

@@ -31,7 +31,7 @@ func (r *Reconciler) handOverMedia(ctx context.Context, s *scope, url string) er
 		))
 	}
 	if err != nil {
-		return fmt.Errorf("write the live ISO to %s %s: %w", machine.GetKind(), machine.GetName(), err)
+		return kube.InOwnWords(err, fmt.Sprintf("the live ISO on %s %s", machine.GetKind(), machine.GetName()))
 	}
 	note := ""
 	if !metal3.IsLiveISO(s.infraMachine) {

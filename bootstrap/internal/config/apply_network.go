@@ -61,7 +61,7 @@ func (r *Reconciler) writeNetwork(ctx context.Context, s *scope, config *assiste
 			fmt.Sprintf("the API server refused NMStateConfig %s: correct the network data of BareMetalHost %s", config.Name, host),
 		)
 	case err != nil:
-		return fmt.Errorf("write NMStateConfig %s: %w", config.Name, err)
+		return kube.InOwnWords(err, "NMStateConfig "+config.Name)
 	}
 	r.event(s.config, bootstrapv1.EventNMStateConfigWritten, "Wrote NMStateConfig %s of BareMetalHost %s", config.Name, host)
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // ensureSecret creates the bootstrap data Secret, or takes back one that lost its owner. It is named as the config, because Metal3 guesses
@@ -43,7 +44,7 @@ func (r *Reconciler) ensureSecret(ctx context.Context, s *scope, fetch bool) err
 	}
 	ctrl.LoggerFrom(ctx).Info("Creating bootstrap data Secret", "Secret", secret.Name)
 	if err := r.Client.Create(ctx, secret); err != nil {
-		return fmt.Errorf("create bootstrap data Secret %s: %w", secret.Name, err)
+		return kube.InOwnWords(err, "bootstrap data Secret "+secret.Name)
 	}
 	r.event(s.config, bootstrapv1.EventDataSecretCreated, "Created bootstrap data Secret %s", secret.Name)
 	return nil
@@ -57,7 +58,7 @@ func (r *Reconciler) repairSecret(ctx context.Context, s *scope) error {
 	}
 	metav1.SetMetaDataLabel(&repaired.ObjectMeta, clusterv1.ClusterNameLabel, s.cluster.Name)
 	if err := r.Client.Patch(ctx, repaired, client.MergeFrom(s.secret)); err != nil {
-		return fmt.Errorf("repair bootstrap data Secret %s: %w", s.secret.Name, err)
+		return kube.InOwnWords(err, "bootstrap data Secret "+s.secret.Name)
 	}
 	return nil
 }

@@ -85,12 +85,15 @@ func imageOutcome(d *decision, o outcomes) fact.Fact {
 	if refusal := told(o.networks); refusal != "" {
 		return fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "%s", refusal)
 	}
+	if refusal := told(o.infraEnv); refusal != "" && d.image.Status != metav1.ConditionTrue {
+		return fact.Waiting(bootstrapv1.InfraEnvFailedReason, "%s", refusal)
+	}
 	return d.image
 }
 
 // dataSecretOutcome is what was decided about the data Secret, unless something else came of it.
 func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
-	refusal := cmp.Or(told(o.networks), told(o.media))
+	refusal := cmp.Or(told(o.networks), told(o.infraEnv), told(o.media))
 	var problem *discovery.Error
 	switch {
 	case refusal != "" && d.dataSecret.Status != metav1.ConditionTrue:
@@ -101,6 +104,8 @@ func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
 		return fact.Done(bootstrapv1.DataSecretAvailableReason)
 	case !errors.As(o.secret.Err(), &problem) && d.dataSecret.Status == metav1.ConditionTrue:
 		return fact.Fact{}
+	case told(o.secret) != "":
+		return fact.Waiting(bootstrapv1.DataSecretRefusedReason, "%s", told(o.secret))
 	case problem == nil:
 		return d.dataSecret
 	case problem.Invalid:
@@ -133,8 +138,6 @@ func setReady(s *scope) {
 	if err != nil {
 		fact.Fact{
 			Status: metav1.ConditionUnknown, Reason: clusterv1.InternalErrorReason, Message: err.Error(),
-		}.Set(
-			s.config, clusterv1.ReadyCondition,
-		)
+		}.Set(s.config, clusterv1.ReadyCondition)
 	}
 }

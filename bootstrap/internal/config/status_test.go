@@ -49,6 +49,21 @@ func TestRefusalsAreTold(t *testing.T) {
 			decided: decided, outcomes: outcomes{networks: kube.OutcomeOf(apierrors.NewBadRequest("password: secret"))}, image: "being written",
 			dataSecret: "being handed over",
 		},
+		"the InfraEnv": {
+			decided:  decision{image: fact.Waiting(bootstrapv1.InfraEnvPendingReason, "being made"), dataSecret: decided.dataSecret},
+			outcomes: outcomes{infraEnv: refused}, image: "the API server refused it: correct it",
+			dataSecret: "no discovery image yet: the API server refused it: correct it",
+		},
+		"a change of the InfraEnv that has an image": {
+			decided: decision{
+				image: fact.Done(bootstrapv1.DiscoveryImageReadyReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason),
+			},
+			outcomes: outcomes{infraEnv: refused},
+		},
+		"the Secret": {
+			decided:  decision{image: decided.image, dataSecret: decided.dataSecret, publish: true, secret: true},
+			outcomes: outcomes{secret: refused}, image: "being written", dataSecret: "the API server refused it: correct it",
+		},
 		"no answer": {decided: decided, outcomes: outcomes{networks: failed}, image: "being written", dataSecret: "being handed over"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, a *assisted.Agent) e
 	ctrl.LoggerFrom(ctx).Info("Approving Agent", "Agent", a.Name, "disk", disk)
 	err := kube.PatchUnchanged(ctx, r.Client, a, func(a *assisted.Agent) { a.Spec.InstallationDiskID, a.Spec.Approved = disk, true })
 	if err != nil {
-		return fmt.Errorf("approve Agent %s with disk %s: %w", a.Name, disk, err)
+		return kube.Explained(err, fmt.Sprintf("the approval of Agent %s with disk %s", a.Name, disk))
 	}
 	r.normal(s, bootstrapv1.EventInstallationDiskSet, "Set disk %s of Agent %s to be installed on, and approved the Agent", disk, a.Name)
 	return nil

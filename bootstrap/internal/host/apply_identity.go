@@ -59,7 +59,7 @@ func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) err
 		delete(a.Annotations, bootstrapv1.RecognitionAnnotation)
 	})
 	if err != nil {
-		return fmt.Errorf("claim Agent %s for Machine %s: %w", a.Name, s.machine.Name, err)
+		return kube.Explained(err, fmt.Sprintf("the claim of Agent %s for Machine %s", a.Name, s.machine.Name))
 	}
 	r.normal(s, bootstrapv1.EventAgentClaimed, "Claimed Agent %s for Machine %s", a.Name, s.machine.Name)
 	return nil
@@ -76,7 +76,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope, d recognition) erro
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("take the approval of Agent %s back: %w", d.withdraw.Name, err)
+		return kube.Explained(err, fmt.Sprintf("Agent %s without its approval", d.withdraw.Name))
 	}
 	r.event(
 		s, corev1.EventTypeWarning, bootstrapv1.EventApprovalWithdrawn, "Agent %s is unbound and not approved any more: %s", d.withdraw.Name,
@@ -92,9 +92,8 @@ func (r *Reconciler) tellDispute(s *scope, d recognition) {
 	}
 }
 
-// reboot power-cycles a host whose Agent was lost. The loss is confirmed without the cache first, and forgotten on the config afterwards,
-// so that one
-// loss leads to one reboot, or to a second one if the manager dies in between.
+// reboot power-cycles a host whose Agent was lost. It confirms the loss without the cache first, and the config forgets the Agent
+// afterwards, so that one loss leads to one reboot, or to a second one if the manager dies in between.
 func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
 	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, &assisted.Agent{})

@@ -32,7 +32,7 @@ func (r *Reconciler) applyJoining(ctx context.Context, s *scope, d joining) kube
 func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 	ctrl.LoggerFrom(ctx).Info("Binding Agent", "Agent", b.agent.Name, "role", b.role, "hostname", b.hostname)
 	if err := kube.PatchUnchanged(ctx, r.Client, b.agent, b.set); err != nil {
-		return fmt.Errorf("bind Agent %s to ClusterDeployment %s: %w", b.agent.Name, b.cluster.Name, err)
+		return kube.Explained(err, fmt.Sprintf("the binding of Agent %s to ClusterDeployment %s", b.agent.Name, b.cluster.Name))
 	}
 	if b.disk != "" {
 		r.normal(

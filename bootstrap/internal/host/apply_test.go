@@ -42,7 +42,7 @@ func TestBindThatFails(t *testing.T) {
 		},
 		"admission refuses it": {
 			answer: apierrors.NewForbidden(agents, "a-0", errors.New("the webhook says no")), fails: HaveOccurred(),
-			reason: bootstrapv1.AgentNeedsAttentionReason, message: "refuses to let the host in: bind Agent a-0 to ClusterDeployment cp: ",
+			reason: bootstrapv1.AgentNeedsAttentionReason, message: "refuses to let the host in: the binding of Agent a-0 to ClusterDeployment cp: ",
 		},
 		"the API server does not answer": {
 			answer: errors.New("no answer"), fails: HaveOccurred(), reason: bootstrapv1.AgentBindingReason, message: "Agent a-0 is being bound",

@@ -144,9 +144,7 @@ func (m Mapper) FromClaimedAgent(ctx context.Context, o client.Object) []reconci
 		return nil
 	}
 	machine := &clusterv1.Machine{}
-	if err := m.Client.Get(
-		ctx, types.NamespacedName{Namespace: agent.Namespace, Name: name}, machine,
-	); err == nil &&
+	if err := m.Client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: name}, machine); err == nil &&
 		string(machine.UID) == uid {
 		return m.FromMachine(ctx, machine) // By name, also when the config has vanished: the Machine may wait for its Agent to go.
 	}

@@ -13,14 +13,11 @@ import (
 
 const (
 	mediaFrozen = "cannot be changed: the discovery media of a config are made once, as it is when it is created; change its template, or " +
-		"the " +
-		"control plane's openshiftAssistedConfigSpec, and replace the Machine"
-	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked " +
-		"for; change " +
-		"its template, or the control plane's openshiftAssistedConfigSpec, and replace the Machine"
-	diskFrozen = "is immutable once the host is bound to the cluster, because its disk has been chosen: change its template, or the " +
-		"control plane's " +
-		"openshiftAssistedConfigSpec, and replace the Machine"
+		"the control plane's openshiftAssistedConfigSpec, and replace the Machine"
+	hostFrozen = "cannot be changed any more: the Machine's host was recognised and is given to the Assisted Installer as it was asked for; " +
+		"change its template, or the control plane's openshiftAssistedConfigSpec, and replace the Machine"
+	diskFrozen = "is immutable once the host is bound to the cluster, because its disk has been chosen: change its template, or the control " +
+		"plane's openshiftAssistedConfigSpec, and replace the Machine"
 )
 
 // frozenField is a field of a config before and after an update.

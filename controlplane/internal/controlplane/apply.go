@@ -47,7 +47,7 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.install.add(r.updateInstall(ctx, v, d.install))
 	o.machines.add(r.ensureTemplateOwner(ctx, v, d.machines))
 	if o.install.taken == "" { // Machines whose cluster can never be installed would have to be deleted again.
-		o.creation.add(r.discardPrepared(ctx, v, d.machines))
+		o.creation.add(r.discardPrepared(ctx, d.machines))
 		o.creation.add(r.createMachines(ctx, v, d.machines))
 	}
 	o.machines.add(r.deleteSurplus(ctx, v, d.machines))
@@ -155,10 +155,10 @@ func (r *Reconciler) shareKubeconfig(ctx context.Context, v *view.View, d kubeco
 func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map[string]any, opts ...client.PatchOption) error {
 	data, err := json.Marshal(fields)
 	if err != nil {
-		return fmt.Errorf("encode the patch of %T %s: %w", o, klog.KObj(o), err)
+		return fmt.Errorf("encode the patch of %s: %w", kube.Name(o), err)
 	}
 	if err := r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, data), opts...); err != nil {
-		return fmt.Errorf("patch %T %s: %w", o, klog.KObj(o), err)
+		return fmt.Errorf("patch %s: %w", kube.Name(o), err)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (r *Reconciler) lockedPatch(
 	maps.Copy(all, fields)
 	err = r.mergePatch(ctx, o, all, opts...)
 	if kube.IsConflict(err) {
-		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to an object that has changed", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to an object that has changed", "kind", kube.Kind(o), "object", klog.KObj(o))
 		return false, nil
 	}
 	return err == nil, err

@@ -173,17 +173,17 @@ func (r *Reconciler) createOurs(
 	ctx context.Context, o, existing client.Object, ours func(client.Object) bool, opts ...client.CreateOption,
 ) error {
 	key := client.ObjectKeyFromObject(o)
-	ctrl.LoggerFrom(ctx).Info("Creating object", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+	ctrl.LoggerFrom(ctx).Info("Creating object", "kind", kube.Kind(o), "object", klog.KObj(o))
 	err := r.Client.Create(ctx, o, opts...)
 	if err == nil {
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create %T %s: %w", o, key, err)
+		return fmt.Errorf("create %s: %w", kube.Name(o), err)
 	}
 	// Not from the cache, which may be older than the object that is in the way.
 	if err := r.APIReader.Get(ctx, key, existing); err != nil {
-		return fmt.Errorf("read %T %s, which exists already: %w", o, key, err)
+		return fmt.Errorf("read %s, which exists already: %w", kube.Name(o), err)
 	}
 	if !ours(existing) {
 		return &takenError{object: kube.Kind(o) + " " + key.Name}

@@ -135,7 +135,7 @@ func (r *Reconciler) tryMachine(ctx context.Context, machine *clusterv1.Machine)
 	if err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) {
 		return nil
 	}
-	return fmt.Errorf("create %T %s (dry run): %w", machine, klog.KObj(machine), err)
+	return fmt.Errorf("create %s (dry run): %w", kube.Name(machine), err)
 }
 
 // infraMachine makes the infrastructure machine from its template.
@@ -184,7 +184,7 @@ func (r *Reconciler) belongsToMachine(
 	}
 	machine := &clusterv1.Machine{}
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(o), machine); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read Machine %s, which %T of its name may belong to: %w", klog.KObj(o), o, err)
+		return false, fmt.Errorf("read Machine %s, which %s of its name may belong to: %w", klog.KObj(o), kube.Kind(o), err)
 	}
 	for _, ref := range o.GetOwnerReferences() {
 		if ref.UID == controlPlane.UID || (machine.UID != "" && ref.UID == machine.UID) {
@@ -306,9 +306,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 
 // changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take
 // does not keep the others from the Machine, and returns what is said of those that are refused.
-func (r *Reconciler) changeInPlace(
-	ctx context.Context, v *view.View, m *clusterv1.Machine, fields map[string]any,
-) ([]string, error) {
+func (r *Reconciler) changeInPlace(ctx context.Context, v *view.View, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
 	if fields == nil {
 		return nil, nil
 	}
@@ -347,7 +345,7 @@ func (r *Reconciler) patchIfNeeded(ctx context.Context, o client.Object, fields 
 	if fields == nil {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Updating object in place", "object", klog.KObj(o), "type", fmt.Sprintf("%T", o))
+	ctrl.LoggerFrom(ctx).Info("Updating object in place", "kind", kube.Kind(o), "object", klog.KObj(o))
 	return r.mergePatch(ctx, o, fields)
 }
 

@@ -185,5 +185,5 @@ func testStatusOfAFailedPass(t *testing.T) {
 	}
 	g.Expect(w.try()).To(MatchError(ContainSubstring("no room")))
 	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(And(
-		HavePrefix("Scaling up from 0 to 3 replicas is blocked because:\n* create *v1beta2.Machine ns/cp-0"), HaveSuffix("no room")))
+		HavePrefix("Scaling up from 0 to 3 replicas is blocked because:\n* create Machine ns/cp-0"), HaveSuffix("no room")))
 }

@@ -29,7 +29,7 @@ func (o *outcome) add(err error) {
 		o.taken = name.object
 		return
 	}
-	o.steps = append(o.steps, kube.OutcomeOf(err))
+	o.steps = append(o.steps, kube.OutcomeOf(kube.WithoutValues(err)))
 }
 
 // refused is what is said of the first thing that is not accepted as it is; empty when all is.

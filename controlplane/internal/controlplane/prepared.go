@@ -62,7 +62,7 @@ func onlyPrepared(v *view.View, o client.Object) bool {
 
 // discardPrepared deletes what was made for Machines that are not created any more, or not from this spec. The config goes last: by it a
 // later pass finds the rest. A Machine that the cache does not show yet keeps both.
-func (r *Reconciler) discardPrepared(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+func (r *Reconciler) discardPrepared(ctx context.Context, d plan.MachinesDecision) error {
 	for _, prepared := range d.Discard {
 		machine := &clusterv1.Machine{}
 		err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(prepared.Config), machine)

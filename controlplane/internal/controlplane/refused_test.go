@@ -30,7 +30,7 @@ func TestRefusedMachine(t *testing.T) {
 	for range 3 {
 		_ = w.try()
 	}
-	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("is invalid"))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("the API server refused it"))
 	g.Expect(w.infraMachines()).To(BeEmpty())
 	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
 	g.Expect(w.client.List(context.Background(), configs)).To(Succeed())

@@ -112,9 +112,7 @@ func TestRelease(t *testing.T) {
 		cp.Spec.Install.MirrorRegistryRef.Name, cp.Spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name = "mirrors", "ca"
 		w.must(w.client.Update(t.Context(), cp))
 		w.begin()
-		NewWithT(
-			t,
-		).Expect(releases.asked[0]).
+		NewWithT(t).Expect(releases.asked[0]).
 			To(Equal(release.Request{Image: releaseImage, PullSecret: "pull", TrustBundleRef: "ca", MirrorRegistryRef: "mirrors"}))
 	})
 	t.Run("a ClusterImageSet is not looked up", func(t *testing.T) {
@@ -154,9 +152,7 @@ func TestArchitectureOfAWorker(t *testing.T) {
 	v.Machines.Configs["w-0"].Spec.CPUArchitecture = "aarch64"
 	g.Expect(versionsMatchCondition(v)).To(And(
 		HaveField("Status", metav1.ConditionFalse),
-		HaveField(
-			"Reason", controlplanev1.ArchitectureNotInReleaseReason,
-		),
+		HaveField("Reason", controlplanev1.ArchitectureNotInReleaseReason),
 		HaveField("Message", And(ContainSubstring("Machine w-0"), ContainSubstring("4.20.4-multi"))),
 	))
 	v.ControlPlane.Status.Release = controlplanev1.ReleaseStatus{Image: releaseImage, Architectures: []string{"aarch64", "x86_64"}}

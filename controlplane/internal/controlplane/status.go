@@ -64,9 +64,7 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 			bounded.SetCondition(cp, *condition)
 		}
 	}
-	if c := conditions.Get(
-		cp, controlplanev1.InstalledCondition,
-	); c != nil && c.Reason == controlplanev1.InstallationFailedReason &&
+	if c := conditions.Get(cp, controlplanev1.InstalledCondition); c != nil && c.Reason == controlplanev1.InstallationFailedReason &&
 		!wasFailed {
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallationFailed, "Install", "%s", c.Message)
 	}

@@ -85,8 +85,7 @@ func setMatchesSpec(v *view.View, d decision) {
 	if update != nil {
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.ChangedTooLateReason
 		condition.Message = "spec.install, or another field that the cluster is installed from, was changed after the installation had begun: " +
-			"the cluster is " +
-			"installed without the change. To have it with the change, delete the Cluster and create it again"
+			"the cluster is installed without the change. To have it with the change, delete the Cluster and create it again"
 	}
 	bounded.SetCondition(v.ControlPlane, condition)
 }

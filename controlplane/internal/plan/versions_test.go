@@ -38,9 +38,7 @@ func testStatusVersions(t *testing.T) {
 		{
 			name: "older first, plain before build metadata",
 			machines: []*clusterv1.Machine{
-				machineOf(
-					"v1.33.4", "v1.33.4+f00",
-				),
+				machineOf("v1.33.4", "v1.33.4+f00"),
 				machineOf("v1.33.4", "v1.33.4"),
 				machineOf("v1.33.4", "v1.33.4+abc"),
 				machineOf("v1.33.4", "v1.9.0"),

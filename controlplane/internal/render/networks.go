@@ -62,9 +62,7 @@ type Networks struct {
 func NetworksOf(install controlplanev1.InstallSpec, replicas int32, cluster *clusterv1.Cluster, path *field.Path) Networks {
 	at := path.Child("networking")
 	n := Networks{
-		Machine: listOf(
-			install.Networking.MachineNetwork, at.Child("machineNetwork"),
-		),
+		Machine:  listOf(install.Networking.MachineNetwork, at.Child("machineNetwork")),
 		Service:  listOf(install.Networking.ServiceNetwork, at.Child("serviceNetwork")),
 		Replicas: replicas,
 		install:  install,

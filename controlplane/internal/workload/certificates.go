@@ -15,9 +15,7 @@ import (
 type Certificates interface {
 	// ServingRequests reads the requests, and lets every later change of one wake the subscriber. There are none without an error when there
 	// is no connection; the subscriber is woken by the ClusterCache when there is one.
-	ServingRequests(
-		ctx context.Context, cluster client.ObjectKey, subscriber Subscriber,
-	) ([]certificatesv1.CertificateSigningRequest, error)
+	ServingRequests(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) ([]certificatesv1.CertificateSigningRequest, error)
 	// Node asks the cluster's API server now for a Node; nil when there is none.
 	Node(ctx context.Context, cluster client.ObjectKey, name string) (*corev1.Node, error)
 	// Approve approves a request as it was read.

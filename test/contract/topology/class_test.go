@@ -191,9 +191,7 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g.Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
 	g.Expect(world.SetVariable(t.Context(), s.key, "additionalNTPSources", []string{ntpSource})).To(Succeed())
 	s.await(t, installTimeout, "the workers to be replaced", sandbox.All(
-		world.WorkersReplaced(
-			s.key, before,
-		),
+		world.WorkersReplaced(s.key, before),
 		world.ControlPlaneKept(s.key, before, sandbox.ConfigOutdated),
 		world.Running(s.key, request.Machines()),
 	))

@@ -83,9 +83,7 @@ func TestContractVersions(t *testing.T) {
 		NewWithT(t).Expect(condition.Message).To(ContainSubstring(kubeletVersion))
 	})
 	t.Run("CP-72 CP-73 Cluster API refuses another version of the topology while there is such a worker", func(t *testing.T) {
-		NewWithT(
-			t,
-		).Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).
+		NewWithT(t).Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).
 			To(MatchError(ContainSubstring("version cannot be changed")))
 	})
 	t.Run("CP-70 CP-72 CP-73 without workers the version is corrected in place", func(t *testing.T) { correctVersion(t, s) })

@@ -65,9 +65,7 @@ func TestCheckClusterSpec(t *testing.T) {
 		{"an address outside", func(s *spec) { s.APIVIPs = []string{"198.51.100.5"} }, "does not belong to machine-network-cidr"},
 		{"two control-plane hosts without an arbiter on external", func(s *spec) {
 			s.ProvisionRequirements.ControlPlaneAgents, s.PlatformType, s.Networking.UserManagedNetworking, s.APIVIPs, s.IngressVIPs = 2,
-				"External", ptr.To(
-					true,
-				), nil, nil
+				"External", ptr.To(true), nil, nil
 		}, "only supported on platforms baremetal and none"},
 		{"Tang without servers", func(s *spec) { s.DiskEncryption = &hiveext.DiskEncryption{Mode: ptr.To("tang")} }, "tang_servers isn't set"},
 	}
