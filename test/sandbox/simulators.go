@@ -20,7 +20,6 @@ import (
 	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -159,8 +158,6 @@ func simulatorManager(cp *localcontrolplane.ControlPlane, log io.Writer) (ctrl.M
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Logger:        textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))),
 		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: server.Port, CertDir: server.CertDir}),
-		// As the real cluster-api-provider-metal3 reads its own kinds: from a cache, which may be behind.
-		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the simulators' manager: %w", err)

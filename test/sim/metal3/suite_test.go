@@ -124,7 +124,6 @@ func startSimulator(ctx context.Context, t *testing.T, s *server, namespace stri
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	simulator, err := SetupWithManager(mgr, options)
