@@ -20,7 +20,7 @@ import (
 )
 
 // ErrReported is returned by Run when a fault from which a cluster does not recover by itself was reported as it should be.
-var ErrReported = errors.New("the cluster reports the fault and is not installed")
+var ErrReported = errors.New("the cluster reports the fault as it should, and is not installed: docs/troubleshooting.md says what to do")
 
 // Fault is something that goes wrong in a run.
 type Fault struct {

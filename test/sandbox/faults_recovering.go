@@ -105,7 +105,7 @@ func loseAgent(s *FaultScene) {
 	s.OnFirstHost(true, func(host types.NamespacedName) {
 		faults := s.World.Assisted.Faults()
 		// The installation must not begin before: it would go on with a member too few, for ever.
-		faults.HostValidationFails(host, "ntp-synced", "the host's clock is not synchronized")
+		faults.HostValidationFails(host, "ntp-synced", "Host couldn't synchronize with any NTP server")
 		s.Later(func(ctx context.Context) error {
 			if err := s.awaitClaim(ctx, host); err != nil {
 				return err

@@ -241,7 +241,7 @@ func failInspections(ctx context.Context, s *FaultScene) error {
 func disconnect(s *FaultScene) {
 	s.OnFirstHost(true, func(host types.NamespacedName) {
 		faults := s.World.Assisted.Faults()
-		faults.HostValidationFails(host, "ntp-synced", "the host's clock is not synchronized")
+		faults.HostValidationFails(host, "ntp-synced", "Host couldn't synchronize with any NTP server")
 		s.Later(func(ctx context.Context) error {
 			if err := s.awaitClaim(ctx, host); err != nil {
 				return err

@@ -141,7 +141,11 @@ func (n *narrator) installHeadline(controlPlane *controlplanev1.OpenshiftAssiste
 	if install.Phase == "" {
 		return ""
 	}
-	n.timeline.enterPhase(install.Phase)
+	phase := install.Phase
+	if phase == string(assisted.PhaseCompleted) {
+		phase = "" // Nothing goes on any more.
+	}
+	n.timeline.enterPhase(phase)
 	headline := fmt.Sprintf("installation: %s %d%%", install.Phase, ptr.Deref(install.ProgressPercentage, 0))
 	if conditions.IsTrue(controlPlane, controlplanev1.AvailableCondition) {
 		headline += ", Available"

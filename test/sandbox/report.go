@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 )
@@ -42,15 +43,7 @@ func (r *run) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := os.ReadFile(r.world.Management.AdminKubeconfig())
-	if err != nil {
-		return fmt.Errorf("cannot read the management cluster's kubeconfig: %w", err)
-	}
-	management := r.outFile("kubeconfig-management")
-	if err := os.WriteFile(management, admin, 0o600); err != nil {
-		return fmt.Errorf("cannot write the management cluster's kubeconfig: %w", err)
-	}
-	svg := r.outFile("timeline.svg")
+	svg := r.outFile(timelineChart)
 	out := r.opts.Output
 	return errors.Join(
 		section(out, "clusterctl describe cluster "+runCluster, func(out io.Writer) error {
@@ -62,13 +55,62 @@ func (r *run) report(ctx context.Context) error {
 		section(out, "API writes of the managers", func(out io.Writer) error { return r.world.writeAudit(out, r.request.Machines()) }),
 		section(out, "While it runs", func(out io.Writer) error {
 			_, err := fmt.Fprintf(
-				out, "kubectl --kubeconfig %s -n %s get clusters,machines,oacp,oac,bmh,agents\nkubectl --kubeconfig %s get nodes\n", management,
-				r.cluster.Namespace, r.outFile("kubeconfig-"+runCluster),
+				out, "%s get clusters,machines,oacp,oac,bmh,agents\n%s --kubeconfig %s describe cluster %s -n %s\n%s --kubeconfig %s get nodes\n",
+				r.kubectl(), r.tool("clusterctl"), r.outFile(managementKubeconfig), runCluster, r.cluster.Namespace, r.tool("kubectl"),
+				r.outFile(clusterKubeconfig),
 			)
 			return err
 		}),
-		r.writeFile("timeline.txt", r.timeline.WriteText), r.writeFile("timeline.svg", r.timeline.WriteSVG),
+		r.writeFile(timelineText, r.timeline.WriteText), r.writeFile(timelineChart, r.timeline.WriteSVG),
 	)
+}
+
+// kubectl is how to begin a command about the objects of the cluster in the management cluster.
+func (r *run) kubectl() string {
+	return fmt.Sprintf("%s --kubeconfig %s -n %s", r.tool("kubectl"), r.outFile(managementKubeconfig), r.cluster.Namespace)
+}
+
+// writeKubeconfig lets the user look at the management cluster from the beginning, also if the cluster is never installed.
+func (r *run) writeKubeconfig() error {
+	admin, err := os.ReadFile(r.world.Management.AdminKubeconfig())
+	if err != nil {
+		return fmt.Errorf("cannot read the management cluster's kubeconfig: %w", err)
+	}
+	if err := os.WriteFile(r.outFile(managementKubeconfig), admin, 0o600); err != nil {
+		return fmt.Errorf("cannot write the management cluster's kubeconfig: %w", err)
+	}
+	r.narrator.printf("look at it with: %s get clusters,machines,oacp,oac,bmh,agents", r.kubectl())
+	return nil
+}
+
+// tool is where linkTools puts a program.
+func (r *run) tool(name string) string { return filepath.Join(r.outFile(tools), name) }
+
+// linkTools puts kubectl and clusterctl, as the sandbox has built them, where the user finds them.
+func (r *run) linkTools(ctx context.Context) error {
+	for _, name := range []string{"kubectl", "clusterctl"} {
+		path, err := r.world.Management.Tools().Path(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(r.outFile(tools), 0o755); err != nil {
+			return fmt.Errorf("cannot make the folder for %s: %w", name, err)
+		}
+		link := r.tool(name)
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(path, link)); err != nil {
+			return fmt.Errorf("cannot link %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// clear removes what an earlier run has left in Options.Out: its kubeconfigs point to servers that are gone.
+func (r *run) clear() error {
+	var errs []error
+	for _, name := range []string{managementKubeconfig, clusterKubeconfig, timelineText, timelineChart, logFolder} {
+		errs = append(errs, os.RemoveAll(r.outFile(name)))
+	}
+	return errors.Join(errs...)
 }
 
 func section(out io.Writer, title string, write func(io.Writer) error) error {
@@ -112,7 +154,7 @@ func (r *run) explain(ctx context.Context) {
 
 // keepLogs copies the logs out of the management cluster's folder, which goes with it.
 func (r *run) keepLogs() (string, error) {
-	target := r.outFile("logs")
+	target := r.outFile(logFolder)
 	if err := os.RemoveAll(target); err != nil {
 		return "", fmt.Errorf("cannot remove old logs: %w", err)
 	}

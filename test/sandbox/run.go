@@ -22,6 +22,14 @@ const (
 	runCluster   = "demo"
 	runAddress   = "127.10.1.5"
 
+	// The files and folders in Options.Out.
+	managementKubeconfig = "kubeconfig-management"
+	clusterKubeconfig    = "kubeconfig-" + runCluster
+	timelineText         = "timeline.txt"
+	timelineChart        = "timeline.svg"
+	logFolder            = "logs"
+	tools                = "bin"
+
 	// The time-outs are for times at speed 1 on a loaded machine with two cores, and are longer when time runs slower.
 	installTimeout = 4 * time.Minute
 	settleTimeout  = time.Minute
@@ -90,6 +98,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err := os.MkdirAll(opts.Out, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder for the results: %w", err)
 	}
+	if err := r.clear(); err != nil {
+		return fmt.Errorf("cannot remove the results of an earlier run: %w", err)
+	}
 	defer r.narrator.end()
 	defer func() {
 		if r.world != nil && opts.World == nil {
@@ -100,6 +111,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 		r.narrator.printf("== %s", step.name)
 		if err := r.timeline.step(step.name, func() error { return step.do(ctx) }); err != nil {
 			r.explain(ctx)
+			if errors.Is(err, ErrReported) {
+				return err
+			}
 			return fmt.Errorf("step %q failed: %w", step.name, err)
 		}
 	}
@@ -182,6 +196,9 @@ func (r *run) steps() []step {
 	if r.fault != nil && r.fault.Report != nil {
 		steps = append(steps, step{"report of " + r.fault.Name, r.reportFault})
 		if !r.opts.Retry {
+			if r.opts.Hold {
+				steps = append(steps, step{"hold", r.holdBroken})
+			}
 			return append(steps, step{"end", func(context.Context) error { return ErrReported }})
 		}
 		steps = append(steps, step{"retry", r.retry})

@@ -22,6 +22,9 @@ func (r *run) startWorld(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := errors.Join(r.linkTools(ctx), r.writeKubeconfig()); err != nil {
+		return err
+	}
 	r.world.Watch.OnChange(r.narrator.observe)
 	return r.world.CreateInputsFor(ctx, r.request, r.hosts)
 }
@@ -83,13 +86,15 @@ func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig := r.outFile("kubeconfig-" + runCluster)
+	kubeconfig := r.outFile(clusterKubeconfig)
 	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
 		return nil, err
 	}
 	if err := r.world.VerifyNodes(ctx, r.cluster, kubeconfig); err != nil {
 		return nil, err
 	}
+	r.narrator.printf("asking for serving certificates of foreign names: events %s are about them",
+		controlplanev1.EventServingCertificateNotApproved)
 	return agents, r.world.VerifyServingCertificates(ctx, r.cluster, r.slower(settleTimeout))
 }
 
@@ -247,6 +252,17 @@ func (r *run) verifyRecovery(ctx context.Context) error {
 		return nil
 	}
 	return r.fault.Verify(ctx, r.scene)
+}
+
+// holdBroken shows a cluster that reports a fault, and leaves it as it is.
+func (r *run) holdBroken(ctx context.Context) error {
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)
+	r.narrator.printf("%s is reported as it should be", r.fault.Name)
+	return r.hold(ctx)
 }
 
 func (r *run) hold(ctx context.Context) error {

@@ -25,8 +25,9 @@ func (r *Reconciler) applyNetworks(ctx context.Context, s *scope, plan networkPl
 		if err := kube.Delete(ctx, r.Client, config, "its BareMetalHost has no network data any more"); err != nil {
 			return err
 		}
-		r.event(
-			s.config, bootstrapv1.EventNMStateConfigDeleted, "Deleted NMStateConfig %s: its BareMetalHost has no network data any more", config.Name,
+		r.eventAbout(
+			s.config, config, bootstrapv1.EventNMStateConfigDeleted,
+			"Deleted NMStateConfig %s: its BareMetalHost has no network data any more", config.Name,
 		)
 	}
 	for i := range plan.write {
@@ -63,7 +64,7 @@ func (r *Reconciler) writeNetwork(ctx context.Context, s *scope, config *assiste
 	case err != nil:
 		return kube.InOwnWords(err, "NMStateConfig "+config.Name)
 	}
-	r.event(s.config, bootstrapv1.EventNMStateConfigWritten, "Wrote NMStateConfig %s of BareMetalHost %s", config.Name, host)
+	r.eventAbout(s.config, config, bootstrapv1.EventNMStateConfigWritten, "Wrote NMStateConfig %s of BareMetalHost %s", config.Name, host)
 	return nil
 }
 

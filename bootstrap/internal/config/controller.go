@@ -231,3 +231,11 @@ func patchConfig(ctx context.Context, helper *patch.Helper, config *bootstrapv1.
 func (r *Reconciler) event(config *bootstrapv1.OpenshiftAssistedConfig, reason, note string, args ...any) {
 	r.Recorder.Eventf(config, nil, corev1.EventTypeNormal, reason, reason, note, args...)
 }
+
+// eventAbout records an event about one of several objects. Without that, the recorder takes their events for one that is repeated, and
+// shows the note of the first.
+func (r *Reconciler) eventAbout(
+	config *bootstrapv1.OpenshiftAssistedConfig, related client.Object, reason, note string, args ...any,
+) {
+	r.Recorder.Eventf(config, related, corev1.EventTypeNormal, reason, reason, note, args...)
+}

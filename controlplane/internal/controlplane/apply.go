@@ -185,6 +185,12 @@ func (r *Reconciler) event(v *view.View, eventType, reason, action, note string,
 	r.Recorder.Eventf(v.ControlPlane, nil, eventType, reason, action, note, args...)
 }
 
+// eventAbout records an event of the control plane about another object. Without that, the recorder takes the events of several Machines
+// for one that is repeated, and shows the note of the first.
+func (r *Reconciler) eventAbout(v *view.View, related client.Object, reason, action, note string, args ...any) {
+	r.Recorder.Eventf(v.ControlPlane, related, corev1.EventTypeNormal, reason, action, note, args...)
+}
+
 // wroteMachine defers the next pass until the cache has seen a Machine that was written.
 func (r *Reconciler) wroteMachine(v *view.View, m *clusterv1.Machine) {
 	r.controller.DeferNextReconcileUntilCacheUpToDate(v.ControlPlane,

@@ -307,7 +307,7 @@ func (r *Reconciler) unbind(ctx context.Context, v *view.View, names []string) e
 		}
 		err := r.mergePatch(ctx, agent, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
 		if err == nil {
-			r.event(v, corev1.EventTypeNormal, controlplanev1.EventHostUnbound, "UnbindHost",
+			r.eventAbout(v, agent, controlplanev1.EventHostUnbound, "UnbindHost",
 				"Agent %s takes no part in the first installation and joins afterwards", agent.Name)
 		}
 		errs = append(errs, client.IgnoreNotFound(err))

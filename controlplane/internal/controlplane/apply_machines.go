@@ -123,7 +123,7 @@ func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects re
 	}
 	if machine.ResourceVersion != "" { // It was created now, and not by a pass whose write the cache does not show yet.
 		r.wroteMachine(v, machine)
-		r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
+		r.eventAbout(v, machine, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
 	}
 	return machine, nil
 }
@@ -217,7 +217,7 @@ func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d plan.Mac
 		}, nil)
 		if written {
 			r.wroteMachine(v, machine)
-			r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineAdopted, "AdoptMachine", "Adopted Machine %s", machine.Name)
+			r.eventAbout(v, machine, controlplanev1.EventMachineAdopted, "AdoptMachine", "Adopted Machine %s", machine.Name)
 		}
 		errs = append(errs, err)
 	}
@@ -242,7 +242,7 @@ func (r *Reconciler) deleteMachines(ctx context.Context, v *view.View, machines 
 			errs = append(errs, err)
 			continue
 		}
-		r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineDeleted, "DeleteMachine", "Deleted Machine %s: %s", m.Name, why)
+		r.eventAbout(v, m, controlplanev1.EventMachineDeleted, "DeleteMachine", "Deleted Machine %s: %s", m.Name, why)
 	}
 	return kerrors.NewAggregate(errs)
 }

@@ -106,8 +106,22 @@ func validationsInfo(view hostView) map[string][]aiv1.ValidationResult {
 	return map[string][]aiv1.ValidationResult{"hardware": hardware, "network": network}
 }
 
-// validationID makes an identifier out of a message, for checks that have no other.
+// validationIDs are the service's identifiers of the checks that the simulated hosts fail, by what their messages have.
+var validationIDs = []struct{ text, id string }{
+	{"NTP server", "ntp-synced"},
+	{"is not unique in cluster", "hostname-unique"},
+	{"connectivity to the majority", "belongs-to-majority-group"},
+	{"MTU report", "mtu-valid"},
+	{"Ignition is not yet available", "ignition-downloadable"},
+}
+
+// validationID is the identifier of the check with a message; one that is made out of the message for checks that are not listed.
 func validationID(message string) string {
+	for _, check := range validationIDs {
+		if strings.Contains(message, check.text) {
+			return check.id
+		}
+	}
 	words := strings.Fields(strings.ToLower(message))
 	return strings.Join(words[:min(4, len(words))], "-")
 }
