@@ -55,9 +55,8 @@ func (r *run) report(ctx context.Context) error {
 		section(out, "API writes of the managers", func(out io.Writer) error { return r.world.writeAudit(out, r.request.Machines()) }),
 		section(out, "While it runs", func(out io.Writer) error {
 			_, err := fmt.Fprintf(
-				out, "%s get clusters,machines,oacp,oac,bmh,agents\n%s --kubeconfig %s describe cluster %s -n %s\n%s --kubeconfig %s get nodes\n",
-				r.kubectl(), r.tool("clusterctl"), r.outFile(managementKubeconfig), runCluster, r.cluster.Namespace, r.tool("kubectl"),
-				r.outFile(clusterKubeconfig),
+				out, "%s get clusters,machines,oacp,oac,bmh,agents\n%s\n%s --kubeconfig %s get nodes\n", r.kubectl(), r.clusterctl(),
+				r.tool("kubectl"), r.outFile(clusterKubeconfig),
 			)
 			return err
 		}),
@@ -70,6 +69,12 @@ func (r *run) kubectl() string {
 	return fmt.Sprintf("%s --kubeconfig %s -n %s", r.tool("kubectl"), r.outFile(managementKubeconfig), r.cluster.Namespace)
 }
 
+// clusterctl is the command that describes the cluster.
+func (r *run) clusterctl() string {
+	return fmt.Sprintf("%s --kubeconfig %s -n %s describe cluster %s", r.tool("clusterctl"), r.outFile(managementKubeconfig),
+		r.cluster.Namespace, runCluster)
+}
+
 // writeKubeconfig lets the user look at the management cluster from the beginning, also if the cluster is never installed.
 func (r *run) writeKubeconfig() error {
 	admin, err := os.ReadFile(r.world.Management.AdminKubeconfig())
@@ -80,6 +85,7 @@ func (r *run) writeKubeconfig() error {
 		return fmt.Errorf("cannot write the management cluster's kubeconfig: %w", err)
 	}
 	r.narrator.printf("look at it with: %s get clusters,machines,oacp,oac,bmh,agents", r.kubectl())
+	r.narrator.printf("or with: %s", r.clusterctl())
 	return nil
 }
 
