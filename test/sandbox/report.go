@@ -149,13 +149,18 @@ func (r *run) explain(ctx context.Context) {
 	if err != nil {
 		description = err.Error() + "\n"
 	}
-	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)
+	r.show(description)
 	logs, err := r.keepLogs()
 	if err != nil {
 		fmt.Fprintln(r.opts.Output, "the logs are lost:", err)
 		return
 	}
 	fmt.Fprintf(r.opts.Output, "The logs of all processes are in %s\n", logs)
+}
+
+// show prints what clusterctl says of the cluster.
+func (r *run) show(description string) {
+	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)
 }
 
 // keepLogs copies the logs out of the management cluster's folder, which goes with it.

@@ -260,7 +260,7 @@ func (r *run) holdBroken(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)
+	r.show(description)
 	r.narrator.printf("%s is reported as it should be", r.fault.Name)
 	return r.hold(ctx)
 }

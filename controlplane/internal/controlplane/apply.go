@@ -47,7 +47,7 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.install.add(r.updateInstall(ctx, v, d.install))
 	o.machines.add(r.ensureTemplateOwner(ctx, v, d.machines))
 	if o.install.taken == "" { // Machines whose cluster can never be installed would have to be deleted again.
-		o.creation.add(r.discardPrepared(ctx, d.machines))
+		o.creation.add(r.discardPrepared(ctx, v, d.machines))
 		o.creation.add(r.createMachines(ctx, v, d.machines))
 	}
 	o.machines.add(r.deleteSurplus(ctx, v, d.machines))

@@ -31,7 +31,7 @@ type MachinesDecision struct {
 	Create   []string
 	Surplus  []*clusterv1.Machine
 	Blockers []string
-	// Discard was made for Machines that are not wanted any more, or from a spec that is not the wanted one any more.
+	// Discard are to be deleted: their Machine is not created any more, or not from the spec that they were made from.
 	Discard []view.Prepared
 	// NextNumber is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
 	NextNumber string

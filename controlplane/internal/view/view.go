@@ -77,9 +77,10 @@ type Machines struct {
 	Prepared []Prepared
 }
 
-// Prepared is what was made for a Machine before the Machine, which a pass leaves behind that ends in between. All have one name.
+// Prepared are a config and an infrastructure machine whose Machine does not exist, because a pass ended between their creation and the
+// Machine's. Both have the name that the Machine would have.
 type Prepared struct {
-	// Config is what only the control plane owns.
+	// Config has the control plane as its only owner.
 	Config *bootstrapv1.OpenshiftAssistedConfig
 	// Infra is the infrastructure machine; nil when it does not exist.
 	Infra *unstructured.Unstructured

@@ -9,14 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -35,10 +33,7 @@ func (r *Reconciler) observePrepared(ctx context.Context, v *view.View) error {
 		if v.Machines.Owned[config.Name] != nil || !onlyPrepared(v, config) {
 			continue
 		}
-		template := v.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
-		infraMachine, err := r.Infrastructure.Get(ctx, clusterv1.ContractVersionedObjectReference{
-			APIGroup: template.APIGroup, Kind: strings.TrimSuffix(template.Kind, clusterv1.TemplateSuffix), Name: config.Name,
-		}, config.Namespace)
+		infraMachine, err := r.Infrastructure.Get(ctx, preparedReference(v, config.Name), config.Namespace)
 		var notAllowed *infrastructure.NotAllowedError
 		if errors.As(err, &notAllowed) {
 			continue
@@ -55,32 +50,15 @@ func (r *Reconciler) observePrepared(ctx context.Context, v *view.View) error {
 	return nil
 }
 
+// preparedReference names the infrastructure machine that is made for a Machine of that name, by the kind of the template.
+func preparedReference(v *view.View, name string) clusterv1.ContractVersionedObjectReference {
+	template := v.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
+	return clusterv1.ContractVersionedObjectReference{
+		APIGroup: template.APIGroup, Kind: strings.TrimSuffix(template.Kind, clusterv1.TemplateSuffix), Name: name,
+	}
+}
+
 // onlyPrepared reports whether the control plane is the only owner of an object. Cluster API makes the Machine the owner once it exists.
 func onlyPrepared(v *view.View, o client.Object) bool {
 	return len(o.GetOwnerReferences()) == 1 && kube.OwnedBy(o, v.ControlPlane) && o.GetDeletionTimestamp().IsZero()
-}
-
-// discardPrepared deletes what was made for Machines that are not created any more, or not from this spec. The config goes last: by it a
-// later pass finds the rest. A Machine that the cache does not show yet keeps both.
-func (r *Reconciler) discardPrepared(ctx context.Context, d plan.MachinesDecision) error {
-	for _, prepared := range d.Discard {
-		machine := &clusterv1.Machine{}
-		err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(prepared.Config), machine)
-		if err == nil {
-			continue
-		}
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("read Machine %s before what was made for it is deleted: %w", klog.KObj(prepared.Config), err)
-		}
-		const why = "its Machine was never created, and is not wanted as it would have been"
-		if prepared.Infra != nil {
-			if err := kube.DeleteUnchanged(ctx, r.Client, prepared.Infra, why); err != nil {
-				return err
-			}
-		}
-		if err := kube.DeleteUnchanged(ctx, r.Client, prepared.Config, why); err != nil {
-			return err
-		}
-	}
-	return nil
 }
