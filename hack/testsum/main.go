@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command testsum runs `go test -json` with its arguments, shows a line for every package and the output of what fails,
-// and ends with the line "N passed, N failed". It exits with 1 when something failed or nothing ran. Arguments after a --
-// are another run of go test, whose tests are counted with the first one's. With -load=N before all of them, N busy loops run
-// beside the tests: a test that depends on a machine with idle cores fails then.
+// and ends with the line "N passed, N failed". It exits with 1 when something failed or nothing ran. With -load=N before all
+// of them, N busy loops run beside the tests: a test that depends on a machine with idle cores fails then.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,7 +30,7 @@ func main() {
 	}
 }
 
-// run runs every group of tests and reports whether all that ran passed and any ran at all.
+// run runs the tests and reports whether all that ran passed and any ran at all.
 func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	loops, args, err := loadOf(args)
 	if err != nil {
@@ -45,9 +42,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 		go burn(ctx)
 	}
 	summary := gotest.NewSummary(out)
-	for _, group := range groups(args) {
-		err = errors.Join(err, gotest.Run(ctx, group, summary))
-	}
+	err = gotest.Run(ctx, args, summary)
 	summary.Print()
 	return err == nil && summary.Failed == 0 && summary.Passed > 0, err
 }
@@ -69,13 +64,4 @@ func burn(ctx context.Context) {
 	for ctx.Err() == nil {
 		continue
 	}
-}
-
-// groups splits the arguments at every --.
-func groups(args []string) [][]string {
-	i := slices.Index(args, "--")
-	if i < 0 {
-		return [][]string{args}
-	}
-	return append([][]string{args[:i]}, groups(args[i+1:])...)
 }

@@ -8,12 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestGroups(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(groups([]string{"a", "b"})).To(Equal([][]string{{"a", "b"}}))
-	g.Expect(groups([]string{"a", "--", "b", "c"})).To(Equal([][]string{{"a"}, {"b", "c"}}))
-}
-
 func TestLoadOf(t *testing.T) {
 	g := NewWithT(t)
 	loops, args, err := loadOf([]string{"-load=2", "-race", "./..."})
