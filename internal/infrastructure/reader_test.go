@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -160,7 +159,7 @@ func TestReader(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	reader := newReader(t, &apiServer{ref: reference})
-	pass, cancel := context.WithTimeout(t.Context(), time.Minute)
+	pass, cancel := context.WithTimeout(t.Context(), 3*readTimeout)
 	defer cancel()
 	_, err := reader.Get(pass, reference, "ns")
 	g.Expect(err).To(HaveOccurred())

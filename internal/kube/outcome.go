@@ -10,8 +10,8 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// Outcome is what came of what a pass had to write about one subject. Its zero value is that nothing was written: there was nothing to
-// write, or an earlier step kept the pass from it.
+// Outcome says how the writes of a pass about one subject ended. Its zero value says that nothing was written: there was nothing to write, or
+// the pass had stopped before.
 type Outcome struct {
 	state outcome
 	err   error
@@ -27,7 +27,7 @@ const (
 	failed
 )
 
-// OutcomeOf is what the error of a write says.
+// OutcomeOf returns the outcome that the error of a write means.
 func OutcomeOf(err error) Outcome {
 	var refusal Refusal
 	switch {

@@ -17,7 +17,8 @@ const unknown = "unknown"
 // knows its version better than the go command: images are built without the repository.
 var stamped string
 
-// Get returns the version: the one that was given to the build, or else that of the module for go install, or else one made of the commit.
+// Get returns the version: the one that was given to the build, or else the one that the go command made of the tag or the commit, as it does
+// in a clone of the repository.
 func Get() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,7 +35,7 @@ func of(stamped string, info *debug.BuildInfo) string {
 	return cmp.Or(stamped, module, unknown)
 }
 
-// UserAgent is how a manager names itself to API servers and registries.
+// UserAgent is how a manager names itself to API servers, registries and assisted-service.
 func UserAgent(manager string) string {
 	return fmt.Sprintf("%s/%s (%s/%s)", manager, Get(), runtime.GOOS, runtime.GOARCH)
 }

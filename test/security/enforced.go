@@ -59,6 +59,9 @@ var Occasional = map[string][]Enforcement{
 			Permission{"patch", "agents", "agent-install.openshift.io"},
 			"unbind a host that is not ready when day 1 is closed, as test/faults has it (DESIGN D8)",
 		},
+		{Permission{"get", "machines", "cluster.x-k8s.io"}, "take a Machine that was created before a crash for its own, as test/chaos has it"},
+		{Permission{"get", "openshiftassistedconfigs", "bootstrap.cluster.x-k8s.io"}, "the same for its config"},
+		{Permission{"get", "metal3machines", "infrastructure.cluster.x-k8s.io"}, "the same for its infrastructure machine"},
 		{
 			Permission{"delete", "openshiftassistedconfigs", "bootstrap.cluster.x-k8s.io"},
 			"discard what was made for a Machine that was never created, and is not wanted any more (CONTRACT CP-35)",

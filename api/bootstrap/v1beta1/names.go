@@ -123,6 +123,10 @@ const (
 
 	// DataSecretRefusedReason: the API server does not take the Secret, for example because of a ResourceQuota; the message says why.
 	DataSecretRefusedReason = "SecretRefused"
+
+	// ReadFailedReason: not all that is needed can be read; the message says what, and why. The same is said in HostRecognized until the host
+	// is recognised, and in AgentInstalled afterwards, by the controller that lets hosts in.
+	ReadFailedReason = "ReadFailed"
 )
 
 // DiscoveryImageReadyCondition is True when the config's InfraEnv has an image to boot from (ASSISTED 1.1).

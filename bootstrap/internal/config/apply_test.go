@@ -47,7 +47,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 	g.Expect(c.Patch(ctx, other, client.MergeFrom(before))).To(Succeed())
 
 	setStatus(s, result{decision: &d, outcomes: o})
-	g.Expect(patchConfig(ctx, helper, s.config)).To(Succeed())
+	g.Expect(patchConfig(ctx, helper, s.config, result{decision: &d})).To(Succeed())
 	g.Expect(c.Get(ctx, key, other)).To(Succeed())
 	g.Expect(other.Annotations).To(HaveKeyWithValue(bootstrapv1.InfraEnvAnnotation, "demo-x"))
 	g.Expect(other.Labels).To(HaveKeyWithValue("example.com/by", "another controller"))

@@ -36,7 +36,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -167,7 +167,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		setStatus(s, came)
 		ctx, cancel := manager.ForStatus(ctx)
 		defer cancel()
-		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config)})
+		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config, came)})
 	}()
 
 	if came, err = r.pass(ctx, s); err != nil || came.decision == nil {
@@ -195,16 +195,16 @@ func (r *Reconciler) refuseMachinePool(ctx context.Context, config *bootstrapv1.
 	if err != nil {
 		return fmt.Errorf("prepare the patch of OpenshiftAssistedConfig %s: %w", klog.KObj(config), err)
 	}
-	s := &scope{config: config}
-	setStatus(s, result{decision: &decision{dataSecret: fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
-		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)}})
-	return patchConfig(ctx, helper, config)
+	refusal := result{decision: &decision{dataSecret: fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
+		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)}}
+	setStatus(&scope{config: config}, refusal)
+	return patchConfig(ctx, helper, config, refusal)
 }
 
 // pass observes, decides and applies.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	if err := r.observe(ctx, s); err != nil {
-		return result{}, err
+		return result{unread: err}, err
 	}
 	if !s.config.DeletionTimestamp.IsZero() {
 		d := decideDeletion(s)
@@ -216,9 +216,14 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	return result{decision: &d, outcomes: o}, o.err()
 }
 
-// patchConfig writes metadata and status. A config whose finalizer was just removed may be gone already.
-func patchConfig(ctx context.Context, helper *patch.Helper, config *bootstrapv1.OpenshiftAssistedConfig) error {
-	err := helper.Patch(ctx, config, patch.WithStatusObservedGeneration{}, patch.WithOwnedConditions{Conditions: ownedConditions})
+// patchConfig writes metadata and status: the generation counts as observed only when something was decided about it. A config whose
+// finalizer was just removed may be gone already.
+func patchConfig(ctx context.Context, helper *patch.Helper, config *bootstrapv1.OpenshiftAssistedConfig, came result) error {
+	options := []patch.Option{patch.WithOwnedConditions{Conditions: ownedConditions}}
+	if came.decided() {
+		options = append(options, patch.WithStatusObservedGeneration{})
+	}
+	err := helper.Patch(ctx, config, options...)
 	if !config.DeletionTimestamp.IsZero() {
 		err = kerrors.FilterOut(err, apierrors.IsNotFound)
 	}

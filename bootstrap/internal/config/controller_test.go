@@ -36,9 +36,10 @@ func TestUnreadableInfrastructure(t *testing.T) {
 		name    string
 		kind    string
 		deleted bool
+		unread  bool
 		reason  string
 	}{
-		{name: "a Metal3Machine", kind: metal3.MachineKind},
+		{name: "a Metal3Machine", kind: metal3.MachineKind, unread: true, reason: bootstrapv1.ReadFailedReason},
 		{name: "a machine of others, which is never read", kind: "DevMachine", reason: bootstrapv1.InfraMachineNotSupportedReason},
 		{name: "a Metal3Machine, and the config is deleted", kind: metal3.MachineKind, deleted: true},
 		{name: "a machine of others, and the config is deleted", kind: "DevMachine", deleted: true},
@@ -48,7 +49,7 @@ func TestUnreadableInfrastructure(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			c := newClient(t, tt.kind, tt.deleted, func() error {
 				cancel() // The time of the pass is over.
-				return ctx.Err()
+				return context.DeadlineExceeded
 			})
 			r := &Reconciler{
 				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
@@ -61,10 +62,11 @@ func TestUnreadableInfrastructure(t *testing.T) {
 				g.Expect(apierrors.IsNotFound(c.Get(t.Context(), key, config))).To(BeTrue())
 				return
 			}
-			g.Expect(err != nil).To(Equal(tt.reason == ""))
+			g.Expect(err != nil).To(Equal(tt.unread))
 			g.Expect(c.Get(t.Context(), key, config)).To(Succeed())
 			g.Expect(conditions.Get(config, clusterv1.ReadyCondition)).NotTo(BeNil())
 			g.Expect(conditions.GetReason(config, bootstrapv1.DataSecretAvailableCondition)).To(Equal(tt.reason))
+			g.Expect(config.Status.ObservedGeneration == config.Generation).To(Equal(!tt.unread), "what was not decided about was not observed")
 		})
 	}
 }
@@ -87,6 +89,7 @@ func newClient(t *testing.T, kind string, deleted bool, read func() error) clien
 		ObjectMeta: metav1.ObjectMeta{
 			Name:       "m-0",
 			Namespace:  "ns",
+			Generation: 1,
 			Finalizers: []string{bootstrapv1.ConfigFinalizer},
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-0", UID: "machine-uid"},

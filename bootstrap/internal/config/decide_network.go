@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/nmstate"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -41,7 +41,7 @@ type hostNetwork struct {
 
 // networkPlan is what a pass does about the NMStateConfigs of the config's InfraEnv, in this order.
 type networkPlan struct {
-	// remove are of hosts that are gone, or have no network data any more.
+	// remove are those to delete: their hosts are gone, or have no network data any more.
 	remove []assisted.NMStateConfig
 	// write are those to make or to change.
 	write []assisted.NMStateConfig

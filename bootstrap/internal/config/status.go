@@ -15,7 +15,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -28,13 +28,18 @@ var ownedConditions = []string{
 	bootstrapv1.DeletingCondition,
 }
 
-// result is what a pass came to. decision is nil when it was not decided, because something could not be read or the config is being
-// deleted; deletion is nil unless the config is being deleted.
+// result says how a pass ended. decision is nil when the pass decided nothing, because it could not read something or because the config is
+// being deleted; deletion is nil unless the config is being deleted.
 type result struct {
 	decision *decision
 	deletion *deletion
 	outcomes outcomes
+	// unread is what could not be read; nil when a decision was made.
+	unread error
 }
+
+// decided reports whether the pass came to a decision about the config's generation.
+func (r result) decided() bool { return r.decision != nil || r.deletion != nil }
 
 // setStatus writes to the config what the pass came to: records, what is published, and every condition that this controller owns. It is
 // called once, on every way out of a pass. What was not decided keeps what an earlier pass has said.
@@ -48,6 +53,9 @@ func setStatus(s *scope, r result) {
 			controllerutil.RemoveFinalizer(s.config, bootstrapv1.ConfigFinalizer)
 		}
 	}
+	if r.unread != nil {
+		tellUnread(s.config, r.unread)
+	}
 	if r.decision != nil {
 		image, dataSecret := imageOutcome(r.decision, r.outcomes), dataSecretOutcome(s, r.decision, r.outcomes)
 		setRecords(s, r.decision, r.outcomes)
@@ -55,6 +63,15 @@ func setStatus(s *scope, r result) {
 		dataSecret.Set(s.config, bootstrapv1.DataSecretAvailableCondition)
 	}
 	setReady(s)
+}
+
+// tellUnread says that not all that is needed can be read, which is why nothing was decided.
+func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
+	conditionType, unread := bootstrapv1.DataSecretAvailableCondition, metav1.ConditionUnknown
+	if !config.DeletionTimestamp.IsZero() {
+		conditionType, unread = bootstrapv1.DeletingCondition, metav1.ConditionTrue
+	}
+	fact.TellUnread(config, conditionType, fact.Fact{Status: unread, Reason: bootstrapv1.ReadFailedReason}, err)
 }
 
 // setRecords notes the InfraEnv on the config and publishes the data Secret. Its name and the flag go out in one patch, after the Secret
@@ -73,7 +90,7 @@ func setRecords(s *scope, d *decision, o outcomes) {
 // made reports whether the data Secret is as it should be.
 func made(d *decision, o outcomes) bool { return !d.secret || o.secret.Done() }
 
-// told is what the API server refuses, in words that may be shown: its own may quote network data or the URL of the image.
+// told returns the API server's refusal in words that a condition may show: its own words may quote network data or the URL of the image.
 func told(o kube.Outcome) kube.Refusal {
 	var refusal kube.Refusal
 	_ = errors.As(o.Refusal(), &refusal)

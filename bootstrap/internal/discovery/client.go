@@ -22,13 +22,18 @@ import (
 
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
 	"github.com/capi-openshift/agent-providers/internal/untrusted"
+	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
 // MaxSize is the size of the largest discovery ignition: with its format it has to fit into a Secret.
 const MaxSize = corev1.MaxSecretSize - len(ignition.Format)
 
-// defaultTimeout is that of a Client without one.
-const defaultTimeout = 30 * time.Second
+const (
+	// defaultTimeout is that of a Client without one.
+	defaultTimeout = 30 * time.Second
+	// managerName is how the bootstrap manager names itself to API servers, too.
+	managerName = "openshift-assisted-bootstrap-manager"
+)
 
 // Error is a download that failed, in words for a condition: they name neither the URL nor the content and are the same in every attempt.
 type Error struct {
@@ -120,6 +125,7 @@ func (c *Client) download(ctx context.Context, rawURL string) (_ []byte, reterr 
 	if err != nil {
 		return nil, withoutURL(err)
 	}
+	request.Header.Set("User-Agent", version.UserAgent(managerName))
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)

@@ -88,6 +88,19 @@ func checkError(g *WithT, err error, invalid bool, message string) {
 	g.Expect(err.Error()).NotTo(ContainSubstring(token), "errors are logged")
 }
 
+func TestFetchNamesItself(t *testing.T) {
+	g := NewWithT(t)
+	agents := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agents <- r.UserAgent()
+		answer(http.StatusOK, served)(w, r)
+	}))
+	defer server.Close()
+	_, err := (&Client{}).Fetch(t.Context(), server.URL+query)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(agents).To(Receive(MatchRegexp(`^openshift-assisted-bootstrap-manager/\S+ \(\w+/\w+\)$`)))
+}
+
 func TestFetchRefusesURLs(t *testing.T) {
 	for _, url := range []string{"", "file:///etc/passwd", "http://", "://" + token, "http://a b/" + token} {
 		_, err := (&Client{}).Fetch(t.Context(), url)

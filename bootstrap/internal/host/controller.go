@@ -146,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 // pass observes, decides and applies.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	if err := r.observe(ctx, s); err != nil {
-		return result{}, err
+		return result{unread: err}, err
 	}
 	if !s.machine.DeletionTimestamp.IsZero() {
 		d := decideDeparture(s)

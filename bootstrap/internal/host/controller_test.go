@@ -14,8 +14,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -128,6 +130,50 @@ func TestHookStaysWhileTheCacheIsStale(t *testing.T) {
 			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(s.machine), machine)).To(Succeed())
 			_, hooked := machine.Annotations[bootstrapv1.AgentDeletionHook]
 			g.Expect(hooked).To(Equal(tt.hooked))
+		})
+	}
+}
+
+// TestWhatCannotBeReadIsTold: the condition that comes next says so, even when the read has taken all the time of the pass.
+func TestWhatCannotBeReadIsTold(t *testing.T) {
+	for conditionType, recognized := range map[string]metav1.ConditionStatus{
+		bootstrapv1.HostRecognizedCondition: metav1.ConditionFalse,
+		bootstrapv1.AgentInstalledCondition: metav1.ConditionTrue,
+	} {
+		t.Run(conditionType, func(t *testing.T) {
+			g := NewWithT(t)
+			machine, cluster, config := leaving()
+			machine.DeletionTimestamp, machine.Finalizers = nil, nil
+			conditions.Set(config, metav1.Condition{Type: bootstrapv1.HostRecognizedCondition, Status: recognized, Reason: "Before"})
+			scheme := runtime.NewScheme()
+			for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme, apiextensionsv1.AddToScheme} {
+				g.Expect(add(scheme)).To(Succeed())
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, cluster, config).WithStatusSubresource(config).
+				WithInterceptorFuncs(interceptor.Funcs{
+					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+						if _, crd := o.(*apiextensionsv1.CustomResourceDefinition); crd {
+							cancel() // The time of the pass is over.
+							return context.DeadlineExceeded
+						}
+						return c.Get(ctx, key, o, opts...)
+					},
+					SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch,
+						opts ...client.SubResourcePatchOption) error {
+						if err := ctx.Err(); err != nil {
+							return err
+						}
+						return c.SubResource(sub).Patch(ctx, o, patch, opts...)
+					},
+				}).Build()
+			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}}
+			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(config)})
+			g.Expect(err).To(MatchError(context.DeadlineExceeded))
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(config), config)).To(Succeed())
+			g.Expect(conditions.Get(config, conditionType)).To(HaveValue(And(
+				HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", bootstrapv1.ReadFailedReason),
+				HaveField("Message", ContainSubstring("Nothing is decided, because not all that is needed can be read: ")))))
 		})
 	}
 }

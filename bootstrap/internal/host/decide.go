@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/validation"
@@ -219,7 +219,7 @@ func hostname(s *scope) string {
 	return s.machine.Name
 }
 
-// machineConfigPool is the custom pool of a worker. Control-plane hosts have none, which admission sees to for those of a control plane.
+// machineConfigPool is the custom pool of a worker. Control-plane hosts have none: admission refuses one in a control plane's spec.
 func machineConfigPool(s *scope, role string) string {
 	if role != assisted.RoleWorker {
 		return ""

@@ -76,6 +76,9 @@ func TestWhoIsClaimed(t *testing.T) {
 		}, reason: bootstrapv1.WaitingForHostReason},
 		{name: "the config is being deleted", change: func(s *scope) { s.config.DeletionTimestamp = &later },
 			reason: bootstrapv1.WaitingForAgentReason, says: "delete Machine m-0 as well"},
+		{name: "the config is being deleted, and the Machine has an InfraEnv of its own", change: func(s *scope) {
+			s.config.DeletionTimestamp, s.config.Spec.HostIdentity = &later, bootstrapv1.HostIdentityInfraEnv
+		}, reason: bootstrapv1.WaitingForAgentReason, says: "delete Machine m-0 as well"},
 		{
 			name:   "the Machine has a Node",
 			change: func(s *scope) { s.machine.Spec.ProviderID = "metal3://ns/host-0/m-0" },
@@ -152,7 +155,8 @@ func TestDoubt(t *testing.T) {
 			isBound(s)
 			serial(s.host, "REAL-1")
 			s.agents[1].Status.Inventory.SystemVendor.SerialNumber = "REAL-1"
-		}, withdraw: true, release: true, reason: bootstrapv1.DuplicateSerialNumberReason},
+		}, withdraw: true, release: true, reason: bootstrapv1.DuplicateSerialNumberReason, says: []string{
+			"is not the hardware that Agent a-0 reports", "Agent a-1 has the host's identity"}},
 		{name: "registered through another InfraEnv since", change: func(s *scope) {
 			isBound(s)
 			s.agents = s.agents[:1]

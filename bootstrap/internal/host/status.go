@@ -5,8 +5,10 @@ package host
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/bootstrap/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
 // ownedConditions are the conditions that this controller writes; the config controller writes the others (CONTRACT BOOT-52).
@@ -16,17 +18,22 @@ var ownedConditions = []string{
 	bootstrapv1.AgentInstalledCondition,
 }
 
-// result is what a pass came to. decision is nil when it was not decided, because something could not be read or the Machine is being
-// deleted; departure is nil unless the Machine is being deleted.
+// result says how a pass ended. decision is nil when the pass decided nothing, because it could not read something or because the Machine is
+// being deleted; departure is nil unless the Machine is being deleted.
 type result struct {
 	decision  *decision
 	departure *departure
 	outcomes  outcomes
+	// unread is what could not be read; nil when a decision was made.
+	unread error
 }
 
 // setStatus writes to the config what the pass came to: records and every condition that this controller owns. It is called once, on every
 // way out of a pass. What was not decided keeps what an earlier pass has said.
 func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
+	if r.unread != nil {
+		tellUnread(config, r.unread)
+	}
 	if r.departure != nil {
 		r.departure.recognized.Set(config, bootstrapv1.HostRecognizedCondition)
 	}
@@ -37,6 +44,15 @@ func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 	r.decision.healthy.Set(config, bootstrapv1.HostHealthyCondition)
 	recognizedFact(r.decision, r.outcomes).Set(config, bootstrapv1.HostRecognizedCondition)
 	installedFact(r.decision, r.outcomes).Set(config, bootstrapv1.AgentInstalledCondition)
+}
+
+// tellUnread says that not all that is needed can be read, which is why nothing was decided.
+func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
+	conditionType := bootstrapv1.HostRecognizedCondition
+	if conditions.IsTrue(config, conditionType) {
+		conditionType = bootstrapv1.AgentInstalledCondition
+	}
+	fact.TellUnread(config, conditionType, fact.Fact{Status: metav1.ConditionUnknown, Reason: bootstrapv1.ReadFailedReason}, err)
 }
 
 // setRecords notes on the config what later passes have to know and no other object tells.
@@ -54,8 +70,8 @@ func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outc
 	}
 }
 
-// recognizedFact is what was decided, unless it was not done: a host whose Agent could not be claimed is as it was, and an Agent keeps what
-// could not be taken back.
+// recognizedFact returns what the condition HostRecognized says: what the pass has decided, unless a write failed. If an Agent could not be
+// claimed, the condition stays as it is; if an approval could not be withdrawn, the condition says that the Agent still has it.
 func recognizedFact(d *decision, o outcomes) fact.Fact {
 	switch {
 	case !o.identity.Stops():

@@ -125,16 +125,24 @@ func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdi
 	case claimed.HasInventory() && !stillMatches(claimed, r.Host):
 		// If another Agent has the host's identity, the claimed one is not the host and loses its claim. If none has, two hosts take turns in one
 		// Agent: the claim stays, or their Machines would take turns too.
-		return Verdict{
+		verdict := Verdict{
 			Reason:  bootstrapv1.DuplicateSerialNumberReason,
 			Doubted: claimed,
-			Release: len(others) > 0,
 			Message: fmt.Sprintf(
 				"Agent %s was claimed for BareMetalHost %s (%s) and now reports other hardware (%s), so two hosts register with one identity",
 				claimed.Name, r.Host.Name, describeHost(r.Host), describe(claimed),
 			),
 			Remedy: "correct the serial number or system UUID in the firmware of one of them",
 		}
+		if len(others) > 0 {
+			verdict.Release = true
+			verdict.Message = fmt.Sprintf(
+				"Agent %s was claimed for BareMetalHost %s, which (%s) is not the hardware that Agent %s reports (%s): Agent %s has the host's identity",
+				claimed.Name, r.Host.Name, describeHost(r.Host), claimed.Name, describe(claimed), others[0].Name,
+			)
+			verdict.Remedy = "find out which host reported the MAC address of this one before its serial number was known"
+		}
+		return verdict
 	case len(others) > 0:
 		return several(r.Host, claimed, append([]*assisted.Agent{claimed}, others...))
 	case !claimed.HasInventory():

@@ -163,8 +163,8 @@ func (r *Reconciler) mergePatch(ctx context.Context, o client.Object, fields map
 	return nil
 }
 
-// lockedPatch writes metadata and other fields of an object unless it has changed since it was read. That is no error: the newer version is
-// an event, and the next pass decides anew.
+// lockedPatch writes metadata and other fields of an object unless it has changed since it was read. That is no error: the change triggers
+// the next pass, which decides anew.
 func (r *Reconciler) lockedPatch(
 	ctx context.Context, o client.Object, metadata, fields map[string]any, opts ...client.PatchOption,
 ) (written bool, err error) {

@@ -281,9 +281,9 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 		}
 		fields["metadata"] = metadata["metadata"]
 	}
-	refused, err := r.changeInPlace(ctx, v, m, fields)
-	if err != nil {
-		return err
+	refused, again := r.changeInPlace(ctx, v, m, fields)
+	if len(refused) == 0 && again != nil {
+		return again
 	}
 	infraMachine, config := v.Machines.Infra[m.Name], v.Machines.Configs[m.Name]
 	var infraMeta metav1.Object
@@ -301,31 +301,33 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 		}
 	}
 	differences := append(refused, objects.Differences(m, infraMeta, configEqual)...)
-	return r.setUpToDate(ctx, m, differences, v.Machines.InfraProblems[m.Name])
+	return kerrors.NewAggregate([]error{again, r.setUpToDate(ctx, m, differences, v.Machines.InfraProblems[m.Name])})
 }
 
-// changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core does not take
-// does not keep the others from the Machine, and returns what is said of those that are refused.
+// changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core, a webhook or a
+// policy does not take does not keep the others from the Machine, and returns what is said of those that are refused. The error besides is
+// what has to be tried again without an event: policies and webhooks are not watched.
 func (r *Reconciler) changeInPlace(ctx context.Context, v *view.View, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
 	if fields == nil {
 		return nil, nil
 	}
 	defer r.wroteMachine(v, m)
 	err := r.patchIfNeeded(ctx, m, fields)
-	if !apierrors.IsInvalid(err) {
+	if kube.OutcomeOf(err).Refusal() == nil {
 		return nil, err
 	}
 	var refused []string
+	var again []error
 	for _, part := range separate(fields) {
 		err := r.patchIfNeeded(ctx, m, part)
-		switch {
-		case apierrors.IsInvalid(err):
+		if kube.OutcomeOf(err).Refusal() != nil {
 			refused = append(refused, fmt.Sprintf("The change in place is refused: %v", errors.Unwrap(err)))
-		case err != nil:
-			return nil, err
+		}
+		if !apierrors.IsInvalid(err) {
+			again = append(again, err)
 		}
 	}
-	return refused, nil
+	return refused, kerrors.NewAggregate(again)
 }
 
 // separate splits a merge patch into one for each field of spec and metadata, in a fixed order.
@@ -340,7 +342,7 @@ func separate(fields map[string]any) []map[string]any {
 	return parts
 }
 
-// patchIfNeeded writes fields; nil is nothing to write.
+// patchIfNeeded writes the fields to the object. If they are nil, it writes nothing.
 func (r *Reconciler) patchIfNeeded(ctx context.Context, o client.Object, fields map[string]any) error {
 	if fields == nil {
 		return nil

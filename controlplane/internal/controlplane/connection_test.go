@@ -48,6 +48,15 @@ func TestANewLeaderHasNotProbedYet(t *testing.T) {
 	g.Expect(w.reason(controlplanev1.AvailableCondition)).To(Equal(controlplanev1.ConnectionDownReason))
 }
 
+// TestLeadershipBeginsWithTheFirstPass: a manager that waits for its Lease makes no pass, and what it is started with does not count.
+func TestLeadershipBeginsWithTheFirstPass(t *testing.T) {
+	g := NewWithT(t)
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var l leadership
+	g.Expect(l.since(first)).To(Equal(first))
+	g.Expect(l.since(first.Add(time.Hour))).To(Equal(first))
+}
+
 func TestAnswerIsExpectedSince(t *testing.T) {
 	leading := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	later := metav1.NewTime(leading.Add(time.Hour))

@@ -23,6 +23,10 @@ import (
 // somebody else goes away, or when a corrected kubeconfig is connected with.
 const conflictRetryInterval = time.Minute
 
+// templateRetryInterval is how often an infrastructure template that does not exist is looked for: its kind, which a user chooses, is not
+// watched. It is short because a file may well name the template after the control plane.
+const templateRetryInterval = 10 * time.Second
+
 // decision is what a pass does, by subject. Only decide fills it.
 type decision struct {
 	// deletion is decided instead of all else while the control plane is being deleted; its step is empty while it lives.
@@ -52,7 +56,8 @@ type blockade struct {
 	conflict string
 }
 
-// requeueAfter tells when the pass is to be repeated without an event: the soonest of what only time brings; 0 when an event tells.
+// requeueAfter returns after which time the next pass begins if no event triggers it before: the shortest of the waits whose end no event
+// tells, or 0 when there are none.
 func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	var waits []time.Duration
 	if d.obstacle.conflict != "" || o.taken() != "" || v.Life == view.Mismatch ||
@@ -61,6 +66,9 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	}
 	if v.Machines.InfraNotAllowed() {
 		waits = append(waits, infrastructure.RetryNotAllowed)
+	}
+	if v.Machines.TemplateMissing() && len(d.machines.Blockers) > 0 {
+		waits = append(waits, templateRetryInterval)
 	}
 	if !d.attempt.RetryAt.IsZero() {
 		waits = append(waits, d.attempt.RetryAt.Sub(v.Now))

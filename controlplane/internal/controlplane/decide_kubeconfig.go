@@ -135,7 +135,7 @@ func foreignKubeconfig(v *view.View) bool {
 	return v.Kubeconfigs.Cluster != nil && !mayWriteKubeconfig(v)
 }
 
-// defectOf says why nobody can connect to the cluster with the existing Secret; empty when it can be done.
+// defectOf says why nobody can connect to the cluster with the Secret <cluster>-kubeconfig; it is empty when the Secret is in order.
 func defectOf(v *view.View) string {
 	if v.Kubeconfigs.Cluster.Labels[clusterv1.ClusterNameLabel] != v.ClusterName {
 		return fmt.Sprintf("it has no label %s: %s, without which Cluster API does not see it", clusterv1.ClusterNameLabel, v.ClusterName)

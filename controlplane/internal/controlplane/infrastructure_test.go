@@ -77,6 +77,54 @@ func TestInfrastructureNotAllowed(t *testing.T) {
 	g.Expect(size).To(Equal("large"))
 }
 
+// TestTemplateThatDoesNotExist: a control plane that was applied before its infrastructure template says so, does what else is to be done,
+// and goes on soon after the template was created, without an error and its back-off.
+func TestTemplateThatDoesNotExist(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	template := infra("Metal3MachineTemplate")
+	w.must(w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "t"}, template))
+	w.must(w.client.Delete(context.Background(), template))
+	for range 5 {
+		w.reconcile()
+	}
+	g.Expect(w.reconcile().RequeueAfter).To(Equal(templateRetryInterval))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("Metal3MachineTemplate t cannot be read: it does not exist"))
+	g.Expect(w.install()).NotTo(BeNil())
+	g.Expect(w.machines()).To(BeEmpty())
+
+	template.SetResourceVersion("")
+	w.must(w.client.Create(context.Background(), template))
+	w.run(nil, func() bool { return len(w.machines()) == 3 })
+	g.Expect(w.reconcile().RequeueAfter).To(BeZero())
+
+	w.run(nil, w.available)
+	w.must(w.client.Delete(context.Background(), template))
+	g.Expect(w.reconcile().RequeueAfter).To(BeZero(), "nothing is made of it")
+}
+
+// TestTemplateThatCannotBeReadInTime: a template that a broken informer keeps from being read stops nothing but new Machines.
+func TestTemplateThatCannotBeReadInTime(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.r.Infrastructure.Cached = w.intercepted(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == "Metal3MachineTemplate" {
+				return apierrors.NewTimeoutError("the cache is not filled", 1)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	var err error
+	for range 5 {
+		err = w.try()
+	}
+	g.Expect(err).To(MatchError(ContainSubstring("Metal3MachineTemplate t cannot be read")), "it is tried again")
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("the cache is not filled"))
+	g.Expect(w.install()).NotTo(BeNil())
+	g.Expect(w.machines()).To(BeEmpty())
+}
+
 // TestInfrastructureNotAllowedLater: when the role is gone after a restart of the manager, it is not known whether Machines are up to date,
 // and all else is kept in line.
 func TestInfrastructureNotAllowedLater(t *testing.T) {

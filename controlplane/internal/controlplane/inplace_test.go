@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -32,16 +33,28 @@ func TestVersionIsCorrectedBeforeThereIsANode(t *testing.T) {
 	g.Expect(w.reason(controlplanev1.MachinesUpToDateCondition)).To(Equal(controlplanev1.MachinesUpToDateReason))
 }
 
-// TestRefusedTaintBlocksNothingElse: labels and time-outs reach a Machine whose taints core refuses.
+// TestRefusedTaintBlocksNothingElse: labels and time-outs reach a Machine whose taints core, or a policy, refuses.
 func TestRefusedTaintBlocksNothingElse(t *testing.T) {
+	resource := clusterv1.GroupVersion.WithResource("machines").GroupResource()
+	t.Run("by core", func(t *testing.T) {
+		refusedTaint(t, apierrors.NewInvalid(clusterv1.GroupVersion.WithKind("Machine").GroupKind(), "m", nil))
+	})
+	t.Run("by a policy", func(t *testing.T) {
+		refusedTaint(t, apierrors.NewForbidden(resource, "m", errors.New(`ValidatingAdmissionPolicy "taints" denied request: no taints`)))
+	})
+}
+
+// refusedTaint changes taints together with labels and a time-out, and answers the patch of the taints with an error.
+func refusedTaint(t *testing.T, refusal error) {
+	t.Helper()
 	g := NewWithT(t)
 	w := newWorld(t, 1, 0)
 	w.run(nil, w.available)
 	w.r.Client = w.intercepted(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			data, _ := patch.Data(o)
-			if m, machine := o.(*clusterv1.Machine); machine && len(data) > 0 && strings.Contains(string(data), "taints") {
-				return apierrors.NewInvalid(clusterv1.GroupVersion.WithKind("Machine").GroupKind(), m.GetName(), nil)
+			if _, machine := o.(*clusterv1.Machine); machine && strings.Contains(string(data), "taints") {
+				return refusal
 			}
 			return c.Patch(ctx, o, patch, opts...)
 		},

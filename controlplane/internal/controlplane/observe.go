@@ -182,7 +182,7 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 	ref, namespace := v.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef, v.ControlPlane.Namespace
 	v.Machines.Template, v.Machines.TemplateProblem = r.Infrastructure.Get(ctx, ref, namespace)
 	if v.Machines.Template == nil && v.Machines.TemplateProblem == nil {
-		v.Machines.TemplateProblem = errors.New("it does not exist, or its CRD does not")
+		v.Machines.TemplateProblem = view.ErrNoTemplate
 	}
 	if problem := v.Machines.TemplateProblem; problem != nil {
 		v.Machines.TemplateProblem = fmt.Errorf("%s %s cannot be read: %w", ref.Kind, ref.Name, problem)

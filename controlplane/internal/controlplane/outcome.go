@@ -32,7 +32,7 @@ func (o *outcome) add(err error) {
 	o.steps = append(o.steps, kube.OutcomeOf(kube.WithoutValues(err)))
 }
 
-// refused is what is said of the first thing that is not accepted as it is; empty when all is.
+// refused returns the error of the first write that is refused; it is empty when none is.
 func (o *outcome) refused() string {
 	for _, step := range o.steps {
 		if err := step.Refusal(); err != nil {
@@ -42,7 +42,7 @@ func (o *outcome) refused() string {
 	return ""
 }
 
-// err is what the pass is tried again for.
+// err returns the errors for which the pass is tried again.
 func (o *outcome) err() error {
 	errs := make([]error, 0, len(o.steps))
 	for _, step := range o.steps {
@@ -61,7 +61,7 @@ type outcomes struct {
 	published bool
 }
 
-// err is what the pass is tried again for.
+// err returns the errors for which the pass is tried again.
 func (o *outcomes) err() error {
 	return kerrors.NewAggregate([]error{o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.kubeconfig.err()})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
 // ownedConditions are the conditions that nobody else writes.
@@ -72,22 +73,14 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 
 // tellUnread says that not all that is needed can be read, which is why nothing was decided. All else that was known stays.
 func tellUnread(cp *controlplanev1.OpenshiftAssistedControlPlane, err error) {
-	text := "Nothing is decided, because not all that is needed can be read: " + sentence(err.Error())
-	conditionType := controlplanev1.AvailableCondition
-	fallback := metav1.Condition{Status: metav1.ConditionUnknown, Reason: controlplanev1.ReadFailedReason}
+	conditionType, unread := controlplanev1.AvailableCondition, metav1.ConditionUnknown
 	switch {
 	case !cp.DeletionTimestamp.IsZero():
-		conditionType, fallback.Status = controlplanev1.DeletingCondition, metav1.ConditionTrue
+		conditionType, unread = controlplanev1.DeletingCondition, metav1.ConditionTrue
 	case !ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false):
-		conditionType, fallback.Status = controlplanev1.InstalledCondition, metav1.ConditionFalse
+		conditionType, unread = controlplanev1.InstalledCondition, metav1.ConditionFalse
 	}
-	condition := conditions.Get(cp, conditionType)
-	// What is True stays so: that the cluster is installed, available or being deleted.
-	if condition == nil || condition.Status != metav1.ConditionTrue {
-		condition = &fallback
-	}
-	condition.Type, condition.Message = conditionType, text
-	bounded.SetCondition(cp, *condition)
+	fact.TellUnread(cp, conditionType, fact.Fact{Status: unread, Reason: controlplanev1.ReadFailedReason}, err)
 }
 
 // setCounters counts Machines by their conditions (CONTRACT CP-83) and versions (CP-10).

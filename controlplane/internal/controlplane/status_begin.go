@@ -23,9 +23,8 @@ import (
 )
 
 // mayBegin reports whether nothing of ours keeps assisted-service from beginning: the set of hosts is fixed, and the hold is cleared.
-func mayBegin(install *hiveext.AgentClusterInstall) bool {
-	_, closed := assisted.DayOneAgents(install)
-	return closed && !install.Spec.HoldInstallation
+func mayBegin(install view.Install) bool {
+	return install.Closed() && !install.AgentClusterInstall.Spec.HoldInstallation
 }
 
 // preparationFailure says why assisted-service could not prepare the installation; empty when it could, or has not tried. The service tries
@@ -33,7 +32,7 @@ func mayBegin(install *hiveext.AgentClusterInstall) bool {
 // stays until hosts are being installed, or the user changes what is installed. Without that, the condition would change several times a
 // round.
 func preparationFailure(v *view.View, phase assisted.Phase) string {
-	if !mayBegin(v.Install.AgentClusterInstall) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {
+	if !mayBegin(v.Install) || phase != assisted.PhaseWaiting && phase != assisted.PhasePreparing {
 		return ""
 	}
 	const prefix, suffix = "The installation cannot be prepared: ", ". assisted-service tries again until it can"
@@ -69,8 +68,7 @@ func setMatchesSpec(v *view.View, d decision) {
 		return
 	}
 	switch known := conditions.Get(v.ControlPlane, controlplanev1.InstallationMatchesSpecCondition); {
-	case assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseUnknown,
-		assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhasePreparing:
+	case v.Install.Phase() == assisted.PhaseUnknown, v.Install.Phase() == assisted.PhasePreparing:
 		return // A preparation may fail, and the next one follows the change.
 	case v.Initialized() && (known == nil || known.Status == metav1.ConditionTrue):
 		return
@@ -121,7 +119,7 @@ var unmetReasons = []string{
 // unmetRequirements says what assisted-service waits for although all hosts are ready and nothing is held; empty when it waits for nothing.
 func unmetRequirements(v *view.View) string {
 	met := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterRequirementsMetCondition)
-	if !mayBegin(v.Install.AgentClusterInstall) || met == nil || met.Status != corev1.ConditionFalse ||
+	if !mayBegin(v.Install) || met == nil || met.Status != corev1.ConditionFalse ||
 		!slices.Contains(unmetReasons, met.Reason) {
 		return ""
 	}

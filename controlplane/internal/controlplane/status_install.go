@@ -53,7 +53,7 @@ func setInstallStatus(v *view.View, d decision, o *outcomes) {
 	cp := v.ControlPlane
 	reason, message := installed(v, d, o)
 	if v.Install.AgentClusterInstall != nil && !d.attempt.Retrying {
-		phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
+		phase := v.Install.Phase()
 		if reason == controlplanev1.PreparationFailedReason {
 			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
 		}
@@ -90,7 +90,7 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if v.Install.AgentClusterInstall == nil {
 		return controlplanev1.WaitingForHostsReason, "Creating ClusterDeployment and AgentClusterInstall"
 	}
-	phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
+	phase := v.Install.Phase()
 	if message := preparationFailure(v, phase); message != "" {
 		return controlplanev1.PreparationFailedReason, message
 	}
@@ -181,12 +181,11 @@ func waitingForHosts(v *view.View, d decision, fallback string) (reason, message
 	synced := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterSpecSyncedCondition)
 	failing := assisted.FailingChecks(v.Install.AgentClusterInstall.Status.ValidationsInfo)
 	validated := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterValidatedCondition)
-	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
 	settled := hostsSettled(v)
 	switch {
 	case settled && synced != nil && synced.Status == corev1.ConditionFalse:
 		return controlplanev1.SpecNotSyncedReason, synced.Message
-	case settled && closed && validated != nil && validated.Status == corev1.ConditionFalse:
+	case settled && v.Install.Closed() && validated != nil && validated.Status == corev1.ConditionFalse:
 		return controlplanev1.ValidationsFailingReason, cmp.Or(strings.Join(failing, "; "), validated.Message)
 	default:
 		reason, unmet := controlplanev1.WaitingForHostsReason, unmetRequirements(v)

@@ -23,7 +23,7 @@ func Changeable(v *view.View) bool {
 	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || !v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
 		return false
 	}
-	phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
+	phase := v.Install.Phase()
 	return phase == assisted.PhaseWaiting ||
 		phase == assisted.PhaseUnknown && v.Install.AgentClusterInstall.Spec.HoldInstallation &&
 			v.Install.AgentClusterInstall.Status.DebugInfo.State == ""
@@ -31,7 +31,7 @@ func Changeable(v *view.View) bool {
 
 // mayReopen reports whether the installation can still wait for more hosts: day 1 is open, or can be opened again.
 func mayReopen(v *view.View) bool {
-	phase := assisted.PhaseOf(v.Install.AgentClusterInstall)
+	phase := v.Install.Phase()
 	return phase == assisted.PhaseWaiting || phase == assisted.PhaseUnknown && v.Install.AgentClusterInstall.Spec.HoldInstallation
 }
 
@@ -43,7 +43,7 @@ func DecideDayOne(v *view.View) DayOneStep {
 	}
 	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
 	d := DayOne{
-		Phase:        assisted.PhaseOf(v.Install.AgentClusterInstall),
+		Phase:        v.Install.Phase(),
 		Replicas:     int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)),
 		Workers:      v.Machines.WantedWorkers,
 		Arbiters:     view.Arbiters(v.ControlPlane.Spec.Install),

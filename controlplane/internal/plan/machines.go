@@ -20,7 +20,6 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
-	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // MachinesDecision is about the control-plane Machines and what belongs to them.
@@ -43,8 +42,8 @@ type MachinesDecision struct {
 func DecideMachines(v *view.View) MachinesDecision {
 	d := MachinesDecision{NextNumber: nextNumber(v), Surplus: surplusMachines(v), Sync: true, OwnTemplate: true}
 	d.Create, d.Blockers = missingMachines(v)
-	if len(d.Create) > 0 && v.Machines.TemplateNotAllowed() {
-		// It is tried again after a fixed time: no event tells that a role was extended.
+	if len(d.Create) > 0 && (v.Machines.TemplateNotAllowed() || v.Machines.TemplateMissing()) {
+		// It is tried again after a fixed time: no event tells that a role was extended or that the template was created.
 		d.Create, d.Blockers = nil, append(d.Blockers, v.Machines.TemplateProblem.Error())
 	}
 	for _, prepared := range v.Machines.Prepared {
@@ -102,8 +101,7 @@ func MayRemoveMachines(v *view.View) bool {
 	if v.Install.AgentClusterInstall == nil {
 		return !v.Life.Installed()
 	}
-	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
-	return Changeable(v) && !closed
+	return Changeable(v) && !v.Install.Closed()
 }
 
 // surplusMachines decides which Machines to delete.
@@ -135,7 +133,8 @@ func nextMachine(v *view.View) (create, blockers []string) {
 	return []string{v.ControlPlane.Name + "-" + number}, nil
 }
 
-// nextNumber is the number that the next Machine of an installed cluster is to have; empty when the annotation says so.
+// nextNumber is the number to write to the annotation NextMachineAnnotation of an installed cluster's control plane; it is empty when the
+// annotation has the right number.
 func nextNumber(v *view.View) string {
 	if !v.Life.Installed() && RecordToWrite(v) == "" {
 		return ""
@@ -152,7 +151,7 @@ func nextNumber(v *view.View) string {
 	return strconv.Itoa(next)
 }
 
-// unfitEtcd says why etcd takes no member now; empty when it does.
+// unfitEtcd says why etcd takes no member now; it is empty when etcd takes one.
 func unfitEtcd(v *view.View) []string {
 	etcd, known := v.Workload.Operators[workload.OperatorEtcd]
 	switch {

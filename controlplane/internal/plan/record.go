@@ -8,11 +8,11 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// RecordToWrite is what is to be remembered of the installed cluster; empty when it is, or when there is nothing to. The wanted attempt of
-// an initialized control plane may have been changed since, which means nothing for it: the record follows.
+// RecordToWrite is the value to write to the annotation InstalledClusterAnnotation. It is empty when the annotation has that value, and while
+// no cluster is installed. If the user has changed the number of the attempt of an initialized control plane, the record gets the new number:
+// the cluster stays the same.
 func RecordToWrite(v *view.View) string {
-	if v.Install.AgentClusterInstall == nil || assisted.PhaseOf(v.Install.AgentClusterInstall) != assisted.PhaseCompleted ||
-		v.Install.AgentClusterInstall.Spec.ClusterMetadata == nil {
+	if v.Install.Phase() != assisted.PhaseCompleted || v.Install.AgentClusterInstall.Spec.ClusterMetadata == nil {
 		return ""
 	}
 	if !v.Initialized() && v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] != view.Attempt(v.ControlPlane) {
@@ -45,8 +45,7 @@ func DecideStart(v *view.View, step DayOneStep) (record *string, _ DayOneStep) {
 	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil {
 		return nil, step
 	}
-	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
-	starting, begun := step.Action == DayOneStart, closed && !v.Install.AgentClusterInstall.Spec.HoldInstallation
+	starting, begun := step.Action == DayOneStart, v.Install.Closed() && !v.Install.AgentClusterInstall.Spec.HoldInstallation
 	known := v.Started.Attempt == view.Attempt(v.ControlPlane)
 	switch {
 	case starting, begun && !known:
@@ -59,7 +58,7 @@ func DecideStart(v *view.View, step DayOneStep) (record *string, _ DayOneStep) {
 			return nil, step
 		}
 		record = &value
-	case known && !begun && assisted.PhaseOf(v.Install.AgentClusterInstall) == assisted.PhaseWaiting:
+	case known && !begun && v.Install.Phase() == assisted.PhaseWaiting:
 		record = new("")
 	}
 	if record != nil && starting {

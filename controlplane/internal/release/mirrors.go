@@ -83,7 +83,7 @@ func ParseMirrors(file []byte, unusable error) (Mirrors, error) {
 	return found, nil
 }
 
-// problem says why container engines refuse a table; empty when they do not.
+// problem says why container engines refuse a table; it is empty when they accept the table.
 func (r registryRule) problem() string {
 	domain, all := strings.CutPrefix(r.Prefix, wildcard)
 	switch {

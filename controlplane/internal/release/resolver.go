@@ -102,7 +102,7 @@ func (r *Resolver) Lookup(controlPlane types.NamespacedName, request Request) An
 	return Answer{}
 }
 
-// Forget drops what is known for a control plane, which wants to know nothing any more.
+// Forget drops the answer for a control plane that does not ask for its release any more.
 func (r *Resolver) Forget(controlPlane types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

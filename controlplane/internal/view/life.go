@@ -53,8 +53,7 @@ func LifeOf(v *View) Life {
 	case v.Install.AgentClusterInstall == nil:
 		return NotStarted
 	}
-	_, closed := assisted.DayOneAgents(v.Install.AgentClusterInstall)
-	switch assisted.PhaseOf(v.Install.AgentClusterInstall) {
+	switch v.Install.Phase() {
 	case assisted.PhaseFailed:
 		return Failed
 	case assisted.PhaseCompleted:
@@ -65,7 +64,7 @@ func LifeOf(v *View) Life {
 		// It depends on whether the hosts are fixed, see below. After a restart assisted-service may report no phase for a while: an
 		// installation that runs counts as DayOneClosed then.
 	}
-	if closed {
+	if v.Install.Closed() {
 		return DayOneClosed
 	}
 	return DayOneOpen

@@ -89,6 +89,12 @@ type Prepared struct {
 // InfraNotAllowed reports whether no role of the manager's lets it read the infrastructure template or an infrastructure machine.
 func (m Machines) InfraNotAllowed() bool { return m.TemplateNotAllowed() || len(m.InfraProblems) > 0 }
 
+// ErrNoTemplate says that there is no infrastructure template.
+var ErrNoTemplate = errors.New("it does not exist, or its CRD does not")
+
+// TemplateMissing reports whether there is no infrastructure template.
+func (m Machines) TemplateMissing() bool { return errors.Is(m.TemplateProblem, ErrNoTemplate) }
+
 // TemplateNotAllowed reports whether no role of the manager's lets it read the infrastructure template.
 func (m Machines) TemplateNotAllowed() bool {
 	var notAllowed *infrastructure.NotAllowedError
@@ -112,6 +118,24 @@ type Install struct {
 	// Strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while
 	// assisted-service says that the numbers of hosts do not fit.
 	Strangers []string
+}
+
+// Phase is what assisted-service says of the installation, whatever this provider has recorded of it; PhaseUnknown without an
+// AgentClusterInstall. Life says what follows from both.
+func (i Install) Phase() assisted.Phase {
+	if i.AgentClusterInstall == nil {
+		return assisted.PhaseUnknown
+	}
+	return assisted.PhaseOf(i.AgentClusterInstall)
+}
+
+// Closed reports whether the hosts of the first installation are fixed.
+func (i Install) Closed() bool {
+	if i.AgentClusterInstall == nil {
+		return false
+	}
+	_, closed := assisted.DayOneAgents(i.AgentClusterInstall)
+	return closed
 }
 
 // Workload is what the installed cluster has answered.

@@ -4,6 +4,8 @@
 package fact
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,4 +44,21 @@ func (f Fact) Set(o conditions.Setter, conditionType string) {
 		return
 	}
 	bounded.SetCondition(o, metav1.Condition{Type: conditionType, Status: f.Status, Reason: f.Reason, Message: f.Message})
+}
+
+// TellUnread says in a condition that a pass decided nothing, because err kept it from reading what it needs. What is True stays so, and only
+// its message changes; anything else gets the status and reason of unread. A manager that stops says nothing.
+func TellUnread(o interface {
+	conditions.Getter
+	conditions.Setter
+}, conditionType string, unread Fact, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	f := unread
+	if known := conditions.Get(o, conditionType); known != nil && known.Status == metav1.ConditionTrue {
+		f = Fact{Status: known.Status, Reason: known.Reason}
+	}
+	f.Message = "Nothing is decided, because not all that is needed can be read: " + err.Error()
+	f.Set(o, conditionType)
 }
