@@ -64,8 +64,8 @@ const (
 	SpecNotSyncedReason = "SpecNotSynced"
 
 	// InstallRefusedReason: the API server or a webhook refuses an object of the installation (ClusterImageSet, ClusterDeployment,
-	// AgentClusterInstall), a change of one or of an Agent by which the installation would begin, or a record of it on the control plane, or
-	// the AgentClusterInstall cannot be made; the message says why.
+	// AgentClusterInstall), a change or deletion of one, a change of an Agent by which the installation would begin, a record of it on the
+	// control plane, or the adoption of a Machine, or the AgentClusterInstall cannot be made; the message says why.
 	InstallRefusedReason = "InstallRefused"
 
 	// RequirementsNotMetReason: nothing is held and assisted-service does not begin; the message repeats what it waits for, and names Agents

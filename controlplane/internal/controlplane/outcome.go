@@ -22,8 +22,15 @@ type outcome struct {
 	taken string
 }
 
-// add takes the error of one step into account.
+// add takes the error of one step into account, and each error of a step about several objects by itself: of one that is refused and one
+// that failed both are told.
 func (o *outcome) add(err error) {
+	if several, ok := err.(kerrors.Aggregate); ok { //nolint:errorlint // What is wrapped in words is told with them, as one error.
+		for _, one := range several.Errors() {
+			o.add(one)
+		}
+		return
+	}
 	var name *takenError
 	if errors.As(err, &name) {
 		o.taken = name.object

@@ -4,12 +4,14 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -52,4 +54,37 @@ func TestRefusedMachine(t *testing.T) {
 	g.Expect(w.machines()).To(HaveLen(3))
 	g.Expect(w.reason(controlplanev1.MachinesUpToDateCondition)).
 		To(Equal(controlplanev1.MachinesUpToDateReason), "no Machine is born outdated")
+}
+
+// TestRefusedAdoption: a Machine that nobody controls, and that a policy keeps so, is told of, beside one whose adoption failed. Of an
+// installation that waits meanwhile nothing new is said.
+func TestRefusedAdoption(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, func() bool { return len(w.machines()) == 3 })
+	w.reconcile()
+	before := w.message(controlplanev1.InstalledCondition)
+	w.orphan("cp-1")
+	w.orphan("cp-2")
+	answers := map[string]error{"cp-1": errors.New("no answer"), "cp-2": errors.New("no answer")}
+	w.r.Client = w.intercepted(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if _, machine := o.(*clusterv1.Machine); machine && answers[o.GetName()] != nil {
+				return answers[o.GetName()]
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	})
+	g.Expect(w.try()).To(MatchError(ContainSubstring("no answer")))
+	g.Expect(w.message(controlplanev1.InstalledCondition)).To(Equal(before))
+
+	resource := clusterv1.GroupVersion.WithResource("machines").GroupResource()
+	answers["cp-2"] = apierrors.NewForbidden(resource, "cp-2", errors.New("no new owners"))
+	g.Expect(w.try()).To(HaveOccurred(), "it is tried again")
+	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallRefusedReason))
+	g.Expect(w.message(controlplanev1.InstalledCondition)).To(And(ContainSubstring("no new owners"), Not(ContainSubstring("no answer"))))
+	clear(answers)
+	w.reconcile()
+	w.reconcile()
+	g.Expect(w.message(controlplanev1.InstalledCondition)).To(Equal(before))
 }

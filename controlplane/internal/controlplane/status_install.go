@@ -52,6 +52,9 @@ const percentageStep = 10
 func setInstallStatus(v *view.View, d decision, o *outcomes) {
 	cp := v.ControlPlane
 	reason, message := installed(v, d, o)
+	if len(d.machines.Adopt) > 0 && reason != controlplanev1.InstallRefusedReason {
+		return // Nothing was decided about the installation: the pass after the adoption does that.
+	}
 	if v.Install.AgentClusterInstall != nil && !d.attempt.Retrying {
 		phase := v.Install.Phase()
 		if reason == controlplanev1.PreparationFailedReason {
@@ -165,7 +168,7 @@ func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if d.obstacle.reason != "" {
 		return d.obstacle.reason, d.obstacle.message
 	}
-	if refused := o.install.refused(); refused != "" {
+	if refused := cmp.Or(o.attempt.refused(), o.install.refused(), notAdopted(d, o)); refused != "" {
 		return controlplanev1.InstallRefusedReason, refused
 	}
 	if conflict := cmp.Or(d.obstacle.conflict, o.taken()); conflict != "" {
@@ -173,6 +176,14 @@ func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 			"control plane"
 	}
 	return "", ""
+}
+
+// notAdopted says why a Machine cannot be taken over; it is empty when none is to be, or all were.
+func notAdopted(d decision, o *outcomes) string {
+	if len(d.machines.Adopt) == 0 {
+		return ""
+	}
+	return o.machines.refused()
 }
 
 // waitingForHosts tells what a held installation waits for. Problems of the cluster are told once no host is being bound: until then the
