@@ -46,8 +46,8 @@ func (f Fact) Set(o conditions.Setter, conditionType string) {
 	bounded.SetCondition(o, metav1.Condition{Type: conditionType, Status: f.Status, Reason: f.Reason, Message: f.Message})
 }
 
-// TellUnread says in a condition that a pass decided nothing, because err kept it from reading what it needs. What is True stays so, and only
-// its message changes; anything else gets the status and reason of unread. A manager that stops says nothing.
+// TellUnread says in a condition that a pass decided nothing, because err kept it from reading what it needs. What is True stays so, and
+// only its message changes; anything else gets the status and reason of unread. A manager that stops says nothing.
 func TellUnread(o interface {
 	conditions.Getter
 	conditions.Setter

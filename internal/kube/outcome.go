@@ -10,8 +10,8 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// Outcome says how the writes of a pass about one subject ended. Its zero value says that nothing was written: there was nothing to write, or
-// the pass had stopped before.
+// Outcome says how the writes of a pass about one subject ended. Its zero value says that nothing was written: there was nothing to write,
+// or the pass had stopped before.
 type Outcome struct {
 	state outcome
 	err   error

@@ -17,8 +17,8 @@ const unknown = "unknown"
 // knows its version better than the go command: images are built without the repository.
 var stamped string
 
-// Get returns the version: the one that was given to the build, or else the one that the go command made of the tag or the commit, as it does
-// in a clone of the repository.
+// Get returns the version: the one that was given to the build, or else the one that the go command made of the tag or the commit, as it
+// does in a clone of the repository.
 func Get() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

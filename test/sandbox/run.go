@@ -54,6 +54,8 @@ type Options struct {
 	Retry bool
 	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
 	Speed float64
+	// Seed decides which host a Machine gets; see WorldOptions.Seed.
+	Seed int64
 	// Template is another template than the topology's: one of Flavors, or a path.
 	Template string
 	// Metal3 is the newest version of Cluster API Provider Metal3's API; see WorldOptions.Metal3.
@@ -228,7 +230,7 @@ func (r *run) slower(d time.Duration) time.Duration {
 }
 
 func (r *run) worldOptions() WorldOptions {
-	opts := WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed, Metal3: r.opts.Metal3}
+	opts := WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed, Seed: r.opts.Seed, Metal3: r.opts.Metal3}
 	if r.fault != nil {
 		opts.Inspect = r.fault.Inspect
 	}

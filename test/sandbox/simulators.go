@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,9 +39,6 @@ const (
 	simulatorGroup = "system:masters"
 	simulatorQPS   = 200
 	simulatorBurst = 400
-
-	// hostSeed decides which host a Machine gets, as nobody can foresee of the real Metal3: nothing may depend on the names of hosts.
-	hostSeed = 1
 
 	apiDelay   = 500 * time.Millisecond
 	joinDelay  = 300 * time.Millisecond
@@ -75,8 +73,10 @@ func startSimulators(ctx context.Context, cp *localcontrolplane.ControlPlane, op
 		return nil, errors.Join(err, log.Close())
 	}
 	mgr.GetWebhookServer().Register(simmetal3.ConversionPath, simmetal3.Conversion())
+	simmetal3.ServeAdmission(mgr.GetWebhookServer())
 	assisted.ServeAdmission(mgr.GetWebhookServer(), mgr.GetAPIReader())
-	if err := cp.InstallWebhooks(ctx, localcontrolplane.Simulators, assisted.AdmissionConfigurations()...); err != nil {
+	webhooks := slices.Concat(simmetal3.AdmissionConfigurations(), assisted.AdmissionConfigurations())
+	if err := cp.InstallWebhooks(ctx, localcontrolplane.Simulators, webhooks...); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	s := &simulators{log: log, done: make(chan error, 1)}
@@ -88,6 +88,7 @@ func startSimulators(ctx context.Context, cp *localcontrolplane.ControlPlane, op
 
 func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager, opts WorldOptions) (err error) {
 	speed := opts.speed()
+	opts.printf("Metal3 chooses hosts in the order of seed %d", opts.seed())
 	if opts.Beside != nil {
 		s.workload, s.metal = opts.Beside.simulators.workload, opts.Beside.simulators.metal
 	} else if err := s.buildDataCentre(cp, mgr, opts); err != nil {
@@ -95,13 +96,13 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 	}
 	s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{
 		Speed: speed, Hardware: opts.inspected, UserData: s.metal.WriteConfigDrive, PowerOff: s.metal.PowerOff,
-		ShuffleSeed: ptr.To[int64](hostSeed), UserDataRace: true,
+		ShuffleSeed: ptr.To(opts.seed()), UserDataRace: true,
 	})
 	if err != nil {
 		return err
 	}
 	s.assisted = assisted.New(assisted.Options{
-		Durations: assisted.DefaultDurations().Scale(speed), Metal: s.metal, Workload: s.workload, Hardware: s.hardwareOf,
+		Seed: opts.seed(), Durations: assisted.DefaultDurations().Scale(speed), Metal: s.metal, Workload: s.workload, Hardware: s.hardwareOf,
 	})
 	if err := s.assisted.SetupWithManager(mgr); err != nil {
 		return err

@@ -65,6 +65,9 @@ type WorldOptions struct {
 	Progress io.Writer
 	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
 	Speed float64
+	// Seed decides which host a Machine gets, as nobody can foresee of the real Metal3, and the identifiers of assisted-service: nothing may
+	// depend on them. Zero means 1.
+	Seed int64
 	// Metal3 is the newest version of Cluster API Provider Metal3's API, one of Metal3Versions. Default: v1beta1.
 	Metal3 string
 	// Dir is where the management cluster's files go; see localcontrolplane.Options. KeepDir leaves it behind.
@@ -95,6 +98,8 @@ func (o WorldOptions) speed() float64 {
 	}
 	return o.Speed
 }
+
+func (o WorldOptions) seed() int64 { return cmp.Or(o.Seed, 1) }
 
 func (o WorldOptions) printf(format string, args ...any) {
 	if o.Progress != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )

@@ -5,8 +5,8 @@ package host
 import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/disk"
-	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
 // chooseDisk applies the root device hints to what an unbound Agent reports, so that a host without the right disk is never bound. The

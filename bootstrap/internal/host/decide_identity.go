@@ -8,9 +8,9 @@ import (
 	"time"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
 // preparationFact says of a host that is ready, or being prepared, whether the installation could be prepared on it; told is false in other

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
 // roleOf is the role of a Machine's host, which the Machine's labels tell: Cluster API's own of a control plane, or that of an arbiter,

@@ -18,8 +18,8 @@ var ownedConditions = []string{
 	bootstrapv1.AgentInstalledCondition,
 }
 
-// result says how a pass ended. decision is nil when the pass decided nothing, because it could not read something or because the Machine is
-// being deleted; departure is nil unless the Machine is being deleted.
+// result says how a pass ended. decision is nil when the pass decided nothing, because it could not read something or because the Machine
+// is being deleted; departure is nil unless the Machine is being deleted.
 type result struct {
 	decision  *decision
 	departure *departure

@@ -137,7 +137,8 @@ func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdi
 		if len(others) > 0 {
 			verdict.Release = true
 			verdict.Message = fmt.Sprintf(
-				"Agent %s was claimed for BareMetalHost %s, which (%s) is not the hardware that Agent %s reports (%s): Agent %s has the host's identity",
+				"Agent %s was claimed for BareMetalHost %s, which (%s) is not the hardware that Agent %s reports (%s): Agent %s has the host's "+
+					"identity",
 				claimed.Name, r.Host.Name, describeHost(r.Host), claimed.Name, describe(claimed), others[0].Name,
 			)
 			verdict.Remedy = "find out which host reported the MAC address of this one before its serial number was known"
@@ -154,8 +155,10 @@ func confirm(r Request, claimed *assisted.Agent, others []*assisted.Agent) Verdi
 	if names := HostsMatching(claimed, r.Hosts); len(names) > 1 {
 		return Verdict{
 			Agent: claimed,
-			Note: fmt.Sprintf("Agent %s is claimed for BareMetalHost %s and matches BareMetalHosts %s: correct spec.bootMACAddress of the wrong one",
-				claimed.Name, r.Host.Name, strings.Join(names, ", ")),
+			Note: fmt.Sprintf(
+				"Agent %s is claimed for BareMetalHost %s and matches BareMetalHosts %s: replace the one whose spec.bootMACAddress is wrong",
+				claimed.Name, r.Host.Name, strings.Join(names, ", "),
+			),
 		}
 	}
 	return Verdict{Agent: claimed}
@@ -176,7 +179,8 @@ func rivals(host *bmov1alpha1.BareMetalHost, others []*assisted.Agent) string {
 func single(r Request, agent *assisted.Agent) Verdict {
 	if names := HostsMatching(agent, r.Hosts); len(names) > 1 {
 		return Verdict{Reason: bootstrapv1.SeveralHostsReason, Message: fmt.Sprintf(
-			"Agent %s (%s) matches BareMetalHosts %s, so it is not approved: correct spec.bootMACAddress or annotation %s of the wrong one",
+			"Agent %s (%s) matches BareMetalHosts %s, so it is not approved: replace the one whose spec.bootMACAddress is wrong, or correct its "+
+				"annotation %s",
 			agent.Name, describe(agent), strings.Join(names, ", "), bootstrapv1.VouchedAgentAnnotation)}
 	}
 	if claim := agent.Annotations[bootstrapv1.ClaimAnnotation]; slices.Contains(r.LivingClaims, claim) {
@@ -212,7 +216,7 @@ func sameSerial(r Request, twin string) Verdict {
 	)}
 }
 
-// unmatched says why no Agent was recognised.
+// unmatched says why no Agent was recognised. A boot MAC address that is set cannot be changed (METAL3 M3-68).
 func unmatched(r Request) Verdict {
 	if !metal3.Provisioned(r.Host) {
 		return Verdict{Reason: bootstrapv1.WaitingForHostReason, Message: fmt.Sprintf(
@@ -236,9 +240,8 @@ func unmatched(r Request) Verdict {
 		)}
 	}
 	return Verdict{Reason: bootstrapv1.AgentNotRecognizedReason, Message: fmt.Sprintf(
-		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s matches no BareMetalHost: if it is this host, correct "+
-			"spec.bootMACAddress of the BareMetalHost, "+
-			"or vouch for the Agent with annotation %s",
+		"BareMetalHost %s (%s) was booted and no Agent has its identity; Agent %s matches no BareMetalHost: if it is this host, replace "+
+			"the BareMetalHost by one with the right spec.bootMACAddress, or vouch for the Agent with annotation %s",
 		r.Host.Name,
 		describeHost(r.Host),
 		describeAll(strangers),

@@ -250,7 +250,7 @@ func TestRecognizeNamesStrangersWithinBounds(t *testing.T) {
 	got := Recognize(Request{Host: &hosts[0], Hosts: hosts, Agents: agents, Claim: ours})
 	g.Expect(got.Message).To(Equal(`BareMetalHost h0 (boot MAC aa:00, serial number "s0") was booted and no Agent has its identity; ` +
 		`Agent a0 (MAC f0, serial number ""), a1 (MAC f1, serial number ""), a2 (MAC f2, serial number "") and 2 more ` +
-		`matches no BareMetalHost: if it is this host, correct spec.bootMACAddress of the BareMetalHost, ` +
+		`matches no BareMetalHost: if it is this host, replace the BareMetalHost by one with the right spec.bootMACAddress, ` +
 		`or vouch for the Agent with annotation bootstrap.cluster.x-k8s.io/vouched-agent`))
 
 	macs := make([]string, 2000)

@@ -26,8 +26,9 @@ type frozenField struct {
 	before, after any
 }
 
-// frozen refuses changes that would have no effect, because the provider has used the field already. The description of each field ends with
-// its window, which says until when the field can change. Templates may change: they are for configs that are made later (CONTRACT BOOT-40).
+// frozen refuses changes that would have no effect, because the provider has used the field already. The description of each field ends
+// with its window, which says until when the field can change. Templates may change: they are for configs that are made later (CONTRACT
+// BOOT-40).
 func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := unchanged(mediaFields(spec, before.Spec, after.Spec), mediaFrozen)

@@ -8,9 +8,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// RecordToWrite is the value to write to the annotation InstalledClusterAnnotation. It is empty when the annotation has that value, and while
-// no cluster is installed. If the user has changed the number of the attempt of an initialized control plane, the record gets the new number:
-// the cluster stays the same.
+// RecordToWrite is the value to write to the annotation InstalledClusterAnnotation. It is empty when the annotation has that value, and
+// while no cluster is installed. If the user has changed the number of the attempt of an initialized control plane, the record gets the new
+// number: the cluster stays the same.
 func RecordToWrite(v *view.View) string {
 	if v.Install.Phase() != assisted.PhaseCompleted || v.Install.AgentClusterInstall.Spec.ClusterMetadata == nil {
 		return ""

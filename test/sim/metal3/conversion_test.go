@@ -43,6 +43,24 @@ func TestRecordedConversion(t *testing.T) {
 	})
 }
 
+// The cases in which one Metal3Machine was read in both API versions.
+const (
+	readV1Beta2 = "same Metal3Machine read as v1beta2"
+	readV1Beta1 = "same Metal3Machine read as v1beta1"
+)
+
+// TestReadInBothVersions converts a Metal3Machine that waits for its owner as the real CAPM3 did.
+func TestReadInBothVersions(t *testing.T) {
+	g := NewWithT(t)
+	cases := recordedCases(t)
+	hub := &unstructured.Unstructured{Object: map[string]any{"spec": cases[readV1Beta2].Spec, "status": cases[readV1Beta2].Status}}
+	hub.SetAPIVersion(infrastructureGroup + "/" + versionV1Beta2)
+	hub.SetKind(kindMachine)
+	found := convertOne(t, hub, versionV1Beta1)
+	g.Expect(found.Object["spec"]).To(Equal(cases[readV1Beta1].Spec))
+	g.Expect(found.Object["status"]).To(Equal(cases[readV1Beta1].Status))
+}
+
 func TestConversion(t *testing.T) {
 	for name, test := range map[string]struct{ kind, from, to, object, want string }{
 		"a template without a format gets an empty one": {

@@ -23,7 +23,8 @@ const (
 
 // TestContractSimulator runs everything against an API server for each version of CAPM3's API.
 func TestContractSimulator(t *testing.T) {
-	servers := startServers(t.Context(), t)
+	cp := startControlPlane(t.Context(), t)
+	servers := startServers(t.Context(), t, cp)
 	t.Run("CORE-20 CORE-21 CORE-22 CORE-23 CORE-24 it does what the real managers were recorded to do", func(t *testing.T) {
 		for _, s := range servers {
 			for _, scenario := range scenarios() {
@@ -37,6 +38,7 @@ func TestContractSimulator(t *testing.T) {
 		t.Run(s.shape.version+"/moved host", func(t *testing.T) { checkMovedHost(t, s) })
 		t.Run(s.shape.version+"/faults", func(t *testing.T) { checkFaults(t, s) })
 	}
+	t.Run("admission", func(t *testing.T) { checkServedAdmission(t, cp) })
 }
 
 // hostWorld is a namespace with a simulator of default options.

@@ -35,14 +35,20 @@ type server struct {
 	shape      shape
 }
 
-// startServers starts one API server for each version of CAPM3's API.
-func startServers(ctx context.Context, t *testing.T) []*server {
+// startControlPlane starts a control plane that ends with the test.
+func startControlPlane(ctx context.Context, t *testing.T) *localcontrolplane.ControlPlane {
 	t.Helper()
 	g := NewWithT(t)
 	ctrl.SetLogger(logr.Discard())
 	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
+	return cp
+}
+
+// startServers starts one API server for each version of CAPM3's API, beside that of the control plane.
+func startServers(ctx context.Context, t *testing.T, cp *localcontrolplane.ControlPlane) []*server {
+	t.Helper()
 	generated := crds(ctx, t, cp)
 	return []*server{
 		startServer(ctx, t, cp, "v1beta2", withV1Beta2(generated)),

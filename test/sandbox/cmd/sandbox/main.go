@@ -48,6 +48,7 @@ func parse(args []string) (sandbox.Options, error) {
 	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong:"+faultList())
 	flags.BoolVar(&opts.Retry, "retry", false, "ask for another attempt after a reported failure of the installation, and verify that")
 	flags.Float64Var(&opts.Speed, "speed", 1, "how fast simulated time passes")
+	flags.Int64Var(&opts.Seed, "seed", 1, "decides which host a Machine gets")
 	flags.StringVar(
 		&opts.Template, "template", "",
 		"template to apply instead of the topology's own: one of "+strings.Join(sandbox.Flavors(), ", ")+", or a path",
