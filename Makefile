@@ -11,7 +11,8 @@ GO_FLAGS := -trimpath
 TESTSUM := GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD))
 # LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
-# Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest begin.
+# Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest
+# begin.
 TEST_FLAGS := -trimpath -race -count=1 -timeout=30m -p=4
 
 # tool builds a third-party program from its pinned module below hack/tools, once, and prints its path.
@@ -19,10 +20,12 @@ tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
 E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/infrastructure/...
-# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed. The
-# longest begin.
-CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/... ./test/templates/... ./test/release/... ./test/operator/...
-integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure -e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities)
+# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed.
+# The longest begin.
+CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/... ./test/templates/... ./test/release/... \
+	./test/operator/...
+integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
+	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
@@ -35,6 +38,7 @@ GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)co
 help: ## Show this text.
 	@awk 'BEGIN {FS = ":.*##"; print "Usage: make \033[36m<target>\033[0m"} \
 		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+		/^##>/ {printf "%21s%s\n", "", substr($$0, 5)} \
 		/^[a-zA-Z0-9_-]+:.*##/ {printf "  \033[36m%-18s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: deps
@@ -49,7 +53,8 @@ clean: ## Remove what the other targets made in this folder.
 ##@ Build
 
 # Without VERSION it is the tag or the commit: the go command knows it only where GOFLAGS does not turn that off.
-link_flags = -s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))
+version = $(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))
+link_flags = -s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(version)
 
 .PHONY: build
 build: ## Build both managers into bin/: VERSION=v0.1.0.
@@ -107,7 +112,7 @@ test: ## Run the tests with the race detector; the last line is "N passed, N fai
 	$(TESTSUM) $(TEST_FLAGS) -p=3 $(E2E_PACKAGES) $(integration_packages) $(UNIT_PACKAGES)
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no control plane.
+test-unit: ## Run the tests of the code below api, internal, bootstrap, controlplane and hack; one of them starts an API server.
 	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES)
 
 .PHONY: test-integration
@@ -150,9 +155,11 @@ test-compat: ## Check every foreign field that the managers use against the CRDs
 ##@ Sandbox
 
 sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
-	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
+	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(SEED),-seed=$(SEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
 	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT)) $(if $(METAL3),-metal3=$(METAL3))
 
 .PHONY: sandbox
-sandbox: ## Install a cluster on this machine: TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2 HOLD=true FAULT=name RETRY=true SPEED=n.
+sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
+##> TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2
+##> HOLD=true FAULT=name RETRY=true SPEED=n SEED=n
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

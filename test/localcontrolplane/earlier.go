@@ -17,7 +17,7 @@ const EarlierCommit = "30b10c5756f4354df7ce51e10fdb0abb7acc5942"
 func (t *Tools) Root() string { return t.root }
 
 // Earlier returns tools that build from this repository's sources as they were at EarlierCommit. The sources are read from the repository's
-// history and kept in the cache folder.
+// history, which has to be whole, and kept in the cache folder.
 func (t *Tools) Earlier(ctx context.Context) (*Tools, error) {
 	root := filepath.Join(t.cache, "earlier", EarlierCommit[:12])
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
@@ -37,7 +37,8 @@ func (t *Tools) checkOut(ctx context.Context, commit, folder string) error {
 	index := "GIT_INDEX_FILE=" + folder + ".index"
 	defer func() { _ = os.Remove(folder + ".index") }() // Left behind, it is overwritten by the next try.
 	if _, err := commandWith(ctx, t.root, []string{index}, "git", "read-tree", commit); err != nil {
-		return fmt.Errorf("commit %s, which upgrades are tested from, has to be in the repository's history, fetch it: %w", commit, err)
+		return fmt.Errorf("commit %s, which upgrades are tested from, is not in the history of %s: fetch the whole history with "+
+			"git fetch --unshallow, or use a clone in the place of an archive: %w", commit, t.root, err)
 	}
 	_, err := commandWith(ctx, t.root, []string{index}, "git", "checkout-index", "--all", "--prefix="+folder+"/")
 	return err

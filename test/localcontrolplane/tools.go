@@ -161,7 +161,8 @@ func (t *Tools) Build(ctx context.Context, pkg, path string) error {
 	return nil
 }
 
-// Download fetches the modules of the root module, of every tool module and of EarlierCommit, so that later builds need no network.
+// Download fetches the modules of the root module, of every tool module and of EarlierCommit, so that later builds need no network. It
+// needs the repository's whole history; see Earlier.
 func (t *Tools) Download(ctx context.Context) error {
 	earlier, err := t.Earlier(ctx)
 	if err != nil {

@@ -20,8 +20,13 @@ func TestEveryReferenceIsExplained(t *testing.T) {
 	g := NewWithT(t)
 	known, err := Known(root)
 	g.Expect(err).NotTo(HaveOccurred())
-	files := 0
-	g.Expect(filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	g.Expect(eachFile(func(path, text string) { checkText(t, path, text, known) })).
+		To(BeNumerically(">", 500), "the walk does not see the repository")
+}
+
+// eachFile calls visit with every file of this project's text, and returns how many there are.
+func eachFile(visit func(path, text string)) (files int, err error) {
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return skip(path, entry, err)
 		}
@@ -30,10 +35,10 @@ func TestEveryReferenceIsExplained(t *testing.T) {
 		}
 		files++
 		text, err := os.ReadFile(path)
-		checkText(t, path, string(text), known)
+		visit(path, string(text))
 		return err
-	})).To(Succeed())
-	g.Expect(files).To(BeNumerically(">", 500), "the walk does not see the repository")
+	})
+	return files, err
 }
 
 // skip leaves out what is not this project's text: hidden folders, recordings, and what make writes into bin and out.
@@ -87,8 +92,16 @@ func TestFind(t *testing.T) {
 		{name: "a decision record", text: "docs/adr/0002-x.md", want: []Reference{{"ADR", "2"}}},
 		{name: "a fact without a word", text: "(fact 6)", want: []Reference{{"ASSISTED", "fact 6"}}},
 		{name: "a recording", text: "(trace late-1a-hold-bind)", want: []Reference{{"recording", "late-1a-hold-bind"}}},
+		{name: "a decision without a word", text: "as D15 says (D4)", want: []Reference{{"DESIGN", "d15"}, {"DESIGN", "d4"}}},
+		{name: "a range without a word", text: "`**D23 to D36**, D6-D8.", want: []Reference{
+			{"DESIGN", "d23"}, {"DESIGN", "d36"}, {"DESIGN", "d6"}, {"DESIGN", "d8"},
+		}},
+		{name: "a list over two lines of a comment", text: "// so (DESIGN D6,\n// D19).", want: []Reference{{"DESIGN", "d19"}, {"DESIGN", "d6"}}},
+		{name: "addresses, names and data with a D", text: "D4:9F:D2 0xD3 D5.md a-D6-b \"D7\" `D8` D100 D9_x ID10 Standard_D11"},
 		{name: "no id", text: "as ASSISTED says", want: []Reference{{Word: "ASSISTED"}}},
-		{name: "names of variables", text: "CONTRACT_PACKAGES METAL3=v1beta1"},
+		{name: "no id in brackets", text: "so (METAL3)", want: []Reference{{Word: "METAL3"}}},
+		{name: "no id in quotes", text: "see `DESIGN`: it", want: []Reference{{Word: "DESIGN"}}},
+		{name: "names of variables", text: "CONTRACT_PACKAGES METAL3=v1beta1 $(METAL3) ${METAL3}"},
 		{name: "pages that are nowhere", text: "(STYLE 1.3) and §4", elsewhere: []string{"STYLE 1", "§4"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
