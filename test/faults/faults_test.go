@@ -5,6 +5,7 @@ package faults
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
@@ -22,8 +27,14 @@ import (
 // speed makes an installation take some seconds of simulated time.
 const speed = 3
 
-// everything is the value of the environment's variable FAULTS with which faults run too that make test leaves out.
-const everything = "all"
+func TestMain(m *testing.M) {
+	// Clusters wait for most of their time.
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot run three faults at a time: %v\n", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // TestFaults runs the sandbox with every fault, as `make sandbox FAULT=<name>` does: a cluster recovers, or it says which host is wrong and
 // which check fails, as docs/troubleshooting.md has it. Clusters share a World, in namespaces of their own, unless a fault happens to all
@@ -31,9 +42,6 @@ const everything = "all"
 func TestFaults(t *testing.T) {
 	var shared []sandbox.Options
 	for i, fault := range sandbox.Faults() {
-		if fault.Rare && os.Getenv("FAULTS") != everything {
-			continue
-		}
 		options := sandbox.Options{Fault: fault.Name, Namespace: fault.Name, Speed: speed, Address: fmt.Sprintf("127.10.%d.5", 100+i)}
 		if !fault.WholeWorld {
 			shared = append(shared, options)
@@ -47,7 +55,7 @@ func TestFaults(t *testing.T) {
 	t.Run("in one world", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
-		world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Speed: speed})
+		world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Speed: speed, Inspect: inspect})
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { g.Expect(world.Stop()).To(Succeed()) })
 		for _, options := range shared {
@@ -58,6 +66,15 @@ func TestFaults(t *testing.T) {
 			})
 		}
 	})
+}
+
+// inspect lets a host be found as the fault says after which its namespace is called.
+func inspect(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
+	for _, fault := range sandbox.Faults() {
+		if fault.Name == host.Namespace && fault.Inspect != nil {
+			fault.Inspect(host, hardware)
+		}
+	}
 }
 
 // expectFault runs the sandbox and expects a cluster that recovers, or a report.
@@ -82,6 +99,10 @@ func expectFault(t *testing.T, options sandbox.Options) {
 	}
 	g.Expect(err).To(MatchError(sandbox.ErrReported), "%s", output.String())
 	t.Log(output.String())
+	if options.World != nil {
+		// Left alone, it would try again for as long as the others run, and take their time.
+		g.Expect(options.World.Client.DeleteAllOf(t.Context(), &clusterv1.Cluster{}, client.InNamespace(options.Namespace))).To(Succeed())
+	}
 }
 
 // TestFaultsAreDocumented: somebody who meets a fault finds it in the guide, under its name.

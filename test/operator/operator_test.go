@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,12 +116,17 @@ spec:
 
 // story is the life of a management cluster with the operator. The operator does all the installing; what it installs cannot run without
 // nodes, so localcontrolplane.RunInstalled runs the managers with the arguments, roles and webhooks that the operator has put into the
-// cluster, and makes the Deployments Available, which the operator waits for.
+// cluster, and makes the Deployments Available, which the operator waits for. The first version is that of localcontrolplane.EarlierCommit,
+// the others are this repository as it is.
 type story struct {
 	cp     *localcontrolplane.ControlPlane
 	client client.Client
-	// releases is the folder of what the operator takes for GitHub, with a folder for each version.
-	releases string
+	// earlier builds the first version.
+	earlier *localcontrolplane.Tools
+	// releases is the folder of what the operator takes for GitHub, with a folder for each version; programs is that of the managers.
+	releases, programs string
+	// managers are those that run, by the kind of their provider.
+	managers map[string]*localcontrolplane.Manager
 }
 
 // TestContractOperator follows both providers from the first ConfigMap to an upgrade; its parts build on each other.
@@ -127,7 +136,11 @@ func TestContractOperator(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(cp.Stop()).To(Succeed()) }()
 	g.Expect(cp.InstallCRDs(t.Context(), localcontrolplane.CRDsCertManager, localcontrolplane.CRDsCore)).To(Succeed())
-	s := &story{cp: cp, releases: t.TempDir()}
+	earlier, err := cp.Tools().Earlier(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	s := &story{
+		cp: cp, earlier: earlier, releases: t.TempDir(), programs: t.TempDir(), managers: map[string]*localcontrolplane.Manager{},
+	}
 	_, err = cp.StartOperator(t.Context(), startGitHub(t, s.releases)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	s.client, err = client.New(cp.Admin(), client.Options{})
@@ -256,14 +269,42 @@ func (s *story) installCore(t *testing.T) {
 func (s *story) install(t *testing.T) {
 	g := NewWithT(t)
 	files := t.TempDir()
-	g.Expect(release.Build(t.Context(), s.cp.Tools(), firstVersion, files)).To(Succeed())
+	g.Expect(release.Build(t.Context(), s.earlier, firstVersion, files)).To(Succeed())
 	for _, p := range providers {
 		s.apply(t, p.namespace, filepath.Join(files, p.configMap))
 		s.expect(t, p, "ProviderInstalled", "True/")
-		// The Namespace is the user's own: the operator leaves out the release's.
-		g.Expect(release.CheckInstalled(t.Context(), s.client, filepath.Join(files, p.components), p.label, "Namespace")).To(Succeed())
+		s.expectObjects(t, p, filepath.Join(files, p.components))
 		s.expectInstalled(t, p, firstVersion)
 	}
+}
+
+// expectObjects checks that every object of a release is in the cluster, and that the CRDs are those of this release and no other.
+func (s *story) expectObjects(t *testing.T, p provider, components string) {
+	t.Helper()
+	g := NewWithT(t)
+	// The Namespace is the user's own: the operator leaves out the release's.
+	g.Expect(release.CheckInstalled(t.Context(), s.client, components, p.label, "Namespace")).To(Succeed())
+	content, err := os.ReadFile(components)
+	g.Expect(err).NotTo(HaveOccurred())
+	objects, err := utilyaml.ToUnstructured(content)
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range objects {
+		crd := &objects[i]
+		if crd.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		released := versionsOf(t, crd)
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd)).To(Succeed())
+		g.Expect(cmp.Diff(released, versionsOf(t, crd))).To(BeEmpty(), "%s is not that of %s", crd.GetName(), components)
+	}
+}
+
+// versionsOf returns the versions of a CRD with their schemas.
+func versionsOf(t *testing.T, object *unstructured.Unstructured) []apiextensionsv1.CustomResourceDefinitionVersion {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	NewWithT(t).Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd)).To(Succeed())
+	return crd.Spec.Versions
 }
 
 // expectInstalled checks the version that the operator reports and the image that it has installed.
@@ -302,22 +343,40 @@ func (s *story) run(t *testing.T) {
 			"--webhook-cert-dir=/tmp/k8s-webhook-server/serving-certs", "--leader-elect=true", "--leader-elect-lease-duration=30s",
 			"--leader-elect-renew-deadline=25s", "--leader-elect-retry-period=1s",
 		))
-		// Both profilers have one address here, which in a cluster is one in each pod.
-		p.manager.Args = append(p.manager.Args, "--profiler-address=")
-		_, err := s.cp.RunInstalled(t.Context(), p.manager)
-		g.Expect(err).NotTo(HaveOccurred())
-		s.expect(t, p, "Ready", "True/")
+		s.start(t, p, s.earlier, firstVersion)
 	}
 }
 
+// start builds the program of a version and runs it as the operator has installed it.
+func (s *story) start(t *testing.T, p provider, tools *localcontrolplane.Tools, version string) {
+	t.Helper()
+	g := NewWithT(t)
+	spec := p.manager
+	spec.Binary = filepath.Join(s.programs, version, spec.Name)
+	g.Expect(tools.Build(t.Context(), spec.Package, spec.Binary)).To(Succeed())
+	// Both profilers have one address here, which in a cluster is one in each pod.
+	spec.Args = append(slices.Clone(spec.Args), "--profiler-address=")
+	var err error
+	s.managers[p.kind], err = s.cp.RunInstalled(t.Context(), spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.expect(t, p, "Ready", "True/")
+}
+
+// upgrade goes from the earlier version to this one, and runs what the operator has installed then.
 func (s *story) upgrade(t *testing.T) {
 	g := NewWithT(t)
 	files := t.TempDir()
 	g.Expect(release.Build(t.Context(), s.cp.Tools(), nextVersion, files)).To(Succeed())
 	for _, p := range providers {
+		// The pod ends when the operator replaces the Deployment, and another one starts with the new one.
+		former := s.managers[p.kind]
+		g.Expect(former.Stop()).To(Succeed())
+		g.Expect(former.DropLease(t.Context(), s.client)).To(Succeed())
 		s.apply(t, p.namespace, filepath.Join(files, p.configMap))
 		s.applyManifest(t, p.namespace, p.manifest(nextVersion, p.selector(nextVersion)))
 		s.expectInstalled(t, p, nextVersion)
+		s.expectObjects(t, p, filepath.Join(files, p.components))
+		s.start(t, p, s.cp.Tools(), nextVersion)
 	}
 }
 

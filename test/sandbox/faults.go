@@ -32,11 +32,10 @@ type Fault struct {
 	NeedsWorker, NeedsPeers bool
 	// WholeWorld is set when it happens to all clusters of a World.
 	WholeWorld bool
-	// Rare is set when make test leaves it out, to stay short.
-	Rare bool
 	// Variables of the template that the fault needs.
 	Variables map[string]string
-	// Inspect changes what the inspection of a host finds, before there is any cluster.
+	// Inspect changes what the inspection of a host finds, before there is any cluster. Who makes a World for several runs has to put it into
+	// WorldOptions.Inspect, for the hosts of this run.
 	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
 	// Prepare changes what the user has brought, before Inject.
 	Prepare func(ctx context.Context, scene *FaultScene) error

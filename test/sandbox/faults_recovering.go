@@ -33,8 +33,8 @@ func recoveringFaults() []Fault {
 	return []Fault{
 		{Name: "iso-rotates", Summary: "the discovery image's URL changes before the hosts boot", Inject: rotateISO},
 		{Name: "cluster-validation", Summary: "a check of the cluster fails, then clears", Inject: failClusterValidation},
-		{Name: "kubeconfig-late", WholeWorld: true, Summary: "the installer's kubeconfig comes late", Inject: func(s *FaultScene) {
-			s.World.Assisted.Faults().KubeconfigLate(s.scaled(outage))
+		{Name: "kubeconfig-late", Summary: "the installer's kubeconfig comes late", Inject: func(s *FaultScene) {
+			s.World.Assisted.Faults().KubeconfigLate(s.Install(), s.scaled(outage))
 		}},
 		{Name: "workload-api-down", Summary: "the installed cluster's API is down for a while", Inject: stopWorkloadAPI},
 		{Name: "agent-disappears", NeedsPeers: true, Summary: "an Agent is deleted by somebody else before the installation", Inject: loseAgent},
@@ -46,9 +46,9 @@ func recoveringFaults() []Fault {
 			Name: "stray-agent", Summary: "hosts that nobody asked for register before and during the installation",
 			Inject: bootStrays, Verify: verifyStrays,
 		},
-		{Name: "provisioning-hangs", Rare: true, Summary: "a host stays in state provisioning for a while", Inject: hangProvisioning},
-		{Name: "deprovisioning-hangs", Rare: true, Summary: "a host stays in state deprovisioning for a while", Inject: hangDeprovisioning},
-		{Name: "stage-hangs", Rare: true, Summary: "a host stays in a stage of its installation for a while", Inject: hangStage},
+		{Name: "provisioning-hangs", Summary: "a host stays in state provisioning for a while", Inject: hangProvisioning},
+		{Name: "deprovisioning-hangs", Summary: "a host stays in state deprovisioning for a while", Inject: hangDeprovisioning},
+		{Name: "stage-hangs", Summary: "a host stays in a stage of its installation for a while", Inject: hangStage},
 		{Name: "assisted-restarts", WholeWorld: true, Summary: "assisted-service is away twice", Inject: restartService},
 	}
 }

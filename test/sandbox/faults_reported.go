@@ -4,13 +4,22 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
@@ -18,6 +27,8 @@ import (
 const (
 	// always is more often than anything happens in a run.
 	always = 1 << 30
+	// attempts to prepare the installation are enough for a manager to have seen one of each phase, which take a moment here.
+	attempts = 5
 
 	wrongMAC            = "52:54:00:ff:00:0f"
 	duplicateSerial     = "SN-DUPLICATE"
@@ -26,6 +37,10 @@ const (
 	powerMessage        = "Host power change failed: the BMC refuses"
 	inspectionMessage   = "Inspection failed: the ramdisk did not call back"
 	installMessage      = "Failed to write image to disk: input/output error"
+	// manifestsMessage is what assisted-service repeats of a failed openshift-install, line breaks and all.
+	manifestsMessage = "error running openshift-install manifests,  level=error msg=failed to fetch Master Machines: failed to load asset " +
+		"\"Install Config\": failed to create install config: invalid \"install-config.yaml\" file: " + manifestsReason + "\n: exit status 3"
+	manifestsReason = `publish: Invalid value: "Internal": Internal publish strategy is not supported on "none" platform`
 )
 
 // reportedFaults need a person; the cluster has to say what for.
@@ -38,13 +53,12 @@ func identityFaults() []Fault {
 	return []Fault{
 		{
 			Name: "wrong-mac", Summary: "a host's agent reports another MAC address than its BareMetalHost has",
-			Inject: injectWrongMAC, Report: aboutVictim("matches no BareMetalHost: if it is this host, correct spec.bootMACAddress"),
+			Inject: injectWrongMAC, Report: aboutVictim("matches no BareMetalHost: if it is this host, replace the BareMetalHost by one with"),
 			Verify: verifyNobodyIsLetIn,
 		},
 		{
-			Name:       "duplicate-identity",
-			WholeWorld: true,
-			Summary:    "two machines report the MAC address of one BareMetalHost, whose serial number is not known",
+			Name:    "duplicate-identity",
+			Summary: "two machines report the MAC address of one BareMetalHost, whose serial number is not known",
 			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = ""
 			},
@@ -53,7 +67,7 @@ func identityFaults() []Fault {
 			Verify: verifyNobodyIsLetIn,
 		},
 		{
-			Name: "duplicate-serial", NeedsPeers: true, WholeWorld: true, Summary: "two hosts have one serial number, and register as one Agent",
+			Name: "duplicate-serial", NeedsPeers: true, Summary: "two hosts have one serial number, and register as one Agent",
 			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = duplicateSerial
 			},
@@ -69,6 +83,7 @@ func identityFaults() []Fault {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().HostNeverBoots(host, true) })
 			},
 			Report: aboutVictim("was booted and its Agent has not registered"),
+			Verify: verifyVictimIsOut,
 		},
 	}
 }
@@ -84,23 +99,24 @@ func metal3Faults() []Fault {
 				})
 			},
 			Report: aboutVictim(provisioningMessage),
+			Verify: verifyVictimIsOut,
 		},
 		{
-			Name: "bmc-unreachable", Rare: true, Summary: "a provisioned host's BMC stops answering",
+			Name: "bmc-unreachable", Summary: "a provisioned host's BMC stops answering",
 			Inject: func(s *FaultScene) {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().RegistrationError(host, registrationMessage) })
 			},
 			Report: aboutVictim("in state provisioned reports registration error: " + registrationMessage),
 		},
 		{
-			Name: "power-failure", Rare: true, Summary: "a host cannot be powered on",
+			Name: "power-failure", Summary: "a host cannot be powered on",
 			Inject: func(s *FaultScene) {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().PowerFailure(host, powerMessage) })
 			},
 			Report: aboutVictim("reports power management error: " + powerMessage),
 		},
 		{
-			Name: "inspection-fails", Rare: true, Summary: "all hosts are registered anew, and their inspection fails",
+			Name: "inspection-fails", Summary: "all hosts are registered anew, and their inspection fails",
 			Prepare: failInspections, Inject: func(*FaultScene) {},
 			Report: func(*FaultScene) []string { return []string{"no available host found"} },
 		},
@@ -111,14 +127,14 @@ func metal3Faults() []Fault {
 func serviceFaults() []Fault {
 	return []Fault{
 		{
-			Name: "wrong-boot-order", Rare: true, Summary: "an installed host boots the discovery image again",
+			Name: "wrong-boot-order", Summary: "an installed host boots the discovery image again",
 			Inject: func(s *FaultScene) {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().WrongBootOrder(host, true) })
 			},
 			Report: func(*FaultScene) []string { return []string{"please reboot and fix boot order to boot from disk"} },
 		},
 		{
-			Name: "host-disconnects", Rare: true, Summary: "a recognised host falls silent before the installation",
+			Name: "host-disconnects", Summary: "a recognised host falls silent before the installation",
 			Inject: disconnect,
 			Report: func(*FaultScene) []string { return []string{"assisted-service does not hear from the host"} },
 		},
@@ -128,8 +144,20 @@ func serviceFaults() []Fault {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().PreparationFails(host, always) })
 			},
 			Report: func(*FaultScene) []string {
-				return []string{"The installation cannot be prepared: ", "assisted-service tries again until it can"}
+				return []string{"The installation cannot be prepared: the host of Machine", "assisted-service tries again until it can"}
 			},
+			Verify: verifyNextAttempts,
+		},
+		{
+			Name: "manifests-fail", Summary: "the manifests of the installation cannot be made",
+			Inject: func(s *FaultScene) { s.World.Assisted.Faults().ManifestsFail(s.Install(), manifestsMessage) },
+			Report: func(*FaultScene) []string {
+				return []string{
+					"The installation cannot be prepared: failed generating install config for cluster", manifestsReason,
+					"assisted-service tries again until it can",
+				}
+			},
+			Verify: verifyNextAttempts,
 		},
 		{
 			Name: "install-fails", Summary: "a control-plane host's installation fails; -retry asks for another attempt",
@@ -173,6 +201,96 @@ func verifyNobodyIsLetIn(ctx context.Context, s *FaultScene) error {
 		}
 	}
 	return nil
+}
+
+// verifyVictimIsOut checks that no Agent was let in for the Machine of the host that the fault has hit, nor for no Machine at all.
+func verifyVictimIsOut(ctx context.Context, s *FaultScene) error {
+	victim, err := s.victimMachine(ctx)
+	if err != nil {
+		return err
+	}
+	agents := &assisted.AgentList{}
+	if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
+		return fmt.Errorf("cannot list the Agents: %w", err)
+	}
+	for i := range agents.Items {
+		agent := &agents.Items[i]
+		machine, _, _ := strings.Cut(agent.Annotations[bootstrapv1.ClaimAnnotation], "/")
+		if letIn(agent) && (machine == "" || machine == victim) {
+			return fmt.Errorf("the host of Machine %s runs no agent, and Agent %s, claimed for Machine %q, is approved (%t) or bound",
+				victim, agent.Name, machine, agent.Spec.Approved)
+		}
+	}
+	return nil
+}
+
+// victimMachine is the name of the Machine whose BareMetalHost the fault has hit.
+func (s *FaultScene) victimMachine(ctx context.Context) (string, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := s.World.Client.Get(ctx, s.Victim(), host); err != nil {
+		return "", fmt.Errorf("cannot read BareMetalHost %s: %w", s.Victim(), err)
+	}
+	machines, err := s.World.Machines(ctx, s.Cluster)
+	if err != nil {
+		return "", err
+	}
+	for i := range machines {
+		if ref := host.Spec.ConsumerRef; ref != nil && ref.Name == machines[i].Spec.InfrastructureRef.Name {
+			return machines[i].Name, nil
+		}
+	}
+	return "", fmt.Errorf("BareMetalHost %s has no Machine", host.Name)
+}
+
+// verifyNextAttempts follows some more attempts to prepare the installation. The control plane says all the time that it fails, so that
+// spec.install may be changed, and nothing is installed.
+func verifyNextAttempts(ctx context.Context, s *FaultScene) error {
+	// The first one gives the watch time to catch up with what clusterctl has shown.
+	if err := s.followAttempts(ctx, 1); err != nil {
+		return err
+	}
+	var other atomic.Pointer[string]
+	s.World.Watch.OnChange(func(object client.Object) {
+		controlPlane, ok := object.(*controlplanev1.OpenshiftAssistedControlPlane)
+		if !ok || client.ObjectKeyFromObject(controlPlane) != s.Install() {
+			return
+		}
+		reason, phase := conditions.GetReason(controlPlane, controlplanev1.InstalledCondition), controlPlane.Status.Install.Phase
+		if reason != controlplanev1.PreparationFailedReason || phase != controlplanev1.InstallPhaseWaitingForHosts {
+			other.Store(ptr.To(fmt.Sprintf("while the installation cannot be prepared, its phase is %s and its reason %s", phase, reason)))
+		}
+	})
+	if err := s.followAttempts(ctx, attempts); err != nil {
+		return err
+	}
+	if said := other.Load(); said != nil {
+		return errors.New(*said)
+	}
+	return nil
+}
+
+// followAttempts returns when assisted-service has begun and given up so many more attempts to prepare the installation.
+func (s *FaultScene) followAttempts(ctx context.Context, count int) error {
+	for _, phase := range slices.Repeat([]assisted.Phase{assisted.PhasePreparing, assisted.PhaseWaiting}, count) {
+		if err := s.awaitInstall(ctx, phase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitInstall returns when assisted-service is in a phase of the installation.
+func (s *FaultScene) awaitInstall(ctx context.Context, phase assisted.Phase) error {
+	return s.await(ctx, "the AgentClusterInstall to be in phase "+string(phase), func(ctx context.Context) (string, error) {
+		install := &hiveext.AgentClusterInstall{}
+		if err := s.World.Watch.Get(ctx, s.Install(), install); err != nil {
+			return "", fmt.Errorf("cannot read the AgentClusterInstall: %w", err)
+		}
+		if now := assisted.PhaseOf(install); now != phase {
+			return fmt.Sprintf("it is in phase %s", now), nil
+		}
+		return "", nil
+	})
 }
 
 // injectWrongMAC changes what the first control-plane host that boots reports.

@@ -219,11 +219,11 @@ func TestPreparationThatFails(t *testing.T) {
 		w.prepares()
 		w.says(assisted.ClusterStatePreparing, "Preparing cluster for installation", hivev1.ClusterInstallCondition{
 			Type: hiveext.ClusterLastInstallationPreparationFailedCondition, Status: corev1.ConditionTrue,
-			Reason: "The last installation preparation failed", Message: "cannot extract openshift-install",
+			Reason: "The last installation preparation failed", Message: "cannot extract openshift-install\n: exit status 3.",
 		})
 		w.reconcile()
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.PreparationFailedReason))
-		g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("cannot extract openshift-install"))
+		g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("openshift-install : exit status 3. assisted-service tries"))
 		writes := w.countStatusWrites()
 		for range 5 {
 			w.gaveUp(assisted.ClusterStateReady, "Cluster failed to prepare for installation")

@@ -92,9 +92,10 @@ func setMatchesSpec(v *view.View, d decision) {
 // KiB.
 const maxText = 2048
 
-// sentence is a text of assisted-service without the full stop at its end, and not too long.
+// sentence is a text of assisted-service without the full stop at its end, on one line and not too long: Cluster API takes a further line
+// for another item of its list.
 func sentence(text string) string {
-	text = strings.TrimRight(strings.TrimSpace(text), ". ")
+	text = strings.TrimRight(strings.Join(strings.Fields(text), " "), ". ")
 	if len(text) > maxText {
 		return strings.ToValidUTF8(text[:maxText], "") + "…"
 	}

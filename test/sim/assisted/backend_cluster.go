@@ -25,7 +25,9 @@ type cluster struct {
 	failing   []string
 	// prepared is set by the first attempt to prepare the installation.
 	prepared bool
-	progress int64
+	// unprepared is why ignition or manifests could not be made in the last attempt.
+	unprepared string
+	progress   int64
 	// quorumSince is when as many hosts had reported as the control plane needs: from then on they can reach each other.
 	quorumSince time.Time
 	// installingSince is when the state became installing, zero before.
@@ -277,7 +279,7 @@ func (b *backend) startInstall(c *cluster) {
 	if !exact || t.approved != want.agents() || t.unsynced > 0 {
 		return
 	}
-	c.prepared = true
+	c.prepared, c.unprepared = true, ""
 	b.setCluster(c, clusterPreparing)
 	for _, h := range slices.Backward(c.members(b)) {
 		if h.effectiveRole() == roleMaster {

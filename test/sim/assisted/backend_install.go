@@ -10,16 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// monitorPreparing waits for the hosts of a cluster that prepares.
+// monitorPreparing waits for the hosts of a cluster that prepares, and for what the service makes meanwhile.
 func (b *backend) monitorPreparing(c *cluster) {
 	members := c.members(b)
 	failed := slices.ContainsFunc(members, func(h *host) bool { return h.state == hostPreparingFailed })
 	left := slices.ContainsFunc(members, func(h *host) bool { return isOneOf(h.state, leftPreparing) })
 	switch {
-	case failed:
+	case failed, !left && c.unprepared != "":
 		b.setClusterInfo(c, clusterReady, "Cluster failed to prepare for installation")
 	case left:
 		b.setClusterInfo(c, clusterInsufficient, "At least one host has stopped preparing for installation")
+	case b.faults.manifests[c.aci] != "":
+		b.failManifests(c)
 	case allIn(members, hostPreparingSuccessful):
 		c.installingSince = b.now()
 		c.progress = 10
@@ -29,13 +31,24 @@ func (b *backend) monitorPreparing(c *cluster) {
 	}
 }
 
+// failManifests notes why they cannot be made, when the service has tried for as long as a host prepares; the next pass of the monitor
+// gives the preparation up.
+func (b *backend) failManifests(c *cluster) {
+	if b.now().Sub(c.since) >= b.opts.Durations.Prepare {
+		c.unprepared = fmt.Sprintf("failed generating install config for cluster %s: %s", c.id, b.faults.manifests[c.aci])
+		b.touchCluster(c)
+	}
+}
+
 // leftPreparing are the states of a host that was preparing and lost contact or started anew.
 var leftPreparing = []string{hostDisconnected, hostDiscovering, hostInsufficient}
 
 // leavePreparing takes a host back once its cluster has noticed that the preparation failed, in the order that the
-// service does: the cluster is insufficient first (trace image-preparation-failure-loop).
+// service does: the cluster is insufficient first (trace image-preparation-failure-loop). It stays ready when none of its hosts has
+// failed: their states while they prepare count as ready.
 func (b *backend) leavePreparing(h *host, c *cluster) {
-	if c.state == clusterInsufficient {
+	hostsReady := c.state == clusterReady && c.unprepared != "" && h.state != hostPreparingFailed
+	if hostsReady || c.state == clusterInsufficient {
 		b.setHost(h, hostKnown)
 	}
 }

@@ -165,10 +165,10 @@ func (b *backend) clusterView(cd types.NamespacedName) (clusterView, bool) {
 	}
 	view := clusterView{
 		id: c.id, state: c.state, info: c.info, openshiftID: c.openshift, failing: slices.Clone(c.failing), tally: c.tally(b),
-		spec: c.spec, prepared: c.prepared, progress: c.progress, hasMetadata: !c.installingSince.IsZero(),
+		spec: c.spec, prepared: c.prepared, unprepared: c.unprepared, progress: c.progress, hasMetadata: !c.installingSince.IsZero(),
 		complete: c.state == clusterAddingHosts && !c.installingSince.IsZero(),
 	}
-	view.hasKubeconfig = view.hasMetadata && b.now().Sub(c.installingSince) >= b.faults.kubeconfigDelay
+	view.hasKubeconfig = view.hasMetadata && b.now().Sub(c.installingSince) >= b.faults.kubeconfigDelay[c.aci]
 	for _, h := range c.members(b) {
 		if h.inventory != nil && view.hasMetadata && c.spec.ControlPlaneAgents == 1 && h.kind == kindHost {
 			view.nodeIPs = append(view.nodeIPs, addresses(h.inventory)...)

@@ -22,7 +22,9 @@ type clusterView struct {
 	tally           tally
 	spec            clusterInput
 	prepared        bool
-	progress        int64
+	// unprepared is why the service could not prepare the installation the last time.
+	unprepared string
+	progress   int64
 	// hasMetadata is set from installing on, hasKubeconfig when the Secret may be there, complete at the end.
 	hasMetadata, hasKubeconfig, complete bool
 	nodeIPs                              []string
@@ -31,7 +33,7 @@ type clusterView struct {
 // clusterConditions is the condition table of ASSISTED 1.3, without SpecSynced.
 func clusterConditions(c clusterView) []condition {
 	return []condition{
-		clusterRequirements(c), clusterValidated(c), clusterCompleted(c), clusterFailed(c), clusterStopped(c), preparationFailed(c.prepared),
+		clusterRequirements(c), clusterValidated(c), clusterCompleted(c), clusterFailed(c), clusterStopped(c), preparationFailed(c),
 	}
 }
 
@@ -41,7 +43,7 @@ func unavailableConditions() []condition {
 	for _, kind := range []string{condRequirementsMet, condValidated, condCompleted, condFailed, condStopped} {
 		out = append(out, condition{kind, unknown, "NotAvailable", "Information not available"})
 	}
-	return append(out, preparationFailed(false))
+	return append(out, preparationFailed(clusterView{}))
 }
 
 func clusterRequirements(c clusterView) condition {
@@ -126,9 +128,12 @@ func clusterStopped(c clusterView) condition {
 	return condition{condStopped, no, "InstallationNotStopped", "The installation is waiting to start or in progress"}
 }
 
-// preparationFailed never turns true: only failures of the service's own manifests do that, and the simulator has none.
-func preparationFailed(prepared bool) condition {
-	if prepared {
+// preparationFailed is about what the service itself makes for the installation, and not about its hosts (ASSISTED 3.9 and 3.10).
+func preparationFailed(c clusterView) condition {
+	switch {
+	case c.unprepared != "":
+		return condition{condPreparationFailed, yes, "The last installation preparation failed", c.unprepared}
+	case c.prepared:
 		return condition{condPreparationFailed, no, "There is no failing prior preparation attempt", ""}
 	}
 	return condition{condPreparationFailed, no, "Cluster preparation has never been performed for this cluster", ""}

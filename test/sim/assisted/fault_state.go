@@ -12,10 +12,12 @@ import (
 
 // faultState is what is wrong at the moment. It is guarded by the backend's lock.
 type faultState struct {
-	hosts           map[HostKey]*hostFaults
+	hosts     map[HostKey]*hostFaults
+	downUntil time.Time
+	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, how late the kubeconfig is.
 	clusters        map[types.NamespacedName]map[string]string
-	downUntil       time.Time
-	kubeconfigDelay time.Duration
+	manifests       map[types.NamespacedName]string
+	kubeconfigDelay map[types.NamespacedName]time.Duration
 }
 
 // hostFaults are the faults of one machine.
@@ -30,7 +32,10 @@ type hostFaults struct {
 }
 
 func newFaultState() faultState {
-	return faultState{hosts: map[HostKey]*hostFaults{}, clusters: map[types.NamespacedName]map[string]string{}}
+	return faultState{
+		hosts: map[HostKey]*hostFaults{}, clusters: map[types.NamespacedName]map[string]string{},
+		manifests: map[types.NamespacedName]string{}, kubeconfigDelay: map[types.NamespacedName]time.Duration{},
+	}
 }
 
 // of returns the faults of a machine, to be changed in place.

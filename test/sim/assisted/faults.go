@@ -80,7 +80,13 @@ func (f Faults) ClusterValidationFails(aci types.NamespacedName, id, message str
 	})
 }
 
-func setOrDelete(m map[string]string, key, value string) {
+// ManifestsFail keeps the service from making the ignition and the manifests of a cluster, with what the installer says of it, until it is
+// called with an empty message. The preparation of the installation fails for as long, and begins anew (ASSISTED 3.10).
+func (f Faults) ManifestsFail(aci types.NamespacedName, message string) {
+	f.change(func(b *backend) { setOrDelete(b.faults.manifests, aci, message) })
+}
+
+func setOrDelete[K comparable](m map[K]string, key K, value string) {
 	if value == "" {
 		delete(m, key)
 		return
@@ -88,9 +94,9 @@ func setOrDelete(m map[string]string, key, value string) {
 	m[key] = value
 }
 
-// KubeconfigLate delays the kubeconfig Secret of every cluster by d after the state installing.
-func (f Faults) KubeconfigLate(d time.Duration) {
-	f.change(func(b *backend) { b.faults.kubeconfigDelay = d })
+// KubeconfigLate delays the kubeconfig Secret of a cluster by d after the state installing.
+func (f Faults) KubeconfigLate(aci types.NamespacedName, d time.Duration) {
+	f.change(func(b *backend) { b.faults.kubeconfigDelay[aci] = d })
 }
 
 // ServiceDown stops the service for d: no status is written and no host can register or report. Its database survives,

@@ -4,11 +4,13 @@ package assisted
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
@@ -110,6 +112,38 @@ func TestClusterValidation(t *testing.T) {
 	f.waitCluster("s1", clusterReady)
 }
 
+// TestManifestsFail is ASSISTED 3.10: the service says why it cannot prepare the installation, begins anew, and installs once it can.
+func TestManifestsFail(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.sim.Faults().ManifestsFail(f.key("s1"), "error running openshift-install manifests")
+	f.cluster("s1", 1, 0, false)
+	f.infraEnv("ie", "s1")
+	name := f.boot("h0", "ie")
+	f.waitAgent(name, hostKnown)
+	f.patchAgent(name, func(a *aiv1.Agent) { a.Spec.Approved = true })
+	for range 2 {
+		f.waitPreparation("s1", clusterPreparing, "There is no failing prior preparation attempt", "")
+		f.waitPreparation("s1", clusterReady, "The last installation preparation failed", "error running openshift-install manifests")
+	}
+	if f.aci("s1").Spec.ClusterMetadata != nil {
+		t.Error("the cluster was installed without manifests")
+	}
+	f.sim.Faults().ManifestsFail(f.key("s1"), "")
+	f.waitCluster("s1", clusterAddingHosts)
+	f.waitPreparation("s1", clusterAddingHosts, "There is no failing prior preparation attempt", "")
+}
+
+// waitPreparation waits for a cluster that is in a state and says of its preparation what is wanted.
+func (f *fixture) waitPreparation(name, state, reason, message string) {
+	f.t.Helper()
+	f.eventually("AgentClusterInstall "+name+" in state "+state+" with the reason "+reason, func() bool {
+		aci := f.aci(name)
+		return aci.Status.DebugInfo.State == state && slices.ContainsFunc(aci.Status.Conditions, func(c hivev1.ClusterInstallCondition) bool {
+			return c.Type == condPreparationFailed && c.Reason == reason && strings.HasSuffix(c.Message, message)
+		})
+	})
+}
+
 // TestRegistrationGate is ASSISTED facts 1 and 10: a cluster that installs takes no new host, and an InfraEnv stays
 // bound to the cluster that it was made for.
 func TestRegistrationGate(t *testing.T) {
@@ -160,7 +194,7 @@ func TestInputErrors(t *testing.T) {
 // TestKubeconfig checks when the administrator's Secrets appear and change.
 func TestKubeconfig(t *testing.T) {
 	f := newFixture(t, Options{})
-	f.sim.Faults().KubeconfigLate(time.Hour)
+	f.sim.Faults().KubeconfigLate(f.key("s1"), time.Hour)
 	f.sim.Faults().StageHang(f.key("h0"), StageInstalling)
 	f.cluster("s1", 1, 0, false)
 	f.infraEnv("ie", "s1")
@@ -172,7 +206,7 @@ func TestKubeconfig(t *testing.T) {
 	if f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil {
 		t.Error("the kubeconfig is there although it is late")
 	}
-	f.sim.Faults().KubeconfigLate(0)
+	f.sim.Faults().KubeconfigLate(f.key("s1"), 0)
 	f.eventually("the kubeconfig", func() bool { return f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil })
 	early := string(secret.Data["kubeconfig"])
 	f.sim.Faults().StageHang(f.key("h0"), "")
