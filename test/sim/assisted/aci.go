@@ -275,6 +275,9 @@ func (s *Simulator) writeClusterStatus(
 	}
 	base := aci.DeepCopy()
 	base.Status = before.Status
+	// Both are always in the patch: made against an old version of the cache, it would change one of them alone, and show a state that the
+	// service was never in.
+	base.Status.DebugInfo, base.Status.Conditions = hiveext.DebugInfo{}, nil
 	return ignoreGone("cannot write the status of AgentClusterInstall", aci, s.client.Status().Patch(ctx, aci, client.MergeFrom(base)))
 }
 

@@ -32,6 +32,9 @@ func failureScenarios() []scenario {
 
 func runPreparationFailures(d *driver) {
 	d.cluster("c2", 3, 0, false)
+	// As often as it was recorded: on a fast machine the hosts would report their hardware before the states alternate again.
+	d.waitCluster("c2", clusterPendingInput)
+	d.waitCluster("c2", clusterInsufficient)
 	d.waitCluster("c2", clusterPendingInput)
 	d.infraEnv("c2ie", "c2")
 	d.start("c2ie", "x1", "x0")
