@@ -19,6 +19,7 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
 const name = "openshift-assisted-bootstrap-manager"
@@ -40,7 +41,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
-	ignitions := &discovery.Client{CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout}
+	ignitions := &discovery.Client{
+		CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout, UserAgent: version.UserAgent(name),
+	}
 	configs := &config.Reconciler{Client: mgr.GetClient(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
 	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,18 +49,20 @@ func (f Fact) Set(o conditions.Setter, conditionType string) {
 }
 
 // TellUnread says in a condition that a pass decided nothing, because err kept it from reading what it needs. What is True stays so, and
-// only its message changes; anything else gets the status and reason of unread. A manager that stops says nothing.
+// only its message changes; what has one of the reasons in keep stays as it is, because later passes remember by it what they have told;
+// anything else gets the status and reason of unread. A manager that stops says nothing.
 func TellUnread(o interface {
 	conditions.Getter
 	conditions.Setter
-}, conditionType string, unread Fact, err error) {
-	if errors.Is(err, context.Canceled) {
+}, conditionType string, unread Fact, err error, keep ...string) {
+	known := conditions.Get(o, conditionType)
+	if errors.Is(err, context.Canceled) || known != nil && slices.Contains(keep, known.Reason) {
 		return
 	}
 	f := unread
-	if known := conditions.Get(o, conditionType); known != nil && known.Status == metav1.ConditionTrue {
+	if known != nil && known.Status == metav1.ConditionTrue {
 		f = Fact{Status: known.Status, Reason: known.Reason}
 	}
-	f.Message = "Nothing is decided, because not all that is needed can be read: " + err.Error()
+	f.Message = "Nothing is decided, because not all that is needed can be read: " + strings.Join(strings.Fields(err.Error()), " ")
 	f.Set(o, conditionType)
 }

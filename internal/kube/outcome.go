@@ -78,8 +78,14 @@ func denied(err error) bool {
 	if !errors.As(err, &status) {
 		return false
 	}
-	message := status.Status().Message
-	return strings.Contains(message, "denied the request") || strings.Contains(message, "denied request:")
+	return strings.Contains(status.Status().Message, "denied the request") || DeniedByPolicy(err)
+}
+
+// DeniedByPolicy reports whether an admission policy refused the request, with whatever code. A policy may be changed at any time, and no
+// event tells that.
+func DeniedByPolicy(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && strings.Contains(status.Status().Message, "denied request:")
 }
 
 // quotaIsBusy reports whether the API server could not count an object against a quota because it was counting others, which it tells with

@@ -4,15 +4,20 @@ package chaos
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
@@ -53,6 +58,13 @@ func TestStaleCache(t *testing.T) {
 	defer func() { g.Expect(world.Stop()).To(Succeed()) }()
 	go victim.Supervise(ctx, world.ControlPlane)
 
+	var foreign atomic.Pointer[string]
+	world.Watch.OnChange(func(o client.Object) {
+		if cp, ok := o.(*controlplanev1.OpenshiftAssistedControlPlane); ok &&
+			conditions.GetReason(cp, controlplanev1.InstalledCondition) == controlplanev1.NameConflictReason {
+			foreign.Store(ptr.To(conditions.GetMessage(cp, controlplanev1.InstalledCondition)))
+		}
+	})
 	request := sandbox.ClusterRequest{Namespace: "stale", Name: "demo", Topology: sandbox.SNO, Address: "127.10.61.5"}
 	g.Expect(world.CreateInputs(ctx, request.Namespace, request.Machines())).To(Succeed())
 	g.Expect(world.ApplyCluster(ctx, request)).To(Succeed())
@@ -61,6 +73,7 @@ func TestStaleCache(t *testing.T) {
 	_, err = world.VerifyHosts(ctx, request.Key())
 	g.Expect(err).NotTo(HaveOccurred())
 
+	g.Expect(foreign.Load()).To(BeNil(), "it took what it had made itself for somebody else's")
 	g.Expect(victim.Points()).To(HaveLen(2))
 	machines, images := &clusterv1.MachineList{}, &hivev1.ClusterImageSetList{}
 	g.Expect(world.Client.List(ctx, machines)).To(Succeed())

@@ -22,18 +22,13 @@ import (
 
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
 	"github.com/capi-openshift/agent-providers/internal/untrusted"
-	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
 // MaxSize is the size of the largest discovery ignition: with its format it has to fit into a Secret.
 const MaxSize = corev1.MaxSecretSize - len(ignition.Format)
 
-const (
-	// defaultTimeout is that of a Client without one.
-	defaultTimeout = 30 * time.Second
-	// managerName is how the bootstrap manager names itself to API servers, too.
-	managerName = "openshift-assisted-bootstrap-manager"
-)
+// defaultTimeout is that of a Client without one.
+const defaultTimeout = 30 * time.Second
 
 // Error is a download that failed, in words for a condition: they name neither the URL nor the content and are the same in every attempt.
 type Error struct {
@@ -63,6 +58,8 @@ type Client struct {
 	CAFile string
 	// Timeout bounds a download; 0 is 30 s.
 	Timeout time.Duration
+	// UserAgent is how the manager names itself to assisted-service; empty is Go's own.
+	UserAgent string
 }
 
 // Fetch downloads a discovery ignition and checks that it is one. URLs are those of an InfraEnv's status and hold a token.
@@ -125,7 +122,9 @@ func (c *Client) download(ctx context.Context, rawURL string) (_ []byte, reterr 
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	request.Header.Set("User-Agent", version.UserAgent(managerName))
+	if c.UserAgent != "" {
+		request.Header.Set("User-Agent", c.UserAgent)
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)

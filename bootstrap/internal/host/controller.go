@@ -145,10 +145,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 
 // pass observes, decides and applies.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
+	departs := !s.machine.DeletionTimestamp.IsZero()
 	if err := r.observe(ctx, s); err != nil {
+		if departs {
+			return result{}, err // A departure sets few conditions: what is said of the read would stay in the others.
+		}
 		return result{unread: err}, err
 	}
-	if !s.machine.DeletionTimestamp.IsZero() {
+	if departs {
 		d := decideDeparture(s)
 		o := r.applyDeparture(ctx, s, d)
 		return result{departure: &d, outcomes: o}, o.err()

@@ -52,7 +52,9 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 	if conditions.IsTrue(config, conditionType) {
 		conditionType = bootstrapv1.AgentInstalledCondition
 	}
-	fact.TellUnread(config, conditionType, fact.Fact{Status: metav1.ConditionUnknown, Reason: bootstrapv1.ReadFailedReason}, err)
+	fact.TellUnread(config, conditionType, fact.Fact{Status: metav1.ConditionUnknown, Reason: bootstrapv1.ReadFailedReason}, err,
+		bootstrapv1.AgentPreparationFailedReason, bootstrapv1.SeveralAgentsReason, bootstrapv1.DuplicateSerialNumberReason,
+		bootstrapv1.AgentNotRecognizedReason)
 }
 
 // setRecords notes on the config what later passes have to know and no other object tells.

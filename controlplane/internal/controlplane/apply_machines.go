@@ -306,7 +306,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 
 // changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core, a webhook or a
 // policy does not take does not keep the others from the Machine, and returns what is said of those that are refused. The error besides is
-// what has to be tried again without an event: policies and webhooks are not watched.
+// what has to be tried again without an event: policies are not watched.
 func (r *Reconciler) changeInPlace(ctx context.Context, v *view.View, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
 	if fields == nil {
 		return nil, nil
@@ -323,7 +323,7 @@ func (r *Reconciler) changeInPlace(ctx context.Context, v *view.View, m *cluster
 		if kube.OutcomeOf(err).Refusal() != nil {
 			refused = append(refused, fmt.Sprintf("The change in place is refused: %v", errors.Unwrap(err)))
 		}
-		if !apierrors.IsInvalid(err) {
+		if !apierrors.IsInvalid(err) || kube.DeniedByPolicy(err) {
 			again = append(again, err)
 		}
 	}

@@ -4,7 +4,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -147,9 +146,6 @@ func (r *Reconciler) pass(
 		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	v, err := r.observe(ctx, cp, cluster)
-	if errors.Is(err, context.Canceled) {
-		return ctrl.Result{}, err // The manager stops.
-	}
 	if err != nil {
 		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
 		tellUnread(cp, err)

@@ -67,7 +67,7 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if v.Machines.InfraNotAllowed() {
 		waits = append(waits, infrastructure.RetryNotAllowed)
 	}
-	if v.Machines.TemplateMissing() && len(d.machines.Blockers) > 0 {
+	if d.machines.AwaitsTemplate {
 		waits = append(waits, templateRetryInterval)
 	}
 	if !d.attempt.RetryAt.IsZero() {

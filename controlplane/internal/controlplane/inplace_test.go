@@ -35,17 +35,24 @@ func TestVersionIsCorrectedBeforeThereIsANode(t *testing.T) {
 
 // TestRefusedTaintBlocksNothingElse: labels and time-outs reach a Machine whose taints core, or a policy, refuses.
 func TestRefusedTaintBlocksNothingElse(t *testing.T) {
-	resource := clusterv1.GroupVersion.WithResource("machines").GroupResource()
+	resource, kind := clusterv1.GroupVersion.WithResource("machines").GroupResource(), clusterv1.GroupVersion.WithKind("Machine").GroupKind()
 	t.Run("by core", func(t *testing.T) {
-		refusedTaint(t, apierrors.NewInvalid(clusterv1.GroupVersion.WithKind("Machine").GroupKind(), "m", nil))
+		refusedTaint(t, apierrors.NewInvalid(kind, "m", nil), false)
 	})
+	const denied = `ValidatingAdmissionPolicy "taints" with binding "taints" denied request: no taints`
 	t.Run("by a policy", func(t *testing.T) {
-		refusedTaint(t, apierrors.NewForbidden(resource, "m", errors.New(`ValidatingAdmissionPolicy "taints" denied request: no taints`)))
+		refusal := apierrors.NewInvalid(kind, "m", nil) // The code of a policy that names no reason.
+		refusal.ErrStatus.Message = denied
+		refusedTaint(t, refusal, true)
+	})
+	t.Run("by a policy that forbids it", func(t *testing.T) {
+		refusedTaint(t, apierrors.NewForbidden(resource, "m", errors.New(denied)), true)
 	})
 }
 
-// refusedTaint changes taints together with labels and a time-out, and answers the patch of the taints with an error.
-func refusedTaint(t *testing.T, refusal error) {
+// refusedTaint changes taints together with labels and a time-out, and answers the patch of the taints with an error, for which the pass is
+// tried again or not.
+func refusedTaint(t *testing.T, refusal error, again bool) {
 	t.Helper()
 	g := NewWithT(t)
 	w := newWorld(t, 1, 0)
@@ -67,7 +74,7 @@ func refusedTaint(t *testing.T, refusal error) {
 		s.MachineTemplate.Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(60))
 	})
 	for range 3 {
-		_ = w.try()
+		g.Expect(w.try() != nil).To(Equal(again))
 	}
 	g.Expect(w.machines()[0].Labels).To(HaveKeyWithValue("team", "blue"))
 	g.Expect(w.machines()[0].Spec.Deletion.NodeDrainTimeoutSeconds).To(HaveValue(BeEquivalentTo(60)))

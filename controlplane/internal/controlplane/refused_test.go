@@ -88,3 +88,37 @@ func TestRefusedAdoption(t *testing.T) {
 	w.reconcile()
 	g.Expect(w.message(controlplanev1.InstalledCondition)).To(Equal(before))
 }
+
+// TestRefusedAdoptionOfAnImportedCluster: a control plane without status, as it comes out of a backup, says of the cluster that was
+// installed neither that it is available nor only that its API is waited for.
+func TestRefusedAdoptionOfAnImportedCluster(t *testing.T) {
+	g := NewWithT(t)
+	w := installedWorld(t).moved()
+	w.orphan("cp-1")
+	refusing := true
+	w.r.Client = w.intercepted(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if _, machine := o.(*clusterv1.Machine); machine && refusing {
+				resource := clusterv1.GroupVersion.WithResource("machines").GroupResource()
+				return apierrors.NewForbidden(resource, o.GetName(), errors.New("no new owners"))
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	})
+	for range 4 {
+		_ = w.try()
+		if w.controlPlane().Status.Conditions != nil {
+			g.Expect(w.available()).To(BeFalse(), w.message(controlplanev1.AvailableCondition))
+		}
+	}
+	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallRefusedReason))
+	g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("no new owners"))
+	refusing = false
+	w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
+	for range 7 {
+		w.reconcile()
+		w.importService()
+		w.core()
+	}
+	checkAvailable(t, w, 3)
+}

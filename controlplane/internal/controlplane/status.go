@@ -80,7 +80,8 @@ func tellUnread(cp *controlplanev1.OpenshiftAssistedControlPlane, err error) {
 	case !ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false):
 		conditionType, unread = controlplanev1.InstalledCondition, metav1.ConditionFalse
 	}
-	fact.TellUnread(cp, conditionType, fact.Fact{Status: unread, Reason: controlplanev1.ReadFailedReason}, err)
+	fact.TellUnread(cp, conditionType, fact.Fact{Status: unread, Reason: controlplanev1.ReadFailedReason}, err,
+		controlplanev1.PreparationFailedReason, controlplanev1.InstallationFailedReason)
 }
 
 // setCounters counts Machines by their conditions (CONTRACT CP-83) and versions (CP-10).

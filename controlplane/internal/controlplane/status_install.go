@@ -52,7 +52,7 @@ const percentageStep = 10
 func setInstallStatus(v *view.View, d decision, o *outcomes) {
 	cp := v.ControlPlane
 	reason, message := installed(v, d, o)
-	if len(d.machines.Adopt) > 0 && reason != controlplanev1.InstallRefusedReason {
+	if len(d.machines.Adopt) > 0 && reason != controlplanev1.InstallRefusedReason && conditions.Has(cp, controlplanev1.InstalledCondition) {
 		return // Nothing was decided about the installation: the pass after the adoption does that.
 	}
 	if v.Install.AgentClusterInstall != nil && !d.attempt.Retrying {
@@ -80,6 +80,9 @@ func setInstallStatus(v *view.View, d decision, o *outcomes) {
 func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if v.Initialized() {
 		return controlplanev1.InstalledReason, ""
+	}
+	if refused := notAdopted(d, o); refused != "" {
+		return controlplanev1.InstallRefusedReason, refused
 	}
 	if v.Record != nil && (v.InstalledElsewhere() || v.Install.AgentClusterInstall == nil) {
 		return importing(v, o)
@@ -168,7 +171,7 @@ func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if d.obstacle.reason != "" {
 		return d.obstacle.reason, d.obstacle.message
 	}
-	if refused := cmp.Or(o.attempt.refused(), o.install.refused(), notAdopted(d, o)); refused != "" {
+	if refused := cmp.Or(o.attempt.refused(), o.install.refused()); refused != "" {
 		return controlplanev1.InstallRefusedReason, refused
 	}
 	if conflict := cmp.Or(d.obstacle.conflict, o.taken()); conflict != "" {

@@ -30,6 +30,8 @@ type MachinesDecision struct {
 	Create   []string
 	Surplus  []*clusterv1.Machine
 	Blockers []string
+	// AwaitsTemplate: Machines are to be created, and there is no infrastructure template.
+	AwaitsTemplate bool
 	// Discard are to be deleted: their Machine is not created any more, or not from the spec that they were made from.
 	Discard []view.Prepared
 	// NextNumber is the value to write to the annotation that numbers the next Machine; empty when it is up to date.
@@ -45,6 +47,7 @@ func DecideMachines(v *view.View) MachinesDecision {
 	if len(d.Create) > 0 && (v.Machines.TemplateNotAllowed() || v.Machines.TemplateMissing()) {
 		// It is tried again after a fixed time: no event tells that a role was extended or that the template was created.
 		d.Create, d.Blockers = nil, append(d.Blockers, v.Machines.TemplateProblem.Error())
+		d.AwaitsTemplate = v.Machines.TemplateMissing()
 	}
 	for _, prepared := range v.Machines.Prepared {
 		if !slices.Contains(d.Create, prepared.Config.Name) || outdated(v, prepared) {
