@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -95,25 +96,29 @@ func TestRefusedAdoptionOfAnImportedCluster(t *testing.T) {
 	g := NewWithT(t)
 	w := installedWorld(t).moved()
 	w.orphan("cp-1")
-	refusing := true
+	answer := errors.New("no answer")
 	w.r.Client = w.intercepted(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if _, machine := o.(*clusterv1.Machine); machine && refusing {
-				resource := clusterv1.GroupVersion.WithResource("machines").GroupResource()
-				return apierrors.NewForbidden(resource, o.GetName(), errors.New("no new owners"))
+			if _, machine := o.(*clusterv1.Machine); machine && answer != nil {
+				return answer
 			}
 			return c.Patch(ctx, o, patch, opts...)
 		},
 	})
-	for range 4 {
-		_ = w.try()
-		if w.controlPlane().Status.Conditions != nil {
-			g.Expect(w.available()).To(BeFalse(), w.message(controlplanev1.AvailableCondition))
+	expect := func(reason string) {
+		t.Helper()
+		for range 4 {
+			_ = w.try()
+			g.Expect(conditions.IsTrue(w.controlPlane(), controlplanev1.AvailableCondition)).To(BeFalse())
 		}
+		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(reason))
 	}
-	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallRefusedReason))
+	expect(controlplanev1.ImportingReason)
+	resource := clusterv1.GroupVersion.WithResource("machines").GroupResource()
+	answer = apierrors.NewForbidden(resource, "cp-1", errors.New("no new owners"))
+	expect(controlplanev1.InstallRefusedReason)
 	g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("no new owners"))
-	refusing = false
+	answer = nil
 	w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 	for range 7 {
 		w.reconcile()
