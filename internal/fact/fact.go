@@ -48,9 +48,9 @@ func (f Fact) Set(o conditions.Setter, conditionType string) {
 	bounded.SetCondition(o, metav1.Condition{Type: conditionType, Status: f.Status, Reason: f.Reason, Message: f.Message})
 }
 
-// TellUnread says in a condition that a pass decided nothing, because err kept it from reading what it needs. What is True stays so, and
-// only its message changes; what has one of the reasons in keep stays as it is, because later passes remember by it what they have told;
-// anything else gets the status and reason of unread. A manager that stops says nothing.
+// TellUnread writes into a condition that a pass decided nothing, because a read failed with err. A condition that is True keeps its status
+// and reason, and gets the message. One whose reason is in keep stays as it is: later passes read from it what they have reported already.
+// Any other gets the status and reason of unread. When the read failed because the manager stops, nothing is written.
 func TellUnread(o interface {
 	conditions.Getter
 	conditions.Setter

@@ -27,7 +27,7 @@ import (
 const (
 	// always is more often than anything happens in a run.
 	always = 1 << 30
-	// attempts to prepare the installation are enough for a manager to have seen one of each phase, which take a moment here.
+	// attempts is how many attempts to prepare the installation are followed: a phase takes a moment here, and a manager may miss some.
 	attempts = 5
 
 	wrongMAC            = "52:54:00:ff:00:0f"

@@ -148,7 +148,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	departs := !s.machine.DeletionTimestamp.IsZero()
 	if err := r.observe(ctx, s); err != nil {
 		if departs {
-			return result{}, err // A departure sets few conditions: what is said of the read would stay in the others.
+			return result{}, err // No later pass of a departure would take the message back out of the condition AgentInstalled.
 		}
 		return result{unread: err}, err
 	}

@@ -304,9 +304,9 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 	return kerrors.NewAggregate([]error{again, r.setUpToDate(ctx, m, differences, v.Machines.InfraProblems[m.Name])})
 }
 
-// changeInPlace writes fields to a Machine. When they are refused together, it writes each by itself, so that one that core, a webhook or a
-// policy does not take does not keep the others from the Machine, and returns what is said of those that are refused. The error besides is
-// what has to be tried again without an event: policies are not watched.
+// changeInPlace writes fields to a Machine in one patch. When the API server refuses that patch, changeInPlace writes each field in a patch
+// of its own, so that a field that is refused does not keep the others from the Machine. It returns the refusals, and the errors for which
+// the pass is tried again: those of an admission policy are among both, because no event tells that a policy was changed.
 func (r *Reconciler) changeInPlace(ctx context.Context, v *view.View, m *clusterv1.Machine, fields map[string]any) ([]string, error) {
 	if fields == nil {
 		return nil, nil

@@ -22,10 +22,10 @@ type outcome struct {
 	taken string
 }
 
-// add takes the error of one step into account, and each error of a step about several objects by itself: of one that is refused and one
-// that failed both are told.
+// add takes the error of one step into account. A step that writes several objects returns an aggregate, whose errors count one by one: the
+// write of one object may be refused while that of another fails.
 func (o *outcome) add(err error) {
-	if several, ok := err.(kerrors.Aggregate); ok { //nolint:errorlint // What is wrapped in words is told with them, as one error.
+	if several, ok := err.(kerrors.Aggregate); ok { //nolint:errorlint // One that is wrapped stays one error, with its words.
 		for _, one := range several.Errors() {
 			o.add(one)
 		}

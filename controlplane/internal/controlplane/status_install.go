@@ -181,7 +181,7 @@ func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 	return "", ""
 }
 
-// notAdopted says why a Machine cannot be taken over; it is empty when none is to be, or all were.
+// notAdopted returns the API server's refusal of a patch that adopts a Machine; it is empty when no such patch was refused.
 func notAdopted(d decision, o *outcomes) string {
 	if len(d.machines.Adopt) == 0 {
 		return ""

@@ -21,7 +21,7 @@ type admissionHook struct {
 	group      string
 	versions   []string
 	resource   string
-	// answer is what the API server is told about a request.
+	// answer returns the webhook's response to a request of the API server.
 	answer func(admission.Request) admission.Response
 }
 
