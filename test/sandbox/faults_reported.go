@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -18,7 +17,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
@@ -107,6 +105,7 @@ func metal3Faults() []Fault {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().RegistrationError(host, registrationMessage) })
 			},
 			Report: aboutVictim("in state provisioned reports registration error: " + registrationMessage),
+			Verify: verifyMachinesAreIn,
 		},
 		{
 			Name: "power-failure", Summary: "a host cannot be powered on",
@@ -114,11 +113,13 @@ func metal3Faults() []Fault {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().PowerFailure(host, powerMessage) })
 			},
 			Report: aboutVictim("reports power management error: " + powerMessage),
+			Verify: verifyVictimIsOut,
 		},
 		{
 			Name: "inspection-fails", Summary: "all hosts are registered anew, and their inspection fails",
 			Prepare: failInspections, Inject: func(*FaultScene) {},
 			Report: func(*FaultScene) []string { return []string{"no available host found"} },
+			Verify: verifyNobodyRegisters,
 		},
 	}
 }
@@ -132,11 +133,13 @@ func serviceFaults() []Fault {
 				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().WrongBootOrder(host, true) })
 			},
 			Report: func(*FaultScene) []string { return []string{"please reboot and fix boot order to boot from disk"} },
+			Verify: verifyMachinesAreIn,
 		},
 		{
 			Name: "host-disconnects", Summary: "a recognised host falls silent before the installation",
 			Inject: disconnect,
 			Report: func(*FaultScene) []string { return []string{"assisted-service does not hear from the host"} },
+			Verify: verifyMachinesAreIn,
 		},
 		{
 			Name: "preparation-fails", Summary: "a host cannot be prepared for the installation",
@@ -167,6 +170,7 @@ func serviceFaults() []Fault {
 				})
 			},
 			Report: func(*FaultScene) []string { return []string{installMessage, "retry-installation"} },
+			Verify: verifyMachinesAreIn,
 		},
 	}
 }
@@ -180,66 +184,6 @@ func aboutVictim(texts ...string) func(*FaultScene) []string {
 		}
 		return append([]string{name}, texts...)
 	}
-}
-
-// verifyNobodyIsLetIn checks that none of the hosts that register is approved or bound. The report may come before the first of them.
-func verifyNobodyIsLetIn(ctx context.Context, s *FaultScene) error {
-	agents := &assisted.AgentList{}
-	err := s.await(ctx, "a host to register", func(ctx context.Context) (string, error) {
-		err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace))
-		if err == nil && len(agents.Items) == 0 {
-			return "there is no Agent", nil
-		}
-		return "", err
-	})
-	if err != nil {
-		return err
-	}
-	for i := range agents.Items {
-		if agent := &agents.Items[i]; letIn(agent) {
-			return fmt.Errorf("nobody can tell whose Agent %s is, and it is approved (%t) or bound", agent.Name, agent.Spec.Approved)
-		}
-	}
-	return nil
-}
-
-// verifyVictimIsOut checks that no Agent was let in for the Machine of the host that the fault has hit, nor for no Machine at all.
-func verifyVictimIsOut(ctx context.Context, s *FaultScene) error {
-	victim, err := s.victimMachine(ctx)
-	if err != nil {
-		return err
-	}
-	agents := &assisted.AgentList{}
-	if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
-		return fmt.Errorf("cannot list the Agents: %w", err)
-	}
-	for i := range agents.Items {
-		agent := &agents.Items[i]
-		machine, _, _ := strings.Cut(agent.Annotations[bootstrapv1.ClaimAnnotation], "/")
-		if letIn(agent) && (machine == "" || machine == victim) {
-			return fmt.Errorf("the host of Machine %s runs no agent, and Agent %s, claimed for Machine %q, is approved (%t) or bound",
-				victim, agent.Name, machine, agent.Spec.Approved)
-		}
-	}
-	return nil
-}
-
-// victimMachine is the name of the Machine whose BareMetalHost the fault has hit.
-func (s *FaultScene) victimMachine(ctx context.Context) (string, error) {
-	host := &bmov1alpha1.BareMetalHost{}
-	if err := s.World.Client.Get(ctx, s.Victim(), host); err != nil {
-		return "", fmt.Errorf("cannot read BareMetalHost %s: %w", s.Victim(), err)
-	}
-	machines, err := s.World.Machines(ctx, s.Cluster)
-	if err != nil {
-		return "", err
-	}
-	for i := range machines {
-		if ref := host.Spec.ConsumerRef; ref != nil && ref.Name == machines[i].Spec.InfrastructureRef.Name {
-			return machines[i].Name, nil
-		}
-	}
-	return "", fmt.Errorf("BareMetalHost %s has no Machine", host.Name)
 }
 
 // verifyNextAttempts follows some more attempts to prepare the installation. The control plane says all the time that it fails, so that

@@ -74,6 +74,21 @@ func TestFromAnyHost(t *testing.T) {
 	g.Expect(names(m.FromAnyHost(context.Background(), host))).To(ConsistOf("ns/own", "ns/waiting"))
 }
 
+// TestFromInfraMachine: a Metal3Machine is that of the Machine that refers to it, and not of one that refers to another kind by its name.
+func TestFromInfraMachine(t *testing.T) {
+	foreign := machine("a")
+	foreign.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: metal3.InfrastructureGroup, Kind: "OtherMachine", Name: "m-0",
+	}
+	infraMachine := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m-0"}}
+	g := NewWithT(t)
+	m := mapperOf(t, foreign, config("ns", "a", metav1.ConditionTrue), machine("m-0"), config("ns", "m-0", metav1.ConditionTrue))
+	g.Expect(names(m.FromInfraMachine(context.Background(), infraMachine))).To(Equal([]string{"ns/m-0"}))
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "host"}}
+	host.Spec.ConsumerRef = &corev1.ObjectReference{Name: "m-0"}
+	g.Expect(names(m.FromHost(context.Background(), host))).To(Equal([]string{"ns/m-0"}))
+}
+
 // TestFromClaimedAgent: the Agent's deletion wakes whoever waits for it, also when one of Machine and config has vanished.
 func TestFromClaimedAgent(t *testing.T) {
 	agent := &assisted.Agent{
