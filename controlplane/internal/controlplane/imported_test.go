@@ -69,8 +69,8 @@ func (w *world) importService() {
 	w.must(w.client.Status().Update(context.Background(), install))
 }
 
-// isImported makes as many passes as it takes until the installed cluster, whose API answers, is known here.
-func (w *world) isImported() {
+// finishImport makes as many passes as it takes until the installed cluster, whose API answers, is known here.
+func (w *world) finishImport() {
 	w.t.Helper()
 	w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 	for range 7 {
@@ -92,7 +92,7 @@ func TestContractMove(t *testing.T) {
 		g := NewWithT(t)
 		source := installedWorld(t)
 		w := source.moved()
-		w.isImported()
+		w.finishImport()
 		g.Expect(w.kubeconfig().Data).To(Equal(source.kubeconfig().Data), "the only credential is kept")
 		deployment, install := w.deployment(), w.install()
 		g.Expect(deployment.Spec.Installed && deployment.Spec.PreserveOnDelete).To(BeTrue())

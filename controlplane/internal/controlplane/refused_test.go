@@ -119,5 +119,5 @@ func TestRefusedAdoptionOfAnImportedCluster(t *testing.T) {
 	expect(controlplanev1.InstallRefusedReason)
 	g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("no new owners"))
 	answer = nil
-	w.isImported()
+	w.finishImport()
 }
