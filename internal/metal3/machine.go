@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
 const (
@@ -40,6 +42,14 @@ const (
 
 	liveISO = "live-iso"
 )
+
+// associationFailures are the conditions of a Metal3Machine that say why no BareMetalHost was chosen for it, with the reason that each then
+// has; the other reasons are of a Metal3Machine that waits for its turn (METAL3 M3-11). Releases whose conditions have no v1beta2 form have
+// the second one.
+var associationFailures = map[string]string{
+	"AssociateBareMetalHost": "AssociateBareMetalHostFailed",
+	"AssociateBMH":           "AssociateBMHFailed",
+}
 
 // machineGroupKind is that of a Metal3Machine.
 var machineGroupKind = schema.GroupKind{Group: InfrastructureGroup, Kind: MachineKind}
@@ -108,6 +118,22 @@ func formatField(machine *unstructured.Unstructured) string {
 		return "format"
 	}
 	return "diskFormat"
+}
+
+// AssociationFailure returns why no BareMetalHost could be chosen for the Metal3Machine, without when it is tried again. It is empty when
+// one was chosen, or when it is too early to choose one (METAL3 M3-11).
+func AssociationFailure(machine *unstructured.Unstructured) string {
+	all, err := conditions.UnstructuredGetAll(machine)
+	if err != nil {
+		return "" // What cannot be read says nothing of the host.
+	}
+	for _, c := range all {
+		if reason := associationFailures[c.Type]; reason != "" && c.Status == metav1.ConditionFalse && c.Reason == reason {
+			text, _, _ := strings.Cut(c.Message, " Requeuing")
+			return text
+		}
+	}
+	return ""
 }
 
 // HostKey returns the BareMetalHost that the Metal3Machine's annotation names. The host is in the Metal3Machine's namespace, whatever the

@@ -112,3 +112,45 @@ func TestCRDs(t *testing.T) {
 	g.Expect(CRDs(clusterv1.ContractVersionedObjectReference{APIGroup: InfrastructureGroup, Kind: "DevMachine"})).To(BeEmpty())
 	g.Expect(IsMachineRef(template)).To(BeFalse())
 }
+
+// TestAssociationFailure: why no host was chosen is told in every form of the conditions, and a Metal3Machine that waits has not failed
+// (METAL3 M3-11, M3-81).
+func TestAssociationFailure(t *testing.T) {
+	const none = "no available host found. Requeuing. Object will be requeued after 30s"
+	condition := func(kind, status, reason string) []any {
+		return []any{map[string]any{"type": kind, "status": status, "reason": reason, "message": none}}
+	}
+	tests := map[string]struct {
+		conditions []any
+		path       []string
+		failure    string
+	}{
+		"v1beta2": {
+			conditions: condition("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"), path: []string{"status", "conditions"},
+			failure: "no available host found.",
+		},
+		"v1beta2 conditions of v1beta1": {
+			conditions: condition("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
+			path:       []string{"status", "v1beta2", "conditions"}, failure: "no available host found.",
+		},
+		"v1beta1 alone": {
+			conditions: condition("AssociateBMH", "False", "AssociateBMHFailed"), path: []string{"status", "conditions"},
+			failure: "no available host found.",
+		},
+		"it waits": {
+			conditions: condition("AssociateBareMetalHost", "False", "WaitingForBootstrapData"), path: []string{"status", "conditions"},
+		},
+		"a host was chosen": {
+			conditions: condition("AssociateBareMetalHost", "True", "AssociateBareMetalHostSuccess"), path: []string{"status", "conditions"},
+		},
+		"nothing is said": {path: []string{"status", "conditions"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := machine("v1beta2")
+			g.Expect(unstructured.SetNestedSlice(m.Object, tt.conditions, tt.path...)).To(Succeed())
+			g.Expect(AssociationFailure(m)).To(Equal(tt.failure))
+		})
+	}
+}

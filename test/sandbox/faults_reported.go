@@ -52,7 +52,7 @@ func identityFaults() []Fault {
 		{
 			Name: "wrong-mac", Summary: "a host's agent reports another MAC address than its BareMetalHost has",
 			Inject: injectWrongMAC, Report: aboutVictim("matches no BareMetalHost: if it is this host, replace the BareMetalHost by one with"),
-			Verify: verifyNobodyIsLetIn,
+			Verify: verifyVictimIsOut,
 		},
 		{
 			Name:    "duplicate-identity",
@@ -62,7 +62,7 @@ func identityFaults() []Fault {
 			},
 			Inject: injectDuplicateIdentity,
 			Report: aboutVictim("all match BareMetalHost", "find the host that uses the identity of BareMetalHost"),
-			Verify: verifyNobodyIsLetIn,
+			Verify: verifyVictimIsOut,
 		},
 		{
 			Name: "duplicate-serial", NeedsPeers: true, Summary: "two hosts have one serial number, and register as one Agent",

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,56 +37,60 @@ func verifyNobodyIsLetIn(ctx context.Context, s *FaultScene) error {
 	return nil
 }
 
-// verifyVictimIsOut checks that no Agent was let in for the Machine of the host that the fault has hit, nor for no Machine at all.
+// verifyVictimIsOut checks that no Agent was let in for the Machine of the host that the fault has hit, nor one that is of no Machine.
 func verifyVictimIsOut(ctx context.Context, s *FaultScene) error {
 	victim, err := s.victimMachine(ctx)
 	if err != nil {
 		return err
 	}
-	agents := &assisted.AgentList{}
-	if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
-		return fmt.Errorf("cannot list the Agents: %w", err)
+	agentOf, err := s.agentsLetIn(ctx)
+	if err != nil {
+		return err
 	}
-	for i := range agents.Items {
-		agent := &agents.Items[i]
-		machine, _, _ := strings.Cut(agent.Annotations[bootstrapv1.ClaimAnnotation], "/")
-		if letIn(agent) && (machine == "" || machine == victim) {
-			return fmt.Errorf("the host of Machine %s runs no agent, and Agent %s, claimed for Machine %q, is approved (%t) or bound",
-				victim, agent.Name, machine, agent.Spec.Approved)
-		}
+	if agent := agentOf[assisted.Claim(victim)]; agent != "" {
+		return fmt.Errorf("nobody can tell the Agent of the host of Machine %s, and Agent %s, claimed for it, is approved or bound", victim.Name,
+			agent)
 	}
 	return nil
 }
 
 // verifyMachinesAreIn checks that Agents are let in, each of them for a Machine of the Cluster and none for the same as another.
 func verifyMachinesAreIn(ctx context.Context, s *FaultScene) error {
-	machines, err := s.World.Machines(ctx, s.Cluster)
-	if err != nil {
-		return err
-	}
 	return s.await(ctx, "the hosts that are well to be let in", func(ctx context.Context) (string, error) {
-		agents := &assisted.AgentList{}
-		if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
-			return "", fmt.Errorf("cannot list the Agents: %w", err)
-		}
-		agentOf := map[string]string{}
-		for i := range agents.Items {
-			agent := &agents.Items[i]
-			claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
-			owned := slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return assisted.Claim(&m) == claim })
-			if letIn(agent) && (!owned || agentOf[claim] != "") {
-				return "", fmt.Errorf("the approved Agent %s, claimed for %q, is of no Machine, or of the same as Agent %q", agent.Name, claim,
-					agentOf[claim])
-			}
-			if letIn(agent) {
-				agentOf[claim] = agent.Name
-			}
-		}
-		if len(agentOf) == 0 {
+		agentOf, err := s.agentsLetIn(ctx)
+		if err == nil && len(agentOf) == 0 {
 			return "no Agent is approved", nil
 		}
-		return "", nil
+		return "", err
 	})
+}
+
+// agentsLetIn are the names of the Agents that are approved or bound, by the claims of their Machines. It returns an error when one of them
+// is of no Machine of the Cluster, or of the same as another.
+func (s *FaultScene) agentsLetIn(ctx context.Context) (map[string]string, error) {
+	machines, err := s.World.Machines(ctx, s.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	agents := &assisted.AgentList{}
+	if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
+		return nil, fmt.Errorf("cannot list the Agents: %w", err)
+	}
+	agentOf := map[string]string{}
+	for i := range agents.Items {
+		agent := &agents.Items[i]
+		if !letIn(agent) {
+			continue
+		}
+		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
+		owned := slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return assisted.Claim(&m) == claim })
+		if !owned || agentOf[claim] != "" {
+			return nil, fmt.Errorf("the Agent %s, claimed for %q, is approved or bound, and is of no Machine, or of the same as Agent %q",
+				agent.Name, claim, agentOf[claim])
+		}
+		agentOf[claim] = agent.Name
+	}
+	return agentOf, nil
 }
 
 // verifyNobodyRegisters checks that no host was booted.
@@ -102,20 +105,20 @@ func verifyNobodyRegisters(ctx context.Context, s *FaultScene) error {
 	return nil
 }
 
-// victimMachine is the name of the Machine whose BareMetalHost the fault has hit.
-func (s *FaultScene) victimMachine(ctx context.Context) (string, error) {
+// victimMachine is the Machine whose BareMetalHost the fault has hit.
+func (s *FaultScene) victimMachine(ctx context.Context) (*clusterv1.Machine, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := s.World.Client.Get(ctx, s.Victim(), host); err != nil {
-		return "", fmt.Errorf("cannot read BareMetalHost %s: %w", s.Victim(), err)
+		return nil, fmt.Errorf("cannot read BareMetalHost %s: %w", s.Victim(), err)
 	}
 	machines, err := s.World.Machines(ctx, s.Cluster)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for i := range machines {
 		if ref := host.Spec.ConsumerRef; ref != nil && ref.Name == machines[i].Spec.InfrastructureRef.Name {
-			return machines[i].Name, nil
+			return &machines[i], nil
 		}
 	}
-	return "", fmt.Errorf("BareMetalHost %s has no Machine", host.Name)
+	return nil, fmt.Errorf("BareMetalHost %s has no Machine", host.Name)
 }

@@ -185,7 +185,7 @@ const (
 	InfraEnvDeletingReason = "InfraEnvDeleting"
 )
 
-// HostHealthyCondition is False while the BareMetalHost of the Machine reports an error (DESIGN D21, METAL3 M3-61).
+// HostHealthyCondition is False while the BareMetalHost of the Machine reports an error, or none can be chosen (DESIGN D21, METAL3 M3-61).
 const (
 	HostHealthyCondition = "HostHealthy"
 
@@ -194,6 +194,9 @@ const (
 
 	// HostNotAssociatedReason: no BareMetalHost was chosen for the Machine yet.
 	HostNotAssociatedReason = "NotAssociated"
+
+	// NoHostAvailableReason: Metal3 has tried to choose a BareMetalHost for the Machine and could not; the message says why (METAL3 M3-11).
+	NoHostAvailableReason = "NoHostAvailable"
 
 	// HostErrorReason: the BareMetalHost reports an error; the message names the host, the kind of error and its text.
 	HostErrorReason = "HostError"

@@ -119,6 +119,12 @@ func hostFact(s *scope) fact.Fact {
 			s.infraMachine.GetName(),
 		)
 	}
+	if failure := metal3.AssociationFailure(s.infraMachine); failure != "" {
+		return fact.Waiting(
+			bootstrapv1.NoHostAvailableReason,
+			"Metal3Machine %s: %s The state and the error of each BareMetalHost say why it is not available", s.infraMachine.GetName(), failure,
+		)
+	}
 	return fact.Done(bootstrapv1.HostNotAssociatedReason)
 }
 

@@ -339,6 +339,11 @@ func TestHostFact(t *testing.T) {
 	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostMissingReason))
 	s.infraMachine.SetAnnotations(nil)
 	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostNotAssociatedReason))
+	g.Expect(unstructured.SetNestedSlice(s.infraMachine.Object, []any{map[string]any{
+		"type": "AssociateBareMetalHost", "status": "False", "reason": "AssociateBareMetalHostFailed", "message": "no host. Requeuing. Later.",
+	}}, "status", "conditions")).To(Succeed())
+	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.NoHostAvailableReason,
+		Message: "Metal3Machine m-0: no host. The state and the error of each BareMetalHost say why it is not available"}))
 }
 
 func TestDecideDeparture(t *testing.T) {

@@ -109,7 +109,7 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
 		// Without the percentage, for which status would be written every few seconds.
-		return installProgress[phase].reason, installProgress[phase].message
+		return installProgress[phase].reason, withHostProblems(v, installProgress[phase].message)
 	}
 }
 
@@ -210,7 +210,7 @@ func waitingForHosts(v *view.View, d decision, fallback string) (reason, message
 			reason = controlplanev1.RequirementsNotMetReason
 		}
 		text := cmp.Or(unmet, d.install.dayOne.Note, fallback, "Starting the installation")
-		return reason, strings.Join(append([]string{text}, hostProblems(v)...), "; ")
+		return reason, withHostProblems(v, text)
 	}
 }
 
@@ -224,8 +224,13 @@ var expectedReasons = sets.New(
 	bootstrapv1.AgentInstallingReason,
 )
 
-// hostProblems says which hosts keep the installation from beginning, and why. clusterctl describe shows several Machines that are not
-// ready as one line without their messages, so the control plane has to say it.
+// withHostProblems is a message about the installation, followed by what is wrong with its hosts.
+func withHostProblems(v *view.View, message string) string {
+	return strings.Join(append([]string{message}, hostProblems(v)...), "; ")
+}
+
+// hostProblems says which hosts keep the installation from beginning or from ending, and why. clusterctl describe shows several Machines
+// that are not ready as one line without their messages, so the control plane has to say it.
 func hostProblems(v *view.View) []string {
 	machines := append(v.Machines.Owned.UnsortedList(), v.Machines.Workers...)
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })

@@ -247,6 +247,31 @@ func TestHostProblems(t *testing.T) {
 	g.Expect(hostProblems(v)[maxProblems]).To(Equal("and 1 more Machines"))
 }
 
+// TestInstallingNamesTheHostThatNeedsAttention: an installation that stands still is not told by the number of hosts that are ready.
+func TestInstallingNamesTheHostThatNeedsAttention(t *testing.T) {
+	g := NewWithT(t)
+	v := viewOf(false)
+	v.Install.AgentClusterInstall = &hiveext.AgentClusterInstall{}
+	v.Install.AgentClusterInstall.Status.DebugInfo.State = "installing"
+	v.Install.AgentClusterInstall.Status.Conditions = []hivev1.ClusterInstallCondition{
+		{Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionFalse, Reason: hiveext.ClusterInstallationInProgressReason},
+	}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-0"}}
+	v.Machines.Owned = collections.FromMachines(machine)
+	config := &bootstrapv1.OpenshiftAssistedConfig{}
+	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"m-0": config}
+	for reason, message := range map[string]string{
+		bootstrapv1.AgentInstallingReason:     "Installing hosts",
+		bootstrapv1.AgentNeedsAttentionReason: "Installing hosts; Machine m-0: fix its boot order",
+	} {
+		conditions.Set(config, metav1.Condition{
+			Type: bootstrapv1.AgentInstalledCondition, Status: metav1.ConditionFalse, Reason: reason, Message: "fix its boot order",
+		})
+		_, said := installed(v, decision{}, &outcomes{})
+		g.Expect(said).To(Equal(message))
+	}
+}
+
 func TestWaitingNamesTheDeletionOfTheCluster(t *testing.T) {
 	g := NewWithT(t)
 	v := viewOf(false)
