@@ -129,7 +129,7 @@ func AssociationFailure(machine *unstructured.Unstructured) string {
 	}
 	for _, c := range all {
 		if reason := associationFailures[c.Type]; reason != "" && c.Status == metav1.ConditionFalse && c.Reason == reason {
-			text, _, _ := strings.Cut(c.Message, " Requeuing")
+			text, _, _ := strings.Cut(c.Message, ". Requeuing")
 			return text
 		}
 	}

@@ -127,15 +127,15 @@ func TestAssociationFailure(t *testing.T) {
 	}{
 		"v1beta2": {
 			conditions: condition("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"), path: []string{"status", "conditions"},
-			failure: "no available host found.",
+			failure: "no available host found",
 		},
 		"v1beta2 conditions of v1beta1": {
 			conditions: condition("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
-			path:       []string{"status", "v1beta2", "conditions"}, failure: "no available host found.",
+			path:       []string{"status", "v1beta2", "conditions"}, failure: "no available host found",
 		},
 		"v1beta1 alone": {
 			conditions: condition("AssociateBMH", "False", "AssociateBMHFailed"), path: []string{"status", "conditions"},
-			failure: "no available host found.",
+			failure: "no available host found",
 		},
 		"it waits": {
 			conditions: condition("AssociateBareMetalHost", "False", "WaitingForBootstrapData"), path: []string{"status", "conditions"},

@@ -223,6 +223,9 @@ const (
 	// WaitingForAgentReason: the host was booted and its Agent has not registered yet.
 	WaitingForAgentReason = "WaitingForAgent"
 
+	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is claimed in one of the next passes.
+	ClaimingAgentReason = "Claiming"
+
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.
 	AgentNotRecognizedReason = "AgentNotRecognized"
 

@@ -122,7 +122,7 @@ func hostFact(s *scope) fact.Fact {
 	if failure := metal3.AssociationFailure(s.infraMachine); failure != "" {
 		return fact.Waiting(
 			bootstrapv1.NoHostAvailableReason,
-			"Metal3Machine %s: %s The state and the error of each BareMetalHost say why it is not available", s.infraMachine.GetName(), failure,
+			"Metal3Machine %s has no host: %s: look at the states and the errors of the BareMetalHosts", s.infraMachine.GetName(), failure,
 		)
 	}
 	return fact.Done(bootstrapv1.HostNotAssociatedReason)

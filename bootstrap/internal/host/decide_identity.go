@@ -85,7 +85,7 @@ func unrecognizedFact(verdict identity.Verdict) fact.Fact {
 
 func hookFact(s *scope, agent *assisted.Agent) fact.Fact {
 	return fact.Waiting(
-		bootstrapv1.WaitingForAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name,
+		bootstrapv1.ClaimingAgentReason, "Agent %s is recognised; Machine %s gets its pre-terminate hook first", agent.Name, s.machine.Name,
 	)
 }
 
@@ -114,7 +114,7 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 		return hookFact(s, agent)
 	case s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil):
 		d.record = agent.Name
-		return fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is recognised and is being recorded", agent.Name)
+		return fact.Waiting(bootstrapv1.ClaimingAgentReason, "Agent %s is recognised and is being recorded", agent.Name)
 	case old:
 		d.leftover = agent
 		return fact.Waiting(

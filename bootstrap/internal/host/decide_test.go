@@ -201,7 +201,7 @@ func TestDecide(t *testing.T) {
 		{name: "unclaimed: recorded first, so that its host is rebooted whoever deletes it from now on", change: func(s *scope) {
 			s.agents[0].Annotations = nil
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
-		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		}, recognized: bootstrapv1.ClaimingAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.record).To(Equal("a-0"))
 				g.Expect(d.claim == nil && d.bind == nil).To(BeTrue())
@@ -218,7 +218,7 @@ func TestDecide(t *testing.T) {
 		{name: "no claim before the hook", change: func(s *scope) {
 			s.agents[0].Annotations, s.machine.Annotations = nil, nil
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
-		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		}, recognized: bootstrapv1.ClaimingAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.hook).To(BeTrue())
 				g.Expect(d.claim).To(BeNil())
@@ -227,7 +227,7 @@ func TestDecide(t *testing.T) {
 			s.agents[0].Annotations = nil
 			s.agents[0].CreationTimestamp, s.machine.CreationTimestamp = born, later
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
-		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		}, recognized: bootstrapv1.ClaimingAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.record).To(Equal("a-0"))
 				g.Expect(d.leftover).To(BeNil())
@@ -340,10 +340,10 @@ func TestHostFact(t *testing.T) {
 	s.infraMachine.SetAnnotations(nil)
 	g.Expect(hostFact(s).Reason).To(Equal(bootstrapv1.HostNotAssociatedReason))
 	g.Expect(unstructured.SetNestedSlice(s.infraMachine.Object, []any{map[string]any{
-		"type": "AssociateBareMetalHost", "status": "False", "reason": "AssociateBareMetalHostFailed", "message": "no host. Requeuing. Later.",
+		"type": "AssociateBMH", "status": "False", "reason": "AssociateBMHFailed", "message": "none is free. Requeuing. Later.",
 	}}, "status", "conditions")).To(Succeed())
 	g.Expect(hostFact(s)).To(Equal(fact.Fact{Status: metav1.ConditionFalse, Reason: bootstrapv1.NoHostAvailableReason,
-		Message: "Metal3Machine m-0: no host. The state and the error of each BareMetalHost say why it is not available"}))
+		Message: "Metal3Machine m-0 has no host: none is free: look at the states and the errors of the BareMetalHosts"}))
 }
 
 func TestDecideDeparture(t *testing.T) {

@@ -219,9 +219,9 @@ const maxProblems = 3
 
 // expectedReasons are of conditions of a host that is on its way.
 var expectedReasons = sets.New(
-	bootstrapv1.WaitingForHostReason, bootstrapv1.WaitingForRecognitionReason, bootstrapv1.WaitingForCRDsReason,
-	bootstrapv1.WaitingForClusterReason, bootstrapv1.AgentDiscoveringReason, bootstrapv1.AgentBindingReason, bootstrapv1.AgentReadyReason,
-	bootstrapv1.AgentInstallingReason,
+	bootstrapv1.WaitingForHostReason, bootstrapv1.ClaimingAgentReason, bootstrapv1.WaitingForRecognitionReason,
+	bootstrapv1.WaitingForCRDsReason, bootstrapv1.WaitingForClusterReason, bootstrapv1.AgentDiscoveringReason, bootstrapv1.AgentBindingReason,
+	bootstrapv1.AgentReadyReason, bootstrapv1.AgentInstallingReason,
 )
 
 // withHostProblems is a message about the installation, followed by what is wrong with its hosts.
@@ -230,35 +230,41 @@ func withHostProblems(v *view.View, message string) string {
 }
 
 // hostProblems says which hosts keep the installation from beginning or from ending, and why. clusterctl describe shows several Machines
-// that are not ready as one line without their messages, so the control plane has to say it.
+// that are not ready as one line without their messages, so the control plane has to say it. Hosts that may only be slow to boot come last.
 func hostProblems(v *view.View) []string {
 	machines := append(v.Machines.Owned.UnsortedList(), v.Machines.Workers...)
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
-	var problems []string
+	var problems, slow []string
 	for _, m := range machines {
-		if problem := hostProblem(v.Machines.Configs[m.Name]); problem != "" {
-			problems = append(problems, fmt.Sprintf("Machine %s: %s", m.Name, problem))
+		problem := hostProblem(v.Machines.Configs[m.Name])
+		switch {
+		case problem == nil:
+		case problem.Reason == bootstrapv1.WaitingForAgentReason:
+			slow = append(slow, fmt.Sprintf("Machine %s: %s", m.Name, problem.Message))
+		default:
+			problems = append(problems, fmt.Sprintf("Machine %s: %s", m.Name, problem.Message))
 		}
 	}
+	problems = append(problems, slow...)
 	if len(problems) > maxProblems {
 		problems = append(problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more Machines", len(problems)-maxProblems))
 	}
 	return problems
 }
 
-// hostProblem is what the first condition of a host says that is not as expected.
-func hostProblem(config *bootstrapv1.OpenshiftAssistedConfig) string {
+// hostProblem is the first condition of a host that is not as expected; nil when all are.
+func hostProblem(config *bootstrapv1.OpenshiftAssistedConfig) *metav1.Condition {
 	if config == nil {
-		return ""
+		return nil
 	}
 	for _, conditionType := range []string{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition,
 		bootstrapv1.AgentInstalledCondition} {
 		c := conditions.Get(config, conditionType)
 		if c != nil && c.Status == metav1.ConditionFalse && !expectedReasons.Has(c.Reason) {
-			return c.Message
+			return c
 		}
 	}
-	return ""
+	return nil
 }
 
 // hostsSettled reports whether no bound host is on its way to being ready.

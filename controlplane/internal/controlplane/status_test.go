@@ -241,10 +241,12 @@ func TestHostProblems(t *testing.T) {
 	add("m-2", bootstrapv1.HostRecognizedCondition, bootstrapv1.DuplicateSerialNumberReason)
 	add("m-1", bootstrapv1.HostHealthyCondition, bootstrapv1.HostErrorReason)
 	g.Expect(hostProblems(v)).To(Equal([]string{"Machine m-1: of m-1", "Machine m-2: of m-2"}))
+	add("m-0-slow", bootstrapv1.HostRecognizedCondition, bootstrapv1.WaitingForAgentReason)
+	g.Expect(hostProblems(v)[2]).To(Equal("Machine m-0-slow: of m-0-slow"), "it may only take its time")
 	add("m-3", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentValidationsFailingReason)
 	add("m-4", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason)
 	g.Expect(hostProblems(v)).To(HaveLen(maxProblems + 1))
-	g.Expect(hostProblems(v)[maxProblems]).To(Equal("and 1 more Machines"))
+	g.Expect(hostProblems(v)[maxProblems]).To(Equal("and 2 more Machines"))
 }
 
 // TestInstallingNamesTheHostThatNeedsAttention: an installation that stands still is not told by the number of hosts that are ready.
