@@ -101,9 +101,7 @@ func metal3Faults() []Fault {
 		},
 		{
 			Name: "bmc-unreachable", Summary: "a provisioned host's BMC stops answering",
-			Inject: func(s *FaultScene) {
-				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Metal3.Faults().RegistrationError(host, registrationMessage) })
-			},
+			Inject: loseBMC,
 			Report: aboutVictim("in state provisioned reports registration error: " + registrationMessage),
 			Verify: verifyMachinesAreIn,
 		},
@@ -297,6 +295,28 @@ func failInspections(ctx context.Context, s *FaultScene) error {
 		}
 	}
 	return nil
+}
+
+// loseBMC lets the BMC of a host fall silent once it has switched the host on.
+func loseBMC(s *FaultScene) {
+	s.OnFirstHost(true, func(key types.NamespacedName) {
+		s.Later(func(ctx context.Context) error {
+			err := s.await(ctx, "BareMetalHost "+key.Name+" to have power", func(ctx context.Context) (string, error) {
+				host := &bmov1alpha1.BareMetalHost{}
+				if err := s.World.Watch.Get(ctx, key, host); err != nil {
+					return "", fmt.Errorf("cannot read BareMetalHost %s: %w", key, err)
+				}
+				if !host.Status.PoweredOn {
+					return "it has none", nil
+				}
+				return "", nil
+			})
+			if err == nil {
+				s.World.Metal3.Faults().RegistrationError(key, registrationMessage)
+			}
+			return err
+		})
+	})
 }
 
 // disconnect silences the agent of a host that was recognised. A check that fails keeps the installation from beginning meanwhile.

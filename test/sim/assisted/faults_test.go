@@ -46,10 +46,26 @@ func TestAgentVanishes(t *testing.T) {
 	}
 }
 
+// TestNoPowerNoAgent: a host that was provisioned and cannot be powered on boots nothing, however soon it should (METAL3 M3-63).
+func TestNoPowerNoAgent(t *testing.T) {
+	b := New(Options{Durations: fastDurations()}).backend
+	m := &machine{key: HostKey{Namespace: "ns", Name: "h"}, hub: b}
+	host := &bmov1alpha1.BareMetalHost{Spec: bmov1alpha1.BareMetalHostSpec{Online: true}}
+	b.observePower(m, host)
+	if m.mode != machineOff {
+		t.Error("a host without power was booted")
+	}
+	host.Status.PoweredOn = true
+	b.observePower(m, host)
+	if m.mode != machineBooting {
+		t.Error("a host with power was not booted")
+	}
+}
+
 // TestPowerCycleThatIsMissed: a simulator that never saw a BareMetalHost without power boots its machine again all the same.
 func TestPowerCycleThatIsMissed(t *testing.T) {
 	b := New(Options{Durations: fastDurations()}).backend
-	m := &machine{key: HostKey{Namespace: "ns", Name: "h"}, hub: b, mode: machineFrozen, sawPower: true}
+	m := &machine{key: HostKey{Namespace: "ns", Name: "h"}, hub: b, mode: machineFrozen}
 	b.machines[m.key] = m
 	host := &bmov1alpha1.BareMetalHost{Status: bmov1alpha1.BareMetalHostStatus{PoweredOn: true}}
 	b.observePower(m, host)

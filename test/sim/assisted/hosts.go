@@ -84,10 +84,8 @@ func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 
 // observePower starts and stops the machine of a provisioned host.
 func (b *backend) observePower(m *machine, host *bmov1alpha1.BareMetalHost) {
-	powered := host.Status.PoweredOn || host.Spec.Online && !m.sawPower
-	m.sawPower = m.sawPower || host.Status.PoweredOn
 	switch {
-	case !powered:
+	case !host.Status.PoweredOn:
 		b.cutPower(m)
 	case m.mode == machineOff:
 		m.hardware = b.opts.Hardware(host)
@@ -150,7 +148,7 @@ func (b *backend) deprovision(m *machine) {
 	}
 	b.cutPower(m)
 	installed := m.installed
-	m.installed, m.started, m.sawPower = false, false, false
+	m.installed, m.started = false, false
 	if installed {
 		b.endIfGone(m.cluster)
 	}

@@ -38,8 +38,6 @@ type machine struct {
 	due    time.Time
 	hostID string
 	silent bool
-	// sawPower says that the BareMetalHost has reported power at least once, and can be believed when it denies it.
-	sawPower bool
 	// installed says that the disk holds a system: that of a node of a cluster, the ClusterDeployment's key.
 	// started says that it has booted at least once.
 	installed bool
