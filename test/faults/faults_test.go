@@ -101,7 +101,12 @@ func expectFault(t *testing.T, options sandbox.Options) {
 	g.Expect(err).To(MatchError(sandbox.ErrReported), "%s", output.String())
 	t.Log(output.String())
 	if options.World != nil {
-		// Left alone, it would try again for as long as the others run, and take their time.
+		// Left alone, it would try again for as long as the others run, and take their time: the cluster, and Metal3 with its hosts.
+		hosts := &bmov1alpha1.BareMetalHostList{}
+		g.Expect(options.World.Client.List(t.Context(), hosts, client.InNamespace(options.Namespace))).To(Succeed())
+		for i := range hosts.Items {
+			options.World.Metal3.Faults().Clear(client.ObjectKeyFromObject(&hosts.Items[i]))
+		}
 		g.Expect(options.World.Client.DeleteAllOf(t.Context(), &clusterv1.Cluster{}, client.InNamespace(options.Namespace))).To(Succeed())
 	}
 }

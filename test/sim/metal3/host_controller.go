@@ -15,10 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
+
+// hostWorkers is how many hosts BMO looks after at once on a machine with four cores or fewer.
+const hostWorkers = 4
 
 // hostReconciler plays baremetal-operator with an Ironic behind it.
 type hostReconciler struct {
@@ -69,8 +73,15 @@ func setupHosts(mgr ctrl.Manager, cfg *config) error {
 		Named(controllerNamePrefix + "host").
 		For(&bmov1alpha1.BareMetalHost{}).
 		WatchesRawSource(source.TypedChannel(cfg.faults.wake, faults)).
-		WithOptions(controllerOptions(cfg)).
+		WithOptions(hostOptions(cfg)).
 		Complete(r)
+}
+
+// hostOptions let several hosts go on at once, as BMO does: with one worker, hosts that fail again and again keep the others waiting.
+func hostOptions(cfg *config) controller.Options {
+	options := controllerOptions(cfg)
+	options.MaxConcurrentReconciles = hostWorkers
+	return options
 }
 
 func (r *hostReconciler) allHosts(ctx context.Context) []reconcile.Request {
