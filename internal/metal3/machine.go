@@ -43,9 +43,8 @@ const (
 	liveISO = "live-iso"
 )
 
-// associationFailures are the conditions of a Metal3Machine that say why no BareMetalHost was chosen for it, with the reason that each then
-// has; the other reasons are of a Metal3Machine that waits for its turn (METAL3 M3-11). Releases whose conditions have no v1beta2 form have
-// the second one.
+// associationFailures are the conditions of a Metal3Machine that say why Metal3 could choose no BareMetalHost, each with the reason that it
+// has then. With another reason, it was too early to choose one (METAL3 M3-11). AssociateBMH is the condition of older releases of Metal3.
 var associationFailures = map[string]string{
 	"AssociateBareMetalHost": "AssociateBareMetalHostFailed",
 	"AssociateBMH":           "AssociateBMHFailed",

@@ -113,8 +113,8 @@ func TestCRDs(t *testing.T) {
 	g.Expect(IsMachineRef(template)).To(BeFalse())
 }
 
-// TestAssociationFailure: why no host was chosen is told in every form of the conditions, and a Metal3Machine that waits has not failed
-// (METAL3 M3-11, M3-81).
+// TestAssociationFailure: AssociationFailure finds the message of Metal3 in the conditions of every API version of a Metal3Machine, and
+// none while the Metal3Machine waits for its bootstrap data (METAL3 M3-11, M3-81).
 func TestAssociationFailure(t *testing.T) {
 	const none = "no available host found. Requeuing. Object will be requeued after 30s"
 	condition := func(kind, status, reason string) []any {

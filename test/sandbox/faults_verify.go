@@ -48,8 +48,8 @@ func verifyVictimIsOut(ctx context.Context, s *FaultScene) error {
 		return err
 	}
 	if agent := agentOf[assisted.Claim(victim)]; agent != "" {
-		return fmt.Errorf("nobody can tell the Agent of the host of Machine %s, and Agent %s, claimed for it, is approved or bound", victim.Name,
-			agent)
+		return fmt.Errorf("the host of Machine %s cannot be recognised, and Agent %s, which is claimed for the Machine, is approved or bound",
+			victim.Name, agent)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (s *FaultScene) agentsLetIn(ctx context.Context) (map[string]string, error)
 		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
 		owned := slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return assisted.Claim(&m) == claim })
 		if !owned || agentOf[claim] != "" {
-			return nil, fmt.Errorf("the Agent %s, claimed for %q, is approved or bound, and is of no Machine, or of the same as Agent %q",
+			return nil, fmt.Errorf("Agent %s is approved or bound, and its claim %q names no Machine of the Cluster, or the Machine of Agent %q",
 				agent.Name, claim, agentOf[claim])
 		}
 		agentOf[claim] = agent.Name

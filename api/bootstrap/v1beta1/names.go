@@ -185,7 +185,8 @@ const (
 	InfraEnvDeletingReason = "InfraEnvDeleting"
 )
 
-// HostHealthyCondition is False while the BareMetalHost of the Machine reports an error, or none can be chosen (DESIGN D21, METAL3 M3-61).
+// HostHealthyCondition is False while the BareMetalHost of the Machine reports an error, and while Metal3 finds no BareMetalHost for the
+// Machine (DESIGN D21, METAL3 M3-11, M3-61).
 const (
 	HostHealthyCondition = "HostHealthy"
 
