@@ -56,7 +56,9 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context, opts APIServerOption
 	}
 	// Without a kube-controller-manager no namespace ever gets its default ServiceAccount, so this plugin would refuse
 	// every Pod.
-	server, err := cp.newAPIServer(ctx, apiServerName+"-"+opts.Name, opts, "--disable-admission-plugins=ServiceAccount")
+	server, err := cp.newAPIServer(ctx, apiServerName+"-"+opts.Name, opts, "--disable-admission-plugins=ServiceAccount",
+		// Who plays the kubelets of its Nodes gives them an address of this type.
+		"--kubelet-preferred-address-types=InternalDNS")
 	if err != nil {
 		return nil, err
 	}

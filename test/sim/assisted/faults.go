@@ -32,6 +32,14 @@ func (f Faults) HostNeverBoots(host HostKey, on bool) {
 	f.change(func(b *backend) { b.faults.of(host).neverBoots = on })
 }
 
+// HostDies takes the power from a host for ever: it runs nothing any more, whatever its BMC is told.
+func (f Faults) HostDies(host HostKey) {
+	f.change(func(b *backend) {
+		b.faults.of(host).neverBoots = true
+		b.cutPower(b.machines[host])
+	})
+}
+
 // WrongBootOrder lets a host boot the discovery image again after its installation, while on.
 func (f Faults) WrongBootOrder(host HostKey, on bool) {
 	f.change(func(b *backend) { b.faults.of(host).wrongBootOrder = on })

@@ -3,6 +3,7 @@
 package assisted
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -106,7 +107,7 @@ func (b *backend) writeDisk(m *machine, h *host) {
 	hw := b.found(m)
 	m.node = NodeSpec{
 		Name: h.nodeName(), Role: h.effectiveRole(), Addresses: addresses(&hw), Architecture: hw.architecture(),
-		Labels: maps.Clone(h.nodeLabels), Day2: h.kind == kindAddition,
+		Labels: maps.Clone(h.nodeLabels), Day2: h.kind == kindAddition, Disk: fmt.Sprintf("%s/%d", h.id, m.boots),
 	}
 }
 

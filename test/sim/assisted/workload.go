@@ -59,6 +59,8 @@ type NodeSpec struct {
 	// Labels are applied after the Node joined; for a day-2 host once it is Ready (ASSISTED 4).
 	Labels map[string]string
 	Day2   bool
+	// Disk differs between two installations of one host: what the host had before is gone.
+	Disk string
 	// Running is false when the machine lost power: its Node goes NotReady.
 	Running bool
 }

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// hostWorkers is how many hosts BMO looks after at once on a machine with four cores or fewer.
+// hostWorkers is how many hosts BMO looks after at once on a machine with four cores: as many as it has cores, but from 2 to 8.
 const hostWorkers = 4
 
 // hostReconciler plays baremetal-operator with an Ironic behind it.

@@ -68,7 +68,9 @@ func (m *Manager) RequestServing(ctx context.Context, key types.NamespacedName, 
 	}
 	names := make([]string, 0, len(known.Status.Addresses)+len(others))
 	for _, address := range known.Status.Addresses {
-		names = append(names, address.Address)
+		if address.Address != kubeletName {
+			names = append(names, address.Address)
+		}
 	}
 	return c.requestServing(ctx, node, append(names, others...))
 }

@@ -4,6 +4,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	"github.com/capi-openshift/agent-providers/test/sim/etcd"
 )
 
 // cluster is one installed cluster. run owns everything but what mu guards.
@@ -29,15 +31,27 @@ type cluster struct {
 	down           bool
 	downUntil      time.Time
 
-	client client.Client
-	proxy  *proxy
-	seeded bool
+	// etcdLock guards etcd, which exists once the installation is complete, and whether it has ever lost its quorum.
+	etcdLock   sync.Mutex
+	etcd       *etcd.Cluster
+	lostQuorum bool
+	// etcdSeeded says that the API shows etcd; shownOperator and shownStable are what others were last made to say of it.
+	etcdSeeded    bool
+	shownOperator []etcd.Condition
+	shownStable   bool
+
+	client   client.Client
+	proxy    *proxy
+	kubelets *kubelets
+	seeded   bool
 	// completed says that the ClusterVersion tells of the end of the installation, available how many of the operators are available.
 	completed bool
 	available int
 	// runsFrom is when the first Node had joined: the operators need one to run on.
 	runsFrom time.Time
 	nodes    map[string]*nodeProgress
+	// silent is since when the kubelet of a host does not run.
+	silent map[string]time.Time
 }
 
 // nodeProgress is when a host's kubelet started and when its Node joined.
@@ -48,7 +62,7 @@ type nodeProgress struct {
 }
 
 func newCluster(m *Manager, spec assisted.ClusterSpec) *cluster {
-	return &cluster{manager: m, spec: spec, nodes: map[string]*nodeProgress{}, proxy: &proxy{}}
+	return &cluster{manager: m, spec: spec, nodes: map[string]*nodeProgress{}, silent: map[string]time.Time{}, proxy: &proxy{}}
 }
 
 func (c *cluster) setSpec(spec assisted.ClusterSpec) {
@@ -87,8 +101,11 @@ func (c *cluster) setDown(d time.Duration, down bool) {
 	}
 }
 
-// answers says whether the API should be reachable now.
+// answers says whether the API should be reachable now. Without a quorum of etcd it is not.
 func (c *cluster) answers() bool {
+	if !c.quorum() {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -117,6 +134,9 @@ func (c *cluster) run(ctx context.Context) {
 
 func (c *cluster) stop() {
 	c.proxy.shut()
+	if c.kubelets != nil {
+		c.kubelets.stop()
+	}
 	if server := c.apiServer(); server != nil {
 		if err := server.Stop(); err != nil {
 			c.manager.opts.Report(c.wanted().Key, fmt.Errorf("cannot stop the kube-apiserver of the cluster: %w", err))
@@ -138,6 +158,15 @@ func (c *cluster) sync(ctx context.Context) error {
 		}
 		c.seeded = true
 	}
+	var etcdErr error
+	if c.completed {
+		etcdErr = c.syncEtcd(ctx, spec) // One Pod that is refused does not stop the hosts.
+	}
+	return errors.Join(etcdErr, c.syncHosts(ctx, spec))
+}
+
+// syncHosts does the next thing that concerns the API of the cluster, its operators and its hosts.
+func (c *cluster) syncHosts(ctx context.Context, spec assisted.ClusterSpec) error {
 	if err := c.syncEndpoint(ctx, spec); err != nil {
 		return err
 	}
@@ -153,7 +182,10 @@ func (c *cluster) sync(ctx context.Context) error {
 	if err := c.syncOperators(ctx, spec); err != nil {
 		return err
 	}
-	return c.syncNodes(ctx, spec)
+	if err := c.syncNodes(ctx, spec); err != nil || !c.completed {
+		return err
+	}
+	return c.syncPools(ctx, spec)
 }
 
 func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) error {
@@ -170,12 +202,18 @@ func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) er
 	}
 	extra, err := certificateAuthority("ingress-operator@" + spec.Name)
 	if err != nil {
-		return err
+		return errors.Join(err, server.Stop())
+	}
+	kubelets, err := newKubelets(c.etcdctl)
+	if err != nil {
+		return errors.Join(err, server.Stop())
 	}
 	c.client, err = client.New(server.Config(), client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("cannot make a client for cluster %s: %w", spec.Key, err)
+		kubelets.stop()
+		return errors.Join(fmt.Errorf("cannot make a client for cluster %s: %w", spec.Key, err), server.Stop())
 	}
+	c.kubelets = kubelets
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.server, c.extraCA = server, extra

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	"github.com/capi-openshift/agent-providers/test/sim/etcd"
 )
 
 // APIServers starts the kube-apiservers of installed clusters.
@@ -47,6 +48,8 @@ type Options struct {
 	// JoinDelay is the time from the first boot of a host until its Node exists, ReadyDelay from then until it is Ready.
 	JoinDelay  time.Duration
 	ReadyDelay time.Duration
+	// LostDelay is the time from the loss of a host's power until nobody knows how its Node is: 40 s in a real cluster.
+	LostDelay time.Duration
 	// OperatorDelay is the time between two ClusterOperators that become available, one after the other once the first Node has joined.
 	OperatorDelay time.Duration
 	// Poll is how often the Nodes are looked after, 200 ms by default.
@@ -57,6 +60,8 @@ type Options struct {
 	Version string
 	// ServingCSRs makes every kubelet ask for a serving certificate, which somebody has to approve (DESIGN D7).
 	ServingCSRs bool
+	// Etcd is how long etcd and its operator take for their steps.
+	Etcd etcd.Options
 	// Endpoint returns where a cluster's API is to be reached: a loopback address and a port. The default is port 6443
 	// of the first API VIP.
 	Endpoint func(ctx context.Context, spec assisted.ClusterSpec) (host string, port int, err error)

@@ -45,10 +45,16 @@ func (c *cluster) syncNodes(ctx context.Context, spec assisted.ClusterSpec) erro
 	return nil
 }
 
-// stopKubelet is what the cluster sees of a machine that lost power: its Node is not ready, and if it is deleted it stays
-// so until the kubelet starts again.
+// stopKubelet is what the cluster sees of a machine that lost power: after a while nobody knows how its Node is, and if that is deleted it
+// stays so until the kubelet starts again.
 func (c *cluster) stopKubelet(ctx context.Context, name string) error {
 	delete(c.nodes, name)
+	if _, known := c.silent[name]; !known {
+		c.silent[name] = time.Now()
+	}
+	if time.Since(c.silent[name]) < c.manager.opts.LostDelay {
+		return nil
+	}
 	node := &corev1.Node{}
 	if err := c.client.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -56,13 +62,14 @@ func (c *cluster) stopKubelet(ctx context.Context, name string) error {
 		}
 		return fmt.Errorf("cannot read Node %s: %w", name, err)
 	}
-	return c.setReady(ctx, node, false)
+	return c.setReady(ctx, node, corev1.ConditionUnknown)
 }
 
 func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assisted.NodeStatus, error) {
 	if !host.Running {
 		return assisted.NodeStatus{}, c.stopKubelet(ctx, host.Name)
 	}
+	delete(c.silent, host.Name)
 	now := time.Now()
 	progress := c.nodes[host.Name]
 	if progress == nil {
@@ -84,7 +91,11 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		progress.requested = true
 	}
 	ready := now.Sub(progress.joined) >= c.manager.opts.ReadyDelay
-	if err := c.setReady(ctx, node, ready); err != nil {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	if err := c.setReady(ctx, node, status); err != nil {
 		return assisted.NodeStatus{}, err
 	}
 	if !progress.labelled && (ready || !host.Day2) {
@@ -127,6 +138,7 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID = host.Name, host.Name
 	node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS " + c.manager.opts.Version
 	node.Status.Addresses = nodeAddresses(host)
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = c.kubelets.port()
 	node.Status.Conditions = nodeConditions(corev1.ConditionFalse)
 	if err := c.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("cannot write the status of Node %s: %w", host.Name, err)
@@ -147,7 +159,9 @@ func architecture(host assisted.NodeSpec) string {
 }
 
 func nodeAddresses(host assisted.NodeSpec) []corev1.NodeAddress {
-	out := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: host.Name}}
+	out := []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: host.Name}, {Type: corev1.NodeInternalDNS, Address: kubeletName},
+	}
 	for _, address := range host.Addresses {
 		if net.ParseIP(address) != nil {
 			out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
@@ -156,7 +170,8 @@ func nodeAddresses(host assisted.NodeSpec) []corev1.NodeAddress {
 	return out
 }
 
-// nodeConditions are all that a kubelet reports: Cluster API takes a Node for healthy only when it knows each of them.
+// nodeConditions are all that a kubelet reports: Cluster API takes a Node for healthy only when it knows each of them. When it has been
+// silent for long, the controller of Nodes makes all of them unknown, with the same reason.
 func nodeConditions(ready corev1.ConditionStatus) []corev1.NodeCondition {
 	now := metav1.Now()
 	out := []corev1.NodeCondition{nodeReady(ready, now)}
@@ -165,9 +180,13 @@ func nodeConditions(ready corev1.ConditionStatus) []corev1.NodeCondition {
 		corev1.NodeDiskPressure:   "KubeletHasNoDiskPressure",
 		corev1.NodePIDPressure:    "KubeletHasSufficientPID",
 	} {
-		out = append(out, corev1.NodeCondition{
+		c := corev1.NodeCondition{
 			Type: conditionType, Status: corev1.ConditionFalse, LastHeartbeatTime: now, LastTransitionTime: now, Reason: reason,
-		})
+		}
+		if ready == corev1.ConditionUnknown {
+			c.Status, c.Reason, c.Message = out[0].Status, out[0].Reason, out[0].Message
+		}
+		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b corev1.NodeCondition) int { return strings.Compare(string(a.Type), string(b.Type)) })
 	return out
@@ -178,18 +197,18 @@ func nodeReady(status corev1.ConditionStatus, now metav1.Time) corev1.NodeCondit
 		Type: corev1.NodeReady, Status: status, LastHeartbeatTime: now, LastTransitionTime: now,
 		Reason: "KubeletReady", Message: "kubelet is posting ready status",
 	}
-	if status != corev1.ConditionTrue {
+	switch status {
+	case corev1.ConditionFalse:
 		c.Reason, c.Message = "KubeletNotReady", "container runtime network not ready"
+	case corev1.ConditionUnknown:
+		c.Reason, c.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+	case corev1.ConditionTrue:
 	}
 	return c
 }
 
-// setReady writes the Ready condition when it changes.
-func (c *cluster) setReady(ctx context.Context, node *corev1.Node, ready bool) error {
-	want := corev1.ConditionFalse
-	if ready {
-		want = corev1.ConditionTrue
-	}
+// setReady writes the conditions when Ready changes.
+func (c *cluster) setReady(ctx context.Context, node *corev1.Node, want corev1.ConditionStatus) error {
 	index := slices.IndexFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool { return condition.Type == corev1.NodeReady })
 	if index >= 0 && node.Status.Conditions[index].Status == want {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +30,8 @@ func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(configv1.Install(s))
+	utilruntime.Must(operatorv1.Install(s))
+	utilruntime.Must(machineconfigv1.Install(s))
 	return s
 }
 
@@ -40,8 +44,10 @@ var operators = []string{
 // seed fills a new API: the CRDs, the ClusterVersion of a running installation, and operators that are not there yet.
 func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 	crds := []*apiextensionsv1.CustomResourceDefinition{
-		openCRD("ClusterVersion", "clusterversion", "clusterversions"),
-		openCRD("ClusterOperator", "clusteroperator", "clusteroperators"),
+		openCRD(configv1.GroupName, "ClusterVersion", "clusterversion", "clusterversions"),
+		openCRD(configv1.GroupName, "ClusterOperator", "clusteroperator", "clusteroperators"),
+		openCRD(operatorv1.GroupName, "Etcd", "etcd", "etcds"),
+		openCRD(machineconfigv1.GroupName, "MachineConfigPool", "machineconfigpool", "machineconfigpools"),
 	}
 	if err := localcontrolplane.InstallCRDs(ctx, c.apiServer().Config(), crds); err != nil {
 		return fmt.Errorf("cannot install the CRDs of cluster %s: %w", spec.Key, err)
@@ -56,6 +62,12 @@ func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := c.client.Create(ctx, operator); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("cannot create ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
+		}
+	}
+	for _, name := range pools {
+		pool := &machineconfigv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := c.client.Create(ctx, pool); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("cannot create MachineConfigPool %s of cluster %s: %w", name, spec.Key, err)
 		}
 	}
 	return c.report(ctx, spec, false)
@@ -140,12 +152,12 @@ func operatorConditions(done bool) []configv1.ClusterOperatorStatusCondition {
 	}
 }
 
-// openCRD is a cluster-scoped resource of config.openshift.io/v1 that takes any content.
-func openCRD(kind, singular, plural string) *apiextensionsv1.CustomResourceDefinition {
+// openCRD is a cluster-scoped resource that takes any content.
+func openCRD(group, kind, singular, plural string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + configv1.GroupName},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: configv1.GroupName,
+			Group: group,
 			Scope: apiextensionsv1.ClusterScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Singular: singular, Plural: plural},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
