@@ -34,6 +34,18 @@ const (
 	// twice: etcd knows its members by the names of their Nodes, and may still count the one of a Machine that is gone.
 	NextMachineAnnotation = "controlplane.cluster.x-k8s.io/next-machine"
 
+	// EtcdHookAnnotation is the pre-terminate hook on a control-plane Machine that keeps its host from being freed until its member has left
+	// etcd (DESIGN D24). Who removes it from a Machine that is being deleted frees the host with its member: etcd counts that member as dead.
+	EtcdHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/openshift-assisted-etcd"
+
+	// RemediationInProgressAnnotation records on a control plane, as JSON, which unhealthy Machine is replaced, since when, and how many
+	// replacements for it have failed before. It goes when the replacement exists. Name and value are those of Cluster API's own control plane
+	// provider (DESIGN D26).
+	RemediationInProgressAnnotation = "controlplane.cluster.x-k8s.io/remediation-in-progress"
+
+	// RemediationForAnnotation is the same record on the Machine that replaces an unhealthy one.
+	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
+
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"

@@ -83,11 +83,11 @@ const (
 	MachinesUpToDateInternalErrorReason = "InternalError"
 )
 
-// RollingOutCondition is True while Machines are not up to date (CONTRACT CP-81).
+// RollingOutCondition is True while Machines are not up to date (CONTRACT CP-81, DESIGN D27).
 const (
 	RollingOutCondition = "RollingOut"
 
-	// RollingOutReason: at least one Machine is not up to date.
+	// RollingOutReason: at least one Machine is not up to date; the message says which, and whether anything is done about it.
 	RollingOutReason = "RollingOut"
 
 	// NotRollingOutReason: every Machine is up to date.
@@ -116,13 +116,28 @@ const (
 	NotScalingDownReason = "NotScalingDown"
 )
 
-// RemediatingCondition tells of Machines that a MachineHealthCheck found unhealthy (CONTRACT CP-82). It is never True: this provider does
-// not replace Machines yet.
+// RemediatingCondition is True while a Machine that a MachineHealthCheck found unhealthy is replaced (CONTRACT CP-82, DESIGN D26).
 const (
 	RemediatingCondition = "Remediating"
 
-	// NotRemediatingReason: no Machine is being replaced; the message names those that are unhealthy.
+	// RemediatingReason: a Machine is being replaced; the message names it, and the other unhealthy ones.
+	RemediatingReason = "Remediating"
+
+	// NotRemediatingReason: no Machine is being replaced; the message names those that are unhealthy, and says why they stay.
 	NotRemediatingReason = "NotRemediating"
+)
+
+// These are reasons of the condition OwnerRemediated of a Machine that a MachineHealthCheck found unhealthy; they are those of Cluster
+// API's own control plane provider (DESIGN D26).
+const (
+	// MachineRemediationDeletingReason: the Machine is being deleted, and another takes its place.
+	MachineRemediationDeletingReason = "MachineDeleting"
+
+	// MachineRemediationDeferredReason: the Machine is replaced later; the message says what has to happen first.
+	MachineRemediationDeferredReason = "RemediationDeferred"
+
+	// MachineCannotBeRemediatedReason: the Machine is not replaced until somebody acts; the message says why.
+	MachineCannotBeRemediatedReason = "CannotBeRemediated"
 )
 
 // DeletingCondition is True while the control plane is being deleted (CONTRACT CP-62, DESIGN D12).
@@ -151,6 +166,21 @@ const (
 
 	// DeletionCompletedReason: nothing is left.
 	DeletionCompletedReason = "DeletionCompleted"
+)
+
+// MachineEtcdMemberHealthyCondition tells on a control-plane Machine of an installed cluster how the member of etcd on its host is, as the
+// operator of etcd reports it. Its type and reasons are those of Cluster API's own control plane provider. It can be a readiness gate.
+const (
+	MachineEtcdMemberHealthyCondition = "EtcdMemberHealthy"
+
+	// MachineEtcdMemberHealthyReason: the operator says nothing against the member.
+	MachineEtcdMemberHealthyReason = "Healthy"
+
+	// MachineEtcdMemberNotHealthyReason: the member does not serve, or has not started; the message has the operator's words.
+	MachineEtcdMemberNotHealthyReason = "NotHealthy"
+
+	// MachineEtcdMemberInspectionFailedReason: the operator does not run etcd on the Machine's Node, or not yet.
+	MachineEtcdMemberInspectionFailedReason = "InspectionFailed"
 )
 
 // Reasons of the condition UpToDate that the control plane provider sets on its Machines (CONTRACT CP-45).

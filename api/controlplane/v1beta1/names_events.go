@@ -31,6 +31,12 @@ const (
 	// EventMachineDeleted: a surplus control-plane Machine, or one of an earlier attempt, was deleted.
 	EventMachineDeleted = "MachineDeleted"
 
+	// EventEtcdMemberRemoved: the member of a control-plane Machine that is being deleted was removed from etcd (DESIGN D24).
+	EventEtcdMemberRemoved = "EtcdMemberRemoved"
+
+	// EventEtcdStrayRemoved: a member that does not serve, and that belongs to no control-plane Machine and no Node, was removed from etcd.
+	EventEtcdStrayRemoved = "EtcdStrayRemoved"
+
 	// EventDayOneReopened: a control-plane host of the first installation was lost before it began, and hosts are waited for again.
 	EventDayOneReopened = "DayOneReopened"
 

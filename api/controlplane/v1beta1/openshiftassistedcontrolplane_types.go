@@ -21,6 +21,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.install.twoNode) || self.install.twoNode != 'Fencing' || !has(self.install.platform) || self.install.platform in ['BareMetal', 'None']",message="must be BareMetal or None for two nodes with fencing",fieldPath=".install.platform"
 // +kubebuilder:validation:XValidation:rule="!has(self.install.hyperthreading) || !has(self.install.hyperthreading.arbiter) || (has(self.install.twoNode) && self.install.twoNode == 'Arbiter')",message="must not be set but for two nodes with an arbiter",reason=FieldValueForbidden,fieldPath=".install.hyperthreading.arbiter"
 // +kubebuilder:validation:XValidation:rule="!has(self.install.diskEncryption) || !has(self.install.diskEncryption.roles) || !self.install.diskEncryption.roles.exists(r, r == 'Arbiter') || (has(self.install.twoNode) && self.install.twoNode == 'Arbiter')",message="must not have Arbiter but for two nodes with an arbiter",fieldPath=".install.diskEncryption.roles"
+// +kubebuilder:validation:XValidation:rule="self.replicas > 2 || !has(self.rollout) || !has(self.rollout.strategy) || !has(self.rollout.strategy.type) || self.rollout.strategy.type != 'RollingUpdate'",message="must not be RollingUpdate with fewer than 3 replicas: the hosts of single-node and two-node clusters cannot be replaced",fieldPath=".rollout.strategy.type"
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.baseDomain"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.pullSecretRef"
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain) == has(oldSelf.install.baseDomain) && (!has(self.install.baseDomain) || self.install.baseDomain == oldSelf.install.baseDomain)",message="baseDomain is immutable: names and certificates of the cluster are made of it",fieldPath=".install.baseDomain"
@@ -71,6 +72,14 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// install is what the Assisted Installer installs.
 	// +required
 	Install InstallSpec `json:"install,omitempty,omitzero"`
+
+	// remediation says how often Machines are replaced that a MachineHealthCheck finds unhealthy. Changeable at any time.
+	// +optional
+	Remediation RemediationSpec `json:"remediation,omitempty,omitzero"`
+
+	// rollout says whether and when Machines are replaced that are outdated. Changeable at any time.
+	// +optional
+	Rollout RolloutSpec `json:"rollout,omitempty,omitzero"`
 }
 
 // ReleaseSpec says where the release comes from (DESIGN D10).
@@ -210,6 +219,10 @@ type OpenshiftAssistedControlPlaneStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 
+	// etcd counts the members of the installed cluster's etcd, as its operator does.
+	// +optional
+	Etcd EtcdStatus `json:"etcd,omitempty,omitzero"`
+
 	// versions are the Kubernetes versions that the control-plane Machines run, older ones first (CONTRACT CP-10, CP-71).
 	// +optional
 	// +listType=map
@@ -230,6 +243,21 @@ type OpenshiftAssistedControlPlaneInitializationStatus struct {
 	// controlPlaneInitialized is true once the installation is complete and the API has answered; it never turns false again (DESIGN D11).
 	// +optional
 	ControlPlaneInitialized *bool `json:"controlPlaneInitialized,omitempty"`
+}
+
+// EtcdStatus counts the members of an installed cluster's etcd, as its operator does. Which ones they are says the condition
+// EtcdClusterHealthy.
+// +kubebuilder:validation:MinProperties=1
+type EtcdStatus struct {
+	// members is the number of members, including those whose hosts are gone.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Members *int32 `json:"members,omitempty"`
+
+	// healthyMembers is the number of members that serve.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	HealthyMembers *int32 `json:"healthyMembers,omitempty"`
 }
 
 // InstallStatus is the progress of the installation.
@@ -263,6 +291,7 @@ type InstallStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`,description="Number of Machines that are ready"
 // +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Number of Machines that are available",priority=10
 // +kubebuilder:printcolumn:name="Up-to-date",type=integer,JSONPath=`.status.upToDateReplicas`,description="Number of Machines that are up to date",priority=10
+// +kubebuilder:printcolumn:name="Etcd",type=integer,JSONPath=`.status.etcd.healthyMembers`,description="Number of members of etcd that serve",priority=10
 // +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
 // +kubebuilder:printcolumn:name="Initialized",type=boolean,JSONPath=`.status.initialization.controlPlaneInitialized`,description="Whether the control plane was installed"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the control plane was created"

@@ -56,6 +56,14 @@ type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// install is what the Assisted Installer installs.
 	// +optional
 	Install InstallSpec `json:"install,omitempty,omitzero"`
+
+	// remediation says how often Machines are replaced that a MachineHealthCheck finds unhealthy.
+	// +optional
+	Remediation RemediationSpec `json:"remediation,omitempty,omitzero"`
+
+	// rollout says whether and when Machines are replaced that are outdated.
+	// +optional
+	Rollout RolloutSpec `json:"rollout,omitempty,omitzero"`
 }
 
 // TemplateMachineTemplate is a MachineTemplate without the infrastructure reference.
