@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -33,7 +35,7 @@ func main() {
 	manager.Main(manager.Config{
 		Name:             name,
 		LeaderElectionID: "openshift-assisted-control-plane",
-		Kinds:            runtime.SchemeBuilder{controlplanev1.AddToScheme, configv1.Install},
+		Kinds:            runtime.SchemeBuilder{controlplanev1.AddToScheme, configv1.Install, operatorv1.Install, machineconfigv1.Install},
 		Cache:            controlplane.CacheRules(),
 	}, (*manager.Options).AddControlPlaneFlags, setup)
 }
@@ -63,6 +65,8 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		},
 		Identity:                    installed,
 		Health:                      installed,
+		Etcd:                        installed,
+		Nodes:                       installed,
 		Recorder:                    recorder,
 		WatchFilter:                 o.WatchFilter,
 		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // module is the path of this module: the fields of its types are looked into, those of others are changed as a whole.
@@ -36,6 +39,10 @@ func collect(typ reflect.Type, path string, index []int, add func(path string, i
 
 // change gives a value that is not what it was.
 func change(value reflect.Value) {
+	if moment, ok := value.Addr().Interface().(*metav1.Time); ok {
+		moment.Time = moment.Add(time.Hour)
+		return
+	}
 	switch value.Kind() {
 	case reflect.String:
 		value.SetString(value.String() + "changed")

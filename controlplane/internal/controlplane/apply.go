@@ -35,6 +35,7 @@ const kindMachine = "Machine"
 // outcomes of the others. Only Machines are not created in a pass that has found a name of the installation taken.
 func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outcomes {
 	o := &outcomes{}
+	o.leaving.add(r.leaveEtcd(ctx, v, d.leaving))
 	o.machines.add(r.adoptMachines(ctx, v, d.machines))
 	o.attempt.add(r.restoreAttempt(ctx, v, d.attempt))
 	o.attempt.add(r.startRetry(ctx, v, d.attempt))
@@ -51,6 +52,8 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 		o.creation.add(r.createMachines(ctx, v, d.machines))
 	}
 	o.machines.add(r.deleteSurplus(ctx, v, d.machines))
+	o.machines.add(r.rollOut(ctx, v, d.rollout))
+	o.machines.add(r.remediate(ctx, v, d.remedy))
 	o.machines.add(r.syncMachines(ctx, v, d.machines, o))
 	o.install.add(r.recordStart(ctx, v, d.install))
 	o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
@@ -59,10 +62,16 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	return o
 }
 
-// applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted.
+// applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted. The whole cluster goes, so
+// no host waits until its member has left etcd (CONTRACT KCP-24).
 func (r *Reconciler) applyDeletion(ctx context.Context, v *view.View, d decision) error {
 	ctrl.LoggerFrom(ctx).V(4).Info("Deleting", "step", d.deletion.step, "reason", d.deletion.message)
-	switch d.deletion.step {
+	return kerrors.NewAggregate([]error{r.leaveEtcd(ctx, v, d.leaving), r.deleteNext(ctx, v, d.deletion.step)})
+}
+
+// deleteNext deletes what a state of the deletion is about.
+func (r *Reconciler) deleteNext(ctx context.Context, v *view.View, step plan.DeletionStep) error {
+	switch step {
 	case plan.DeletionMachines:
 		return r.deleteMachines(ctx, v, v.Machines.Owned.SortedByCreationTimestamp(), "control plane is deleted")
 	case plan.DeletionInstall:

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,14 +24,12 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/failuredomains"
-	"sigs.k8s.io/cluster-api/util/patch"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
-	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -71,6 +67,7 @@ func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.Ma
 	for _, name := range d.Create {
 		machine, err := r.createMachine(ctx, v, render.MachineObjects{
 			ControlPlane: v.ControlPlane, ClusterName: v.ClusterName, Name: name, FailureDomain: r.placement(ctx, v, all),
+			RemediationFor: d.RemediationFor,
 		})
 		if apierrors.IsForbidden(err) {
 			err = fmt.Errorf("%w (ClusterRoles with the label %s: \"true\" extend the role of the manager)", err,
@@ -80,6 +77,7 @@ func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.Ma
 			return err
 		}
 		all.Insert(machine)
+		d.RemediationFor = nil // One replaces the unhealthy Machine, and the others were missing before.
 	}
 	return nil
 }
@@ -229,6 +227,14 @@ func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d plan.Mac
 	return r.deleteMachines(ctx, v, d.Surplus, "there are more Machines than replicas")
 }
 
+// rollOut deletes an outdated Machine in whose place another is created.
+func (r *Reconciler) rollOut(ctx context.Context, v *view.View, d plan.RolloutDecision) error {
+	if d.Delete == nil {
+		return nil
+	}
+	return r.deleteMachines(ctx, v, []*clusterv1.Machine{d.Delete}, "it is outdated")
+}
+
 // deleteMachines deletes all the Machines at once; those that are being deleted are left alone. So are those that have changed since they
 // were read, because garbage collection may have taken them from the control plane (--cascade=orphan): the error is a conflict then, and
 // the change triggers another pass.
@@ -275,7 +281,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 		_, err := r.changeInPlace(ctx, v, m, fields)
 		return err
 	}
-	if metadata := objects.MetadataPatch(m); metadata != nil {
+	if metadata := objects.MachineMetadataPatch(m); metadata != nil {
 		if fields == nil {
 			fields = map[string]any{}
 		}
@@ -285,23 +291,19 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 	if len(refused) == 0 && again != nil {
 		return again
 	}
-	infraMachine, config := v.Machines.Infra[m.Name], v.Machines.Configs[m.Name]
-	var infraMeta metav1.Object
-	if infraMachine != nil {
-		infraMeta = infraMachine
+	if infraMachine := v.Machines.Infra[m.Name]; infraMachine != nil {
 		if err := r.patchIfNeeded(ctx, infraMachine.DeepCopy(), objects.MetadataPatch(infraMachine)); err != nil {
 			return err
 		}
 	}
-	configEqual := true
-	if config != nil {
-		configEqual = equality.Semantic.DeepEqual(config.Spec, v.ControlPlane.Spec.OpenshiftAssistedConfigSpec)
+	if config := v.Machines.Configs[m.Name]; config != nil {
 		if err := r.patchIfNeeded(ctx, config.DeepCopy(), objects.MetadataPatch(config)); err != nil {
 			return err
 		}
 	}
-	differences := append(refused, objects.Differences(m, infraMeta, configEqual)...)
-	return kerrors.NewAggregate([]error{again, r.setUpToDate(ctx, m, differences, v.Machines.InfraProblems[m.Name])})
+	differences := append(refused, plan.Differences(v, m)...)
+	told := upToDateCondition(differences, v.Machines.InfraProblems[m.Name])
+	return kerrors.NewAggregate([]error{again, r.tellState(ctx, m, told, memberCondition(v, m))})
 }
 
 // changeInPlace writes fields to a Machine in one patch. When the API server refuses that patch, changeInPlace writes each field in a patch
@@ -349,29 +351,4 @@ func (r *Reconciler) patchIfNeeded(ctx context.Context, o client.Object, fields 
 	}
 	ctrl.LoggerFrom(ctx).Info("Updating object in place", "kind", kube.Kind(o), "object", klog.KObj(o))
 	return r.mergePatch(ctx, o, fields)
-}
-
-// setUpToDate sets the condition UpToDate of a Machine when it changes (CONTRACT CP-45). Without differences, the problem says why there
-// may be one that is not known; nil is none.
-func (r *Reconciler) setUpToDate(ctx context.Context, m *clusterv1.Machine, differences []string, problem error) error {
-	condition := metav1.Condition{
-		Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.MachineUpToDateReason,
-	}
-	switch {
-	case len(differences) > 0:
-		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.MachineNotUpToDateReason
-		condition.Message = "* " + strings.Join(differences, "\n* ")
-	case problem != nil:
-		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.MachineUpToDateUnknownReason
-		condition.Message = "* " + problem.Error()
-	}
-	helper, err := patch.NewHelper(m, r.Client)
-	if err != nil {
-		return fmt.Errorf("prepare the patch of Machine %s: %w", klog.KObj(m), err)
-	}
-	bounded.SetCondition(m, condition)
-	if err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: []string{clusterv1.MachineUpToDateCondition}}); err != nil {
-		return fmt.Errorf("set condition %s of Machine %s: %w", condition.Type, klog.KObj(m), err)
-	}
-	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
@@ -55,9 +56,9 @@ func testProgressConditions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			for condition, want := range map[*metav1.Condition]bool{
-				new(rollingOutCondition(tt.view.Machines.Owned)):          tt.rolling,
-				new(scalingUpCondition(tt.view, decision{}, &outcomes{})): tt.scalingUp,
-				new(scalingDownCondition(tt.view)):                        tt.scalDown,
+				new(rollingOutCondition(tt.view, decision{}, tt.view.Machines.Owned)): tt.rolling,
+				new(scalingUpCondition(tt.view, decision{}, &outcomes{})):             tt.scalingUp,
+				new(scalingDownCondition(tt.view, decision{}, &outcomes{})):           tt.scalDown,
 			} {
 				g.Expect(condition.Status).To(Equal(conditions.BoolToStatus(want)), condition.Type)
 			}
@@ -141,11 +142,25 @@ func testRemediating(t *testing.T) {
 	g := NewWithT(t)
 	well := machineWith("a", map[string]metav1.ConditionStatus{clusterv1.MachineHealthCheckSucceededCondition: metav1.ConditionTrue})
 	ill := machineWith("b", map[string]metav1.ConditionStatus{clusterv1.MachineHealthCheckSucceededCondition: metav1.ConditionFalse})
-	g.Expect(remediatingCondition(collections.FromMachines(well))).To(Equal(metav1.Condition{
+	v := &view.View{ControlPlane: &controlplanev1.OpenshiftAssistedControlPlane{}}
+	g.Expect(remediatingCondition(v, decision{}, collections.FromMachines(well))).To(Equal(metav1.Condition{
 		Type: controlplanev1.RemediatingCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRemediatingReason,
 	}))
-	g.Expect(remediatingCondition(collections.FromMachines(well, ill))).To(And(
+	both := collections.FromMachines(well, ill)
+	g.Expect(remediatingCondition(v, decision{}, both)).To(And(
 		HaveField("Status", metav1.ConditionFalse), HaveField("Message", And(HavePrefix("* Machine b is not healthy"), HaveSuffix("of b")))))
+
+	verdicts := map[string]plan.Verdict{"b": {Reason: controlplanev1.MachineRemediationDeferredReason, Message: "Something else comes first"}}
+	g.Expect(remediatingCondition(v, decision{remedy: plan.RemediationDecision{Verdicts: verdicts}}, both)).To(And(
+		HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", HaveSuffix("of b. It is not replaced now: Something else comes first"))))
+
+	v.ControlPlane.Annotations = map[string]string{
+		controlplanev1.RemediationInProgressAnnotation: view.Remediation{Machine: "c"}.String(),
+	}
+	g.Expect(remediatingCondition(v, decision{}, both)).To(And(
+		HaveField("Status", metav1.ConditionTrue), HaveField("Reason", controlplanev1.RemediatingReason),
+		HaveField("Message", HavePrefix("* Machine c is being replaced\n* Machine b is not healthy"))))
 }
 
 func testCounters(t *testing.T) {

@@ -52,6 +52,9 @@ type Reconciler struct {
 	// Identity tells which cluster answers, and Health how it is.
 	Identity workload.Identity
 	Health   workload.Health
+	// Etcd asks the installed cluster's etcd and removes its members, and Nodes deletes the Nodes of their hosts.
+	Etcd  workload.Etcd
+	Nodes workload.ControlPlaneNodes
 	// Releases tells what release images are; nil asks no registry.
 	Releases Releases
 	// Recorder records events.

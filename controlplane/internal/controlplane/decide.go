@@ -27,6 +27,10 @@ const conflictRetryInterval = time.Minute
 // watched. It is short because a file may well name the template after the control plane.
 const templateRetryInterval = 10 * time.Second
 
+// membersRetryInterval is how often etcd is asked whether the member of a Machine that waits may leave. What its operator reports triggers
+// a pass too, and tells neither that etcd can be asked again nor that a member has recovered.
+const membersRetryInterval = time.Minute
+
 // decision is what a pass does, by subject. Only decide fills it.
 type decision struct {
 	// deletion is decided instead of all else while the control plane is being deleted; its step is empty while it lives.
@@ -39,6 +43,9 @@ type decision struct {
 	attempt    plan.AttemptDecision
 	install    installDecision
 	machines   plan.MachinesDecision
+	leaving    plan.LeavingDecision
+	remedy     plan.RemediationDecision
+	rollout    plan.RolloutDecision
 	kubeconfig kubeconfigDecision
 }
 
@@ -76,6 +83,18 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if wait := d.install.dayOne.RequeueAfter; wait > 0 { // What is left of the wait for workers.
 		waits = append(waits, wait)
 	}
+	if from := plan.StraysFrom(v); from.After(v.Now) {
+		waits = append(waits, from.Sub(v.Now))
+	}
+	if len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 {
+		waits = append(waits, membersRetryInterval)
+	}
+	if !d.remedy.RetryAt.IsZero() {
+		waits = append(waits, d.remedy.RetryAt.Sub(v.Now))
+	}
+	if !d.rollout.AfterAt.IsZero() {
+		waits = append(waits, d.rollout.AfterAt.Sub(v.Now))
+	}
 	if len(waits) == 0 {
 		return 0
 	}
@@ -84,7 +103,8 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 
 // decide says what this pass does and why. It is pure.
 func decide(v *view.View) decision {
-	var d decision
+	// Before all else: a host that leaves an installed cluster waits for nothing that has to do with others.
+	d := decision{leaving: plan.LeavingOf(v)}
 	if v.Life == view.Deleting {
 		d.deletion.step, d.deletion.reason, d.deletion.message = plan.LeftoversOf(v).Next()
 		return d
@@ -112,9 +132,11 @@ func decide(v *view.View) decision {
 
 // decideCurrent decides about the current attempt and the cluster that comes of it, once nothing stands in the way.
 func decideCurrent(v *view.View, d *decision) {
-	d.machines = plan.DecideMachines(v)
+	d.rollout = plan.DecideRollout(v)
+	d.machines = plan.DecideMachines(v, d.leaving.Voting, d.rollout.Surge)
+	d.remedy = plan.DecideRemediation(v)
 	d.install = decideInstall(v)
-	if len(d.machines.Surplus) > 0 {
+	if len(d.machines.Surplus) > 0 || d.remedy.Delete != nil {
 		// Their hosts are bound and ready until the cache shows that they are being deleted: nothing may be fixed or begun with them.
 		d.install.dayOne = plan.DayOneStep{Note: d.install.dayOne.Note}
 	}

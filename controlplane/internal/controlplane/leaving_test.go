@@ -30,6 +30,9 @@ func (w *world) closedAndHeld() bool {
 func (w *world) finalize() {
 	w.t.Helper()
 	for _, m := range w.machines() {
+		if len(m.Finalizers) > 0 {
+			continue
+		}
 		m.Finalizers = []string{clusterv1.MachineFinalizer}
 		w.must(w.client.Update(context.Background(), &m))
 	}

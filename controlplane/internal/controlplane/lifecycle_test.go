@@ -35,7 +35,7 @@ const maxSteps = 60
 // run lets the controllers act one after the other until reached, and returns the story: what changed in which step.
 func (w *world) run(order *rand.Rand, reached func() bool) string {
 	w.t.Helper()
-	controllers := []func(){func() { w.reconcile() }, w.machineSet, w.bootstrap, w.service, w.workload, w.core}
+	controllers := []func(){func() { w.reconcile() }, w.machineSet, w.bootstrap, w.service, w.workload, w.core, w.departures, w.etcd}
 	var story strings.Builder
 	last := ""
 	for step := 1; !reached(); step++ {
@@ -64,7 +64,7 @@ func (w *world) checkInvariants() {
 	cp := w.controlPlane()
 	masters := 0
 	for _, m := range w.machines() {
-		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok && m.DeletionTimestamp.IsZero() {
 			masters++
 		}
 	}

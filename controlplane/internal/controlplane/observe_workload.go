@@ -31,10 +31,11 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 		}
 		v.Workload.Down = v.Now.Sub(since) > r.RemoteConditionsGracePeriod
 		v.Workload.Settling = v.Now.Sub(v.Workload.ExpectedSince) <= r.RemoteConditionsGracePeriod
-		subscriber := workload.Subscriber{
-			Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(v.ControlPlane)},
-		}
+		subscriber := r.subscriber(v)
 		v.Workload.Operators, v.Workload.Problem = r.Health.Operators(ctx, v.ClusterKey(), subscriber)
+		var err error
+		v.Workload.Etcd, err = r.Etcd.EtcdOperator(ctx, v.ClusterKey(), subscriber)
+		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}
 	if v.Record != nil && (!v.Initialized() || v.Install.AgentClusterInstall == nil && len(v.Install.MissingCRDs) == 0) {
 		var err error
@@ -42,6 +43,11 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}
 	return nil
+}
+
+// subscriber is woken by changes in the installed cluster to reconcile its control plane.
+func (r *Reconciler) subscriber(v *view.View) workload.Subscriber {
+	return workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(v.ControlPlane)}}
 }
 
 // answerExpectedSince is since when the API of an initialized cluster is expected to answer this manager: since the manager acts, and no

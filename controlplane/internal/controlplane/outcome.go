@@ -60,7 +60,7 @@ func (o *outcome) err() error {
 
 // outcomes are those of all subjects of a pass. Status is computed from them and from the view.
 type outcomes struct {
-	attempt, install, creation, machines, kubeconfig outcome
+	leaving, attempt, install, creation, machines, kubeconfig outcome
 
 	// synced are the Machines whose condition UpToDate was written, as they are now, by name.
 	synced map[string]*clusterv1.Machine
@@ -70,7 +70,9 @@ type outcomes struct {
 
 // err returns the errors for which the pass is tried again.
 func (o *outcomes) err() error {
-	return kerrors.NewAggregate([]error{o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.kubeconfig.err()})
+	return kerrors.NewAggregate([]error{
+		o.leaving.err(), o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.kubeconfig.err(),
+	})
 }
 
 // taken is the first object that has a wanted name and belongs to something else; empty when there is none.
@@ -86,6 +88,14 @@ func (o *outcomes) taken() string {
 // notCreated says why a Machine could not be created; empty when all were, or none was missing.
 func (o *outcomes) notCreated() string {
 	if err := o.creation.err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// notLeft says why a Machine could not leave etcd; empty when each that had to could.
+func (o *outcomes) notLeft() string {
+	if err := o.leaving.err(); err != nil {
 		return err.Error()
 	}
 	return ""

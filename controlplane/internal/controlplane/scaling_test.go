@@ -98,44 +98,28 @@ func TestWaitForWorkersBeginsAnew(t *testing.T) {
 	g.Expect(waitStarted()).NotTo(Or(BeEmpty(), Equal(first)))
 }
 
-// TestReplacementOfALostMachine: nothing joins etcd while it is not well or counts the member of the Machine that is gone, and no name is
-// used twice.
+// TestReplacementOfALostMachine: a Machine went without its hook, and its member stayed. Nothing joins etcd while that counts, and it is
+// removed when nobody accounts for it. No name is used twice.
 func TestReplacementOfALostMachine(t *testing.T) {
 	g := NewWithT(t)
-	w := newWorld(t, 3, 0)
-	w.run(nil, w.available)
-	etcdSays := func(degraded, available, message string) {
-		operators := healthyOperators()
-		etcd := operators["etcd"]
-		etcd.Degraded.Status, etcd.Available.Message = "False", available
-		if degraded != "" {
-			etcd.Degraded.Status, etcd.Degraded.Message = "True", degraded
-		}
-		operators["etcd"] = etcd
-		w.api.Reported = operators
-		for range 3 {
-			w.reconcile()
-		}
-		g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring(message))
-	}
+	w := livingWorld(t, 3)
 	m := w.machines()[2]
+	m.Finalizers = nil
+	w.must(w.client.Update(context.Background(), &m))
 	w.vanish(&m)
 	for _, o := range []client.Object{infra("Metal3Machine"), &bootstrapv1.OpenshiftAssistedConfig{}} { // As garbage collection does.
 		o.SetNamespace(namespace)
 		o.SetName(m.Name)
 		w.vanish(o)
 	}
-	const unhealthy = "EtcdMembersDegraded: 2 of 3 members are available, cp-2 is unhealthy"
-	etcdSays(unhealthy, "EtcdMembersAvailable: 2 of 3 members are available", unhealthy)
-	etcdSays("", "EtcdMembersAvailable: 3 members are available", "etcd has 3 members and there are 2 hosts of members")
-	w.api.Reported = nil
-	w.reconcile()
-	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("has not said whether etcd is healthy"))
-	g.Expect(w.machines()).To(HaveLen(2))
-	etcdSays("", "EtcdMembersAvailable: 2 members are available", "")
-	names := []string{}
-	for _, m := range w.machines() {
-		names = append(names, m.Name)
+	for range 15 {
+		w.live(nil)
 	}
-	g.Expect(names).To(Equal([]string{"cp-0", "cp-1", "cp-3"}))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("2 of 3 members are available, cp-2 is unhealthy"))
+	g.Expect(w.machines()).To(HaveLen(2), "its Node may still come back")
+	w.installed.hosts["cp-2"].Node = false
+	story := w.settle(nil, w.whole)
+	g.Expect(w.installed.removed).To(Equal([]string{"cp-2"}))
+	golden(t, story)
+	g.Expect(w.machines()[2].Name).To(Equal("cp-3"))
 }

@@ -58,8 +58,8 @@ type Watches struct {
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w Watches) error {
 	if r.Client == nil || r.APIReader == nil || r.Kubeconfigs == nil || r.InstallerKubeconfigs == nil || r.Infrastructure == nil ||
-		r.Identity == nil || r.Health == nil || r.Recorder == nil {
-		return fmt.Errorf("controller %s: clients, identity, health and recorder must be set", controllerName)
+		r.Identity == nil || r.Health == nil || r.Etcd == nil || r.Nodes == nil || r.Recorder == nil {
+		return fmt.Errorf("controller %s: clients, readers of the installed cluster and recorder must be set", controllerName)
 	}
 	r.gate, r.now = w.Gate, time.Now
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)

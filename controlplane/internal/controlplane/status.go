@@ -17,6 +17,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/fact"
 )
@@ -41,13 +42,14 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 	}
 	machines := o.owned(v)
 	setCounters(cp, v.ClusterName, machines)
+	setEtcd(cp, v.Workload.Etcd)
 	bounded.SetCondition(cp, deletingCondition(d))
 	bounded.SetCondition(cp, initializedCondition(v))
 	setMachineAggregates(cp, machines)
-	bounded.SetCondition(cp, rollingOutCondition(machines))
+	bounded.SetCondition(cp, rollingOutCondition(v, d, machines))
 	bounded.SetCondition(cp, scalingUpCondition(v, d, o))
-	bounded.SetCondition(cp, scalingDownCondition(v))
-	bounded.SetCondition(cp, remediatingCondition(machines))
+	bounded.SetCondition(cp, scalingDownCondition(v, d, o))
+	bounded.SetCondition(cp, remediatingCondition(v, d, machines))
 	if v.Life != view.Deleting {
 		// A cluster that goes away is not installed any further; what was known stays.
 		setInstallStatus(v, d, o)
@@ -176,4 +178,16 @@ func versionsMatchCondition(v *view.View) metav1.Condition {
 		condition.Message = "No Node has reported its version yet"
 	}
 	return condition
+}
+
+// setEtcd counts the members of etcd as its operator does. What was known stays while it does not answer.
+func setEtcd(cp *controlplanev1.OpenshiftAssistedControlPlane, report *workload.EtcdReport) {
+	if report == nil {
+		return
+	}
+	if members, healthy := plan.EtcdMembers(report.MembersAvailable.Message); members > 0 {
+		cp.Status.Etcd = controlplanev1.EtcdStatus{
+			Members: ptr.To(int32(members)), HealthyMembers: ptr.To(int32(healthy)),
+		}
+	}
 }

@@ -3,7 +3,10 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
@@ -41,6 +43,9 @@ var (
 	}
 )
 
+// minSurvivors is the number of members of which etcd survives the loss of one, and of no other while that is replaced.
+const minSurvivors = 3
+
 // setMachineAggregates sums up the conditions Ready and UpToDate of the Machines.
 func setMachineAggregates(cp *controlplanev1.OpenshiftAssistedControlPlane, machines collections.Machines) {
 	bounded.SetCondition(cp, machinesReady.condition(machines))
@@ -64,16 +69,39 @@ func (a machineAggregate) condition(machines collections.Machines) metav1.Condit
 	return *condition
 }
 
-func rollingOutCondition(machines collections.Machines) metav1.Condition {
+// rollingOutCondition says which Machines are not up to date, and what is done about it.
+func rollingOutCondition(v *view.View, d decision, machines collections.Machines) metav1.Condition {
 	outdated := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.IsFalse(m, clusterv1.MachineUpToDateCondition) })
 	if len(outdated) == 0 {
 		return metav1.Condition{
 			Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRollingOutReason,
 		}
 	}
+	message := fmt.Sprintf("%d of %d Machines are not up to date", len(outdated), len(machines))
+	if len(d.rollout.Due) > 0 {
+		message += fmt.Sprintf("\n* Replaced one after the other: %s", strings.Join(d.rollout.Due, ", "))
+		blockers := d.rollout.Blockers
+		if d.rollout.Surge {
+			blockers = append(slices.Clone(blockers), d.machines.Blockers...)
+		}
+		strategy := v.ControlPlane.Spec.Rollout.Strategy
+		if strategy.Type == controlplanev1.RollingUpdateRollout && ptr.Deref(strategy.RollingUpdate.MaxSurge, 0) == 0 &&
+			ptr.Deref(v.ControlPlane.Spec.Replicas, 0) == minSurvivors {
+			message += " (maxSurge is 0: while one is replaced, etcd survives the loss of no other host)"
+		}
+		for _, blocker := range blockers {
+			message += "\n* The next has to wait: " + blocker
+		}
+	}
+	if len(d.rollout.Waiting) > 0 {
+		message += fmt.Sprintf("\n* Replaced when you delete them or annotate them with %s, and not by themselves "+
+			"(spec.rollout.strategy.type is OnDelete): %s", clusterv1.DeleteMachineAnnotation, strings.Join(d.rollout.Waiting, ", "))
+	}
+	if len(d.rollout.Fixed) > 0 {
+		message += fmt.Sprintf("\n* Not replaced: %s: %s", strings.Join(d.rollout.Fixed, ", "), d.rollout.Unfit)
+	}
 	return metav1.Condition{
-		Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.RollingOutReason,
-		Message: fmt.Sprintf("%d Machines are not up to date; they are not replaced: this provider does not roll out changes yet", len(outdated)),
+		Type: controlplanev1.RollingOutCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.RollingOutReason, Message: message,
 	}
 }
 
@@ -83,11 +111,13 @@ func scalingUpCondition(v *view.View, d decision, o *outcomes) metav1.Condition 
 	condition := metav1.Condition{
 		Type: controlplanev1.ScalingUpCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingUpReason,
 	}
-	if len(v.Machines.Owned) >= replicas || !v.ControlPlane.DeletionTimestamp.IsZero() {
+	// Those that wait for their turn to leave etcd are replaced.
+	machines := len(v.Machines.Owned) - len(d.leaving.Voting)
+	if machines >= replicas || !v.ControlPlane.DeletionTimestamp.IsZero() {
 		return condition
 	}
 	condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingUpReason
-	condition.Message = fmt.Sprintf("Scaling up from %d to %d replicas", len(v.Machines.Owned), replicas)
+	condition.Message = fmt.Sprintf("Scaling up from %d to %d replicas", machines, replicas)
 	blockers := d.machines.Blockers
 	if _, message := obstacle(v, d, o); message != "" {
 		blockers = append(blockers, message)
@@ -101,7 +131,8 @@ func scalingUpCondition(v *view.View, d decision, o *outcomes) metav1.Condition 
 	return condition
 }
 
-func scalingDownCondition(v *view.View) metav1.Condition {
+// scalingDownCondition says which Machines are too many, and what those wait for that are deleted and do not leave etcd yet.
+func scalingDownCondition(v *view.View, d decision, o *outcomes) metav1.Condition {
 	replicas := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
 	if !v.ControlPlane.DeletionTimestamp.IsZero() {
 		replicas = 0
@@ -109,28 +140,48 @@ func scalingDownCondition(v *view.View) metav1.Condition {
 	condition := metav1.Condition{
 		Type: controlplanev1.ScalingDownCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingDownReason,
 	}
-	if len(v.Machines.Owned) > replicas {
-		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingDownReason
-		condition.Message = fmt.Sprintf("Scaling down from %d to %d replicas", len(v.Machines.Owned), replicas)
-		if replicas > 0 && !plan.MayRemoveMachines(v) {
-			condition.Message += " is not supported once the installation has begun: delete nothing by hand, set spec.replicas back"
+	var lines []string
+	if len(v.Machines.Owned)-len(d.leaving.Voting) > replicas {
+		line := fmt.Sprintf("Scaling down from %d to %d replicas", len(v.Machines.Owned)-len(d.leaving.Voting), replicas)
+		if blockers := d.machines.SurplusBlockers; len(blockers) > 0 {
+			line += " is blocked because:\n* " + strings.Join(blockers, "\n* ")
 		}
+		lines = append(lines, line)
+	}
+	for _, machine := range slices.Sorted(maps.Keys(d.leaving.Waiting)) {
+		lines = append(lines, fmt.Sprintf("Machine %s is deleted, and its host is not freed yet: %s", machine, d.leaving.Waiting[machine]))
+	}
+	if problem := o.notLeft(); problem != "" {
+		lines = append(lines, problem)
+	}
+	if len(lines) > 0 {
+		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.ScalingDownReason
+		condition.Message = strings.Join(lines, "\n")
 	}
 	return condition
 }
 
-// remediatingCondition names the Machines that a MachineHealthCheck found unhealthy: without it nobody would say that they stay.
-func remediatingCondition(machines collections.Machines) metav1.Condition {
+// remediatingCondition names the Machine that is being replaced because it is not healthy, and the unhealthy ones that stay, with the
+// reason.
+func remediatingCondition(v *view.View, d decision, machines collections.Machines) metav1.Condition {
 	condition := metav1.Condition{
 		Type: controlplanev1.RemediatingCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotRemediatingReason,
+	}
+	var lines []string
+	current := view.RemediationInProgress(v.ControlPlane)
+	if (current != nil && !d.remedy.Done) || d.remedy.Record != nil {
+		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.RemediatingReason
+		lines = append(lines, fmt.Sprintf("* Machine %s is being replaced", cmp.Or(d.remedy.Record, current).Machine))
 	}
 	unhealthy := machines.Filter(func(m *clusterv1.Machine) bool {
 		return conditions.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)
 	})
-	lines := make([]string, 0, len(unhealthy))
 	for _, m := range unhealthy.SortedByCreationTimestamp() {
-		lines = append(lines, fmt.Sprintf("* Machine %s is not healthy and not replaced, which this provider does not do yet: %s", m.Name,
-			conditions.GetMessage(m, clusterv1.MachineHealthCheckSucceededCondition)))
+		line := fmt.Sprintf("* Machine %s is not healthy: %s", m.Name, conditions.GetMessage(m, clusterv1.MachineHealthCheckSucceededCondition))
+		if verdict, told := d.remedy.Verdicts[m.Name]; told && verdict.Reason != controlplanev1.MachineRemediationDeletingReason {
+			line += ". It is not replaced now: " + verdict.Message
+		}
+		lines = append(lines, line)
 	}
 	condition.Message = strings.Join(lines, "\n")
 	return condition

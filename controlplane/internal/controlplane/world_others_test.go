@@ -168,7 +168,7 @@ func (w *world) core() {
 		return
 	}
 	for _, m := range w.machines() {
-		if m.Status.NodeRef.IsDefined() {
+		if m.Status.NodeRef.IsDefined() || w.unbootable[m.Name] {
 			continue
 		}
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: m.Name}

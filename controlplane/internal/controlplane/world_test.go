@@ -72,14 +72,21 @@ type world struct {
 		workloadtest.Identity
 		workloadtest.Health
 	}
-	now  time.Time
-	uids int
+	// installed is the etcd of the installed cluster.
+	installed *worldEtcd
+	now       time.Time
+	uids      int
 	// stage is how far the faked assisted-service is with the installation.
 	stage int
 	// unbootable are the names of Machines whose hosts never register.
 	unbootable map[string]bool
 	// failAt makes the installation fail at a stage; 0 is never.
 	failAt int
+	// templates is the number of infrastructure templates that a user has made since.
+	templates int
+	// healthCheck: there is a MachineHealthCheck. darkSince is since when a Node is not ready, by the name of its Machine.
+	healthCheck bool
+	darkSince   map[string]time.Time
 	// refuse makes the API server refuse to create an object; nil is never.
 	refuse func(client.Object) error
 }
@@ -96,19 +103,19 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		}
 	}
 	w := &world{
-		t: t, gate: &servedCRDs{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{},
+		t: t, gate: &servedCRDs{}, installed: newWorldEtcd(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{}, darkSince: map[string]time.Time{},
 	}
 	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
 		WithStatusSubresource(&controlplanev1.OpenshiftAssistedControlPlane{}, &clusterv1.Machine{}, &clusterv1.Cluster{},
 			&hiveext.AgentClusterInstall{}).
-		WithInterceptorFuncs(interceptor.Funcs{Create: w.create}).
+		WithInterceptorFuncs(w.calls(reads{tracker, scheme})).
 		WithObjects(inputs(replicas, workers)...).Build()
 	w.r = &Reconciler{
 		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client,
-		Identity: &w.api.Identity, Health: &w.api.Health, Recorder: w.events,
+		Identity: &w.api.Identity, Health: &w.api.Health, Etcd: w.installed, Nodes: w.installed, Recorder: w.events,
 		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
 		RemoteConditionsGracePeriod: 5 * time.Minute,
 		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),
@@ -116,7 +123,12 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 	return w
 }
 
-// create gives objects a UID as an API server does.
+// calls are those that the fake client does otherwise than it would.
+func (w *world) calls(r reads) interceptor.Funcs {
+	return interceptor.Funcs{Create: w.create, Get: r.get, List: r.list}
+}
+
+// create gives objects a UID and a time as an API server does.
 func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 	if w.refuse != nil {
 		if err := w.refuse(o); err != nil {
@@ -126,6 +138,7 @@ func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object,
 	if o.GetUID() == "" {
 		w.uids++
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", w.uids)))
+		o.SetCreationTimestamp(metav1.NewTime(w.now))
 	}
 	return c.Create(ctx, o, opts...)
 }

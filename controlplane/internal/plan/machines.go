@@ -15,21 +15,23 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/collections"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
-	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 // MachinesDecision is about the control-plane Machines and what belongs to them.
 type MachinesDecision struct {
 	// Adopt are the Machines to take over before anything else is decided.
 	Adopt []*clusterv1.Machine
-	// Create are the names of the Machines to create, Surplus the Machines to delete. Blockers say why a missing one is not created yet.
-	Create   []string
-	Surplus  []*clusterv1.Machine
-	Blockers []string
+	// Create are the names of the Machines to create, Surplus the Machines to delete. Blockers say why a missing one is not created yet, and
+	// SurplusBlockers why one that is too many is not deleted yet.
+	Create          []string
+	Surplus         []*clusterv1.Machine
+	Blockers        []string
+	SurplusBlockers []string
+	// RemediationFor is the remediation by which the first Machine is created; nil when no unhealthy one is replaced.
+	RemediationFor *view.Remediation
 	// AwaitsTemplate: Machines are to be created, and there is no infrastructure template.
 	AwaitsTemplate bool
 	// Discard are to be deleted: their Machine is not created any more, or not from the spec that they were made from.
@@ -40,10 +42,15 @@ type MachinesDecision struct {
 	Sync, OwnTemplate bool
 }
 
-// DecideMachines decides which Machines come and go, once the attempt goes on.
-func DecideMachines(v *view.View) MachinesDecision {
-	d := MachinesDecision{NextNumber: nextNumber(v), Surplus: surplusMachines(v), Sync: true, OwnTemplate: true}
-	d.Create, d.Blockers = missingMachines(v)
+// DecideMachines decides which Machines come and go, once the attempt goes on. voting are the Machines that
+// wait for their turn to leave etcd and vote in it meanwhile; with surge, one more is created than there are replicas.
+func DecideMachines(v *view.View, voting []string, surge bool) MachinesDecision {
+	d := MachinesDecision{NextNumber: nextNumber(v), Sync: true, OwnTemplate: true}
+	d.Surplus, d.SurplusBlockers = surplusMachines(v)
+	d.Create, d.Blockers = missingMachines(v, voting, surge)
+	if current := view.RemediationInProgress(v.ControlPlane); current != nil && !remediated(v, *current) {
+		d.RemediationFor = current
+	}
 	if len(d.Create) > 0 && (v.Machines.TemplateNotAllowed() || v.Machines.TemplateMissing()) {
 		// It is tried again after a fixed time: no event tells that a role was extended or that the template was created.
 		d.Create, d.Blockers = nil, append(d.Blockers, v.Machines.TemplateProblem.Error())
@@ -68,14 +75,15 @@ func outdated(v *view.View, prepared view.Prepared) bool {
 }
 
 // missingMachines decides which Machines to create. All are created at once before the installation begins, because it needs every host
-// (CONTRACT KCP-4), none while it runs, and one after the other afterwards: blockers say what has to happen first.
-func missingMachines(v *view.View) (create, blockers []string) {
-	missing := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) - len(v.Machines.Owned)
-	if missing <= 0 {
+// (CONTRACT KCP-4), none while it runs, and one after the other afterwards: blockers say what has to happen first. Machines that wait for
+// their turn to leave etcd do not count: some wait for those that take their place.
+func missingMachines(v *view.View, voting []string, surge bool) (create, blockers []string) {
+	missing := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) - len(v.Machines.Owned) + len(voting)
+	if missing <= 0 && !surge {
 		return nil, nil
 	}
 	if v.Life.Installed() {
-		return nextMachine(v)
+		return nextMachine(v, voting)
 	}
 	if v.Install.AgentClusterInstall != nil && !mayReopen(v) {
 		// Their hosts would all join etcd in the moment in which the installation is complete.
@@ -84,49 +92,35 @@ func missingMachines(v *view.View) (create, blockers []string) {
 	return FreeMachineNames(v.ControlPlane.Name, missing, sets.New(v.Machines.Owned.Names()...)), nil
 }
 
-// unsettled lists the Machines that are on their way into the cluster or out of it, in words.
-func unsettled(machines collections.Machines) []string {
-	var problems []string
-	for _, m := range machines.SortedByCreationTimestamp() {
-		switch {
-		case !m.DeletionTimestamp.IsZero():
-			problems = append(problems, fmt.Sprintf("Machine %s is being deleted", m.Name))
-		case !m.Status.NodeRef.IsDefined():
-			problems = append(problems, fmt.Sprintf("Machine %s has no Node yet", m.Name))
-		}
-	}
-	return problems
+// mayRemoveMachines reports whether surplus Machines of a cluster that is not installed can go. It is so until the installation begins.
+func mayRemoveMachines(v *view.View) bool {
+	return v.Install.AgentClusterInstall == nil || Changeable(v) && !v.Install.Closed()
 }
 
-// MayRemoveMachines reports whether a surplus Machine can go. It is so only until the installation begins: later, a member of etcd would be
-// lost.
-func MayRemoveMachines(v *view.View) bool {
-	if v.Install.AgentClusterInstall == nil {
-		return !v.Life.Installed()
-	}
-	return Changeable(v) && !v.Install.Closed()
-}
-
-// surplusMachines decides which Machines to delete.
-func surplusMachines(v *view.View) []*clusterv1.Machine {
+// surplusMachines decides which Machines to delete: before the installation begins all that are too many, while it runs none, and of an
+// installed cluster one after the other.
+func surplusMachines(v *view.View) (surplus []*clusterv1.Machine, blockers []string) {
 	replicas := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
-	if len(v.Machines.Owned) <= replicas || !MayRemoveMachines(v) {
-		return nil
+	remaining := v.Machines.Owned.Filter(living)
+	switch {
+	case len(remaining) <= replicas:
+		return nil, nil
+	case v.Life.Installed():
+		return nextSurplus(v)
+	case !mayRemoveMachines(v):
+		return nil, []string{"The installation has begun or has failed: no Machine is deleted until it is complete or begun again"}
 	}
-	living := v.Machines.Owned.Filter(collections.Not(collections.HasDeletionTimestamp))
-	names := living.Names()
+	names := remaining.Names()
 	sort.Strings(names)
-	var surplus []*clusterv1.Machine
 	for _, name := range names[min(replicas, len(names)):] {
-		surplus = append(surplus, living[name])
+		surplus = append(surplus, remaining[name])
 	}
-	return surplus
+	return surplus, nil
 }
 
-// nextMachine decides about a Machine that an installed cluster misses. Its host becomes a member of etcd, so etcd has to be well first,
-// and may count no member whose Machine is gone.
-func nextMachine(v *view.View) (create, blockers []string) {
-	if blockers = append(unsettled(v.Machines.Owned), unfitEtcd(v)...); len(blockers) > 0 {
+// nextMachine decides about a Machine that an installed cluster misses.
+func nextMachine(v *view.View, voting []string) (create, blockers []string) {
+	if blockers = preflight(v, voting); len(blockers) > 0 {
 		return nil, blockers
 	}
 	number := v.ControlPlane.Annotations[controlplanev1.NextMachineAnnotation]
@@ -154,32 +148,6 @@ func nextNumber(v *view.View) string {
 	return strconv.Itoa(next)
 }
 
-// unfitEtcd says why etcd takes no member now; it is empty when etcd takes one.
-func unfitEtcd(v *view.View) []string {
-	etcd, known := v.Workload.Operators[workload.OperatorEtcd]
-	switch {
-	case !known:
-		return []string{"The installed cluster has not said whether etcd is healthy"}
-	case !etcd.Available.True() && !etcd.Available.False():
-		return []string{"ClusterOperator etcd does not say whether it is available: " + etcd.Available.Message}
-	case etcd.Available.False():
-		return []string{"ClusterOperator etcd is not available: " + etcd.Available.Message}
-	case etcd.Degraded.True():
-		return []string{"ClusterOperator etcd is degraded: " + etcd.Degraded.Message}
-	}
-	nodes := view.Arbiters(v.ControlPlane.Spec.Install)
-	for _, m := range v.Machines.Owned {
-		if m.Status.NodeRef.IsDefined() {
-			nodes++
-		}
-	}
-	if members := EtcdMembers(etcd.Available.Message); members > nodes {
-		return []string{fmt.Sprintf("etcd has %d members and there are %d hosts of members: remove the member of the host that is gone from etcd",
-			members, nodes)}
-	}
-	return nil
-}
-
 // FreeMachineNames returns n names <control plane>-<ordinal> that are not taken, lowest ordinals first. Names are not random: when the
 // cache does not show a new Machine yet, the next pass creates it again under the same name, which the API server refuses (CONTRACT CP-36).
 func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []string {
@@ -193,20 +161,28 @@ func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []stri
 	return names
 }
 
-// etcdMembers finds the number of members in what ClusterOperator etcd says: "3 members are available" or "2 of 3 members are available".
-var etcdMembers = regexp.MustCompile(`(\d+) members are available`)
+// etcdMembers finds the numbers of members in what ClusterOperator etcd says: "3 members are available" or "2 of 3 members are available".
+var etcdMembers = regexp.MustCompile(`(?:(\d+) of )?(\d+) members are available`)
 
-// EtcdMembers is the number of members of etcd that the message of a ClusterOperator tells; 0 when it tells none.
-func EtcdMembers(message string) int {
+// EtcdMembers are the number of members of etcd that the message of a ClusterOperator tells, and how many of them serve; 0 when it tells
+// none.
+func EtcdMembers(message string) (members, healthy int) {
 	match := etcdMembers.FindStringSubmatch(message)
 	if match == nil {
-		return 0
+		return 0, 0
 	}
-	n, err := strconv.Atoi(match[1])
+	members, err := strconv.Atoi(match[2])
 	if err != nil {
-		return 0 // It has too many digits to be a number of members.
+		return 0, 0 // It has too many digits to be a number of members.
 	}
-	return n
+	if match[1] == "" {
+		return members, members
+	}
+	healthy, err = strconv.Atoi(match[1])
+	if err != nil {
+		return 0, 0
+	}
+	return members, healthy
 }
 
 // NextMachine is the lowest number that is higher than those in the names of the control plane's Machines, <control plane>-<number>.

@@ -9,14 +9,15 @@ import (
 )
 
 func TestEtcdMembers(t *testing.T) {
-	for message, want := range map[string]int{
-		"StaticPodsAvailable: 3 nodes are active; 1 node is at revision 8 EtcdMembersAvailable: 3 members are available": 3,
-		"EtcdMembersAvailable: 2 of 3 members are available, cp-1 is unhealthy":                                          3,
-		"StaticPodsAvailable: 3 nodes are active":                                                                        0,
-		"99999999999999999999 members are available":                                                                     0,
+	for message, want := range map[string][2]int{
+		"StaticPodsAvailable: 3 nodes are active; 1 node is at revision 8 EtcdMembersAvailable: 3 members are available": {3, 3},
+		"EtcdMembersAvailable: 2 of 3 members are available, cp-1 is unhealthy":                                          {3, 2},
+		"StaticPodsAvailable: 3 nodes are active":                                                                        {},
+		"99999999999999999999 members are available":                                                                     {},
+		"99999999999999999999 of 3 members are available":                                                                {},
 	} {
-		if got := plan.EtcdMembers(message); got != want {
-			t.Errorf("%q tells %d members, got %d", message, want, got)
+		if members, healthy := plan.EtcdMembers(message); [2]int{members, healthy} != want {
+			t.Errorf("%q tells %v, got %d members and %d that serve", message, want, members, healthy)
 		}
 	}
 }

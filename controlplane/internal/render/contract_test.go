@@ -28,7 +28,6 @@ func TestContractPropagation(t *testing.T) {
 	t.Run("CP-40 keys of the template follow it, those of others stay", testMetadataPatch)
 	t.Run("CP-42 CP-43 CP-44 time-outs, taints, gates and the time of readiness follow the template", testSpecPatch)
 	t.Run("CP-46 of a Machine that is being deleted only time-outs and taints change", testSpecPatchWhileDeleting)
-	t.Run("CP-45 a Machine says how it differs from what is asked for", testDifferences)
 }
 
 func testLabels(t *testing.T) {

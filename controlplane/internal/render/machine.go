@@ -29,6 +29,8 @@ type MachineObjects struct {
 	Name string
 	// FailureDomain is where the Machine is placed, or empty.
 	FailureDomain string
+	// RemediationFor is the remediation by which the Machine is created; nil when it is created for another reason.
+	RemediationFor *view.Remediation
 }
 
 // Labels are the labels of all three objects: the template's and the three that Cluster API finds control-plane Machines by.
@@ -81,6 +83,12 @@ func (m MachineObjects) Config() *bootstrapv1.OpenshiftAssistedConfig {
 func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObjectReference) *clusterv1.Machine {
 	annotations := m.Annotations()
 	annotations[controlplanev1.InstallAttemptAnnotation] = view.Attempt(m.ControlPlane)
+	if view.NeedsEtcdHook(m.ControlPlane) {
+		annotations[controlplanev1.EtcdHookAnnotation] = ""
+	}
+	if m.RemediationFor != nil {
+		annotations[controlplanev1.RemediationForAnnotation] = m.RemediationFor.String()
+	}
 	return &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.Name, Namespace: m.ControlPlane.Namespace, Labels: m.Labels(), Annotations: annotations,

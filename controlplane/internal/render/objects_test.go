@@ -169,27 +169,3 @@ func testSpecPatch(t *testing.T) {
 		t.Errorf("patch of the version that the Node runs (-want +got):\n%s", diff)
 	}
 }
-
-func testDifferences(t *testing.T) {
-	objects := render.MachineObjects{ControlPlane: controlPlane(3), ClusterName: "c", Name: "cp-0"}
-	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{})
-	made := func(template string) metav1.Object {
-		return &metav1.ObjectMeta{Annotations: map[string]string{
-			clusterv1.TemplateClonedFromNameAnnotation:      template,
-			clusterv1.TemplateClonedFromGroupKindAnnotation: "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io",
-		}}
-	}
-	if got := objects.Differences(machine, made("t"), true); got != nil {
-		t.Errorf("an equal Machine differs: %v", got)
-	}
-	machine.Spec.Version = "v1.32.0"
-	want := []string{
-		"Version v1.32.0, v1.33.4 required",
-		"Infrastructure machine made from Metal3MachineTemplate.infrastructure.cluster.x-k8s.io old, " +
-			"Metal3MachineTemplate.infrastructure.cluster.x-k8s.io t required",
-		"OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec",
-	}
-	if diff := cmp.Diff(want, objects.Differences(machine, made("old"), false)); diff != "" {
-		t.Errorf("differences (-want +got):\n%s", diff)
-	}
-}

@@ -4,7 +4,6 @@ package render
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -62,6 +61,26 @@ func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
 	return map[string]any{"metadata": metadata}
 }
 
+// MachineMetadataPatch is MetadataPatch for a Machine that is not being deleted, whose hook of etcd is added where it is missing: the
+// Machines of clusters that were installed before there was one have none.
+func (m MachineObjects) MachineMetadataPatch(machine *clusterv1.Machine) map[string]any {
+	patch := m.MetadataPatch(machine)
+	if !view.NeedsEtcdHook(m.ControlPlane) || view.HasEtcdHook(machine) {
+		return patch
+	}
+	if patch == nil {
+		patch = map[string]any{"metadata": map[string]any{}}
+	}
+	metadata, _ := patch["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations[controlplanev1.EtcdHookAnnotation] = ""
+	return patch
+}
+
 // SpecPatch is the merge patch of the parts of a Machine's spec that change in place, or nil: the deletion time-outs, taints, readiness
 // gates, minReadySeconds, and the version while there is no Node, or once the Node is known to run what the control plane asks for
 // (CONTRACT CP-42…CP-44): a version that was wrong from the beginning can be corrected, and Cluster API sees no upgrade in it (CP-70). Of a
@@ -112,27 +131,4 @@ func mapPatch(have, wanted map[string]string, former []string) map[string]any {
 		}
 	}
 	return patch
-}
-
-// Differences lists how a Machine differs from what the control plane asks for, in words and in a fixed order; it is up to date when there
-// are none (CONTRACT CP-45). infrastructure is nil while the infrastructure machine cannot be read; configEqual tells whether its config
-// has the spec that is asked for.
-func (m MachineObjects) Differences(machine *clusterv1.Machine, infrastructure metav1.Object, configEqual bool) []string {
-	var differences []string
-	if wanted := m.ControlPlane.Spec.Version; machine.Spec.Version != wanted {
-		differences = append(differences, fmt.Sprintf("Version %s, %s required", machine.Spec.Version, wanted))
-	}
-	if infrastructure != nil {
-		ref := m.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef
-		wanted := ref.Kind + "." + ref.APIGroup + " " + ref.Name
-		annotations := infrastructure.GetAnnotations()
-		have := annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] + " " + annotations[clusterv1.TemplateClonedFromNameAnnotation]
-		if have != wanted {
-			differences = append(differences, fmt.Sprintf("Infrastructure machine made from %s, %s required", have, wanted))
-		}
-	}
-	if !configEqual {
-		differences = append(differences, "OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec")
-	}
-	return differences
 }

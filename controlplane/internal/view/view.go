@@ -151,6 +151,20 @@ type Workload struct {
 	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be
 	// read for longer than the grace period.
 	Operators map[string]workload.Operator
+	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster.
+	Etcd *workload.EtcdReport
+	// Updates is what the cluster says of changes that restart its hosts; nil while there is no connection, and while no Machine is to come,
+	// to go or to be replaced.
+	Updates *workload.Updates
+	// Members are the members that etcd itself lists, and Nodes the Nodes of its hosts. They are only asked for when a member is about to go
+	// or to come; MembersProblem is why they are not known then.
+	Members        []workload.Member
+	Nodes          []workload.ControlPlaneNode
+	MembersProblem error
+	// MachineAPI: the cluster has a Machine API that works, by which its operator of etcd adds and removes members itself. It is asked for
+	// with Updates and with Members; MachineAPIProblem is why it is not known then.
+	MachineAPI        bool
+	MachineAPIProblem error
 	// ClusterID is the ID that the cluster answered with in this pass; empty when it did not. It is only asked for before the control plane
 	// is initialized, and while its install objects are missing.
 	ClusterID string

@@ -58,6 +58,17 @@ func validateRelease(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path
 		errs = append(errs, field.Invalid(path.Child("replicas"), replicas,
 			fmt.Sprintf("release %s takes 1 or 3 control-plane hosts: 4 and 5 need release 4.18 or newer", spec.DistributionVersion)))
 	}
+	strategy := spec.Rollout.Strategy
+	if surge := ptr.Deref(strategy.RollingUpdate.MaxSurge, 0); surge > 0 && release.LT(releaseOfFive) {
+		errs = append(errs, field.Invalid(
+			path.Child("rollout", "strategy", "rollingUpdate", "maxSurge"),
+			surge,
+			fmt.Sprintf(
+				"release %s takes 3 control-plane hosts and no fourth meanwhile: that needs release 4.18 or newer",
+				spec.DistributionVersion,
+			),
+		))
+	}
 	errs = append(errs, validateTwoNode(spec, release, path.Child("install", "twoNode"))...)
 	_, problems := render.Capabilities(spec, path.Child("install"))
 	return append(errs, problems...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -38,6 +39,7 @@ func cacheRules() map[client.Object]cache.ByObject {
 			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 		},
 		&configv1.ClusterOperator{}: {Transform: keepConditions},
+		&operatorv1.Etcd{}:          {Transform: keepReport},
 	}
 }
 
@@ -50,6 +52,27 @@ func keepConditions(in any) (any, error) {
 	kept := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
 	if slices.Contains(OperatorNames(), o.Name) {
 		kept.Status.Conditions = o.Status.Conditions
+	}
+	return kept, nil
+}
+
+// keepReport keeps of an Etcd what EtcdOperator reads.
+func keepReport(in any) (any, error) {
+	o, ok := in.(*operatorv1.Etcd)
+	if !ok {
+		return in, nil
+	}
+	kept := &operatorv1.Etcd{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
+	kept.Status.LatestAvailableRevision = o.Status.LatestAvailableRevision
+	for _, c := range o.Status.Conditions {
+		if slices.Contains(etcdConditions(), c.Type) {
+			kept.Status.Conditions = append(kept.Status.Conditions, c)
+		}
+	}
+	for _, n := range o.Status.NodeStatuses {
+		kept.Status.NodeStatuses = append(kept.Status.NodeStatuses, operatorv1.NodeStatus{
+			NodeName: n.NodeName, CurrentRevision: n.CurrentRevision, TargetRevision: n.TargetRevision,
+		})
 	}
 	return kept, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,6 +58,29 @@ func TestCachedOperatorsAreSmall(t *testing.T) {
 	g.Expect(keepConditions(of(OperatorEtcd))).To(Equal(kept(OperatorEtcd, of(OperatorEtcd).Status.Conditions)))
 	g.Expect(keepConditions(of("ingress"))).To(Equal(kept("ingress", nil)))
 	g.Expect(keepConditions("something else")).To(Equal("something else"))
+}
+
+func TestCachedEtcdIsSmall(t *testing.T) {
+	g := NewWithT(t)
+	etcd := &operatorv1.Etcd{ObjectMeta: metav1.ObjectMeta{
+		Name: "cluster", UID: "uid", ResourceVersion: "1", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}}
+	etcd.Spec.ObservedConfig.Raw = []byte("{}")
+	etcd.Status.LatestAvailableRevision = 8
+	etcd.Status.Conditions = []operatorv1.OperatorCondition{{Type: "Other"}, {Type: etcdMembersDegraded, Message: "m"}}
+	etcd.Status.NodeStatuses = []operatorv1.NodeStatus{
+		{NodeName: "m-0", CurrentRevision: 7, TargetRevision: 8, LastFailedRevisionErrors: []string{"long"}},
+	}
+	kept := &operatorv1.Etcd{ObjectMeta: metav1.ObjectMeta{Name: "cluster", UID: "uid", ResourceVersion: "1"}}
+	kept.Status.LatestAvailableRevision = 8
+	kept.Status.Conditions = []operatorv1.OperatorCondition{{Type: etcdMembersDegraded, Message: "m"}}
+	kept.Status.NodeStatuses = []operatorv1.NodeStatus{{NodeName: "m-0", CurrentRevision: 7, TargetRevision: 8}}
+	g.Expect(keepReport(etcd)).To(Equal(kept))
+	read, err := keepReport(etcd)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(reportOf(read.(*operatorv1.Etcd))).To(Equal(reportOf(etcd)), "all that is read is kept")
+	g.Expect(keepReport("something else")).To(Equal("something else"))
+	g.Expect(cacheRules()).To(ContainElement(HaveField("Transform", Not(BeNil()))))
 }
 
 func TestAnswersAreForgotten(t *testing.T) {

@@ -21,6 +21,9 @@ type Health interface {
 	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one. With
 	// an error, the operators are those that were read last; nil when that is too long ago.
 	Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error)
+	// Updates reads whether the hosts of the control plane are about to be restarted, and lets every later change of that wake the
+	// subscriber. It is nil without an error when there is no connection.
+	Updates(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*Updates, error)
 }
 
 // LastAnswer is the time of the last probe that succeeded.

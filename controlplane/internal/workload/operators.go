@@ -5,6 +5,7 @@ package workload
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -34,6 +35,8 @@ type Operator struct {
 type OperatorCondition struct {
 	Status  configv1.ConditionStatus
 	Message string
+	// Since is the last change of Status; zero when the operator does not tell.
+	Since time.Time
 }
 
 // True reports whether the condition is True.
@@ -44,17 +47,25 @@ func (c OperatorCondition) False() bool { return c.Status == configv1.ConditionF
 
 func operatorOf(o *configv1.ClusterOperator) Operator {
 	return Operator{
-		Available: operatorCondition(o, configv1.OperatorAvailable), Progressing: operatorCondition(o, configv1.OperatorProgressing),
-		Degraded: operatorCondition(o, configv1.OperatorDegraded),
+		Available:   operatorCondition(o.Status.Conditions, configv1.OperatorAvailable),
+		Progressing: operatorCondition(o.Status.Conditions, configv1.OperatorProgressing),
+		Degraded:    operatorCondition(o.Status.Conditions, configv1.OperatorDegraded),
 	}
 }
 
-func operatorCondition(o *configv1.ClusterOperator, conditionType configv1.ClusterStatusConditionType) OperatorCondition {
-	for _, c := range o.Status.Conditions {
+func operatorCondition(
+	reported []configv1.ClusterOperatorStatusCondition, conditionType configv1.ClusterStatusConditionType,
+) OperatorCondition {
+	for _, c := range reported {
 		if c.Type == conditionType {
 			return OperatorCondition{Status: c.Status, Message: oneLine(cmp.Or(c.Message, c.Reason))}
 		}
 	}
+	return unreported()
+}
+
+// unreported is a condition that an operator does not report.
+func unreported() OperatorCondition {
 	return OperatorCondition{Status: configv1.ConditionUnknown, Message: "not reported"}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package workload is the only code of the control plane manager that talks to an installed cluster. Each consumer has an interface of its
-// own: Identity and Health are for the controller of control planes, Certificates for the one of serving certificates, Nodes for the one of
-// provider IDs. Cached implements them all; workloadtest has a fake of each.
+// own: Identity, Health, Etcd and ControlPlaneNodes are for the controller of control planes, Certificates for the one of serving
+// certificates, Nodes for the one of provider IDs. Cached implements them all; workloadtest has a fake of each.
 package workload
 
 import (
@@ -26,10 +26,12 @@ type Cached struct {
 }
 
 var (
-	_ Identity     = Cached{}
-	_ Health       = Cached{}
-	_ Certificates = Cached{}
-	_ Nodes        = Cached{}
+	_ Identity          = Cached{}
+	_ Health            = Cached{}
+	_ Etcd              = Cached{}
+	_ ControlPlaneNodes = Cached{}
+	_ Certificates      = Cached{}
+	_ Nodes             = Cached{}
 )
 
 // Controller is started with watches of installed clusters.

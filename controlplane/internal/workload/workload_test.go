@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,14 +39,15 @@ func clusterVersion(id configv1.ClusterID) *configv1.ClusterVersion {
 	return &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: id}}
 }
 
-// connected is a ClusterCache with a connection, whose API answers as funcs say, and whose watch of operators is already there.
+// connected is a ClusterCache with a connection, whose API answers as funcs say, and whose watches of operators are already there.
 func connected(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) workload.Cached {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	NewWithT(t).Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	NewWithT(t).Expect(configv1.Install(scheme)).To(Succeed())
+	NewWithT(t).Expect(operatorv1.Install(scheme)).To(Succeed())
 	remote := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
-	return workload.Cached{Cache: clustercache.NewFakeClusterCache(remote, cluster, "clusteroperators/cp")}
+	return workload.Cached{Cache: clustercache.NewFakeClusterCache(remote, cluster, "clusteroperators/cp", "etcds/cp")}
 }
 
 func TestContractConnection(t *testing.T) {

@@ -40,6 +40,8 @@ type Health struct {
 	Reported map[string]workload.Operator
 	// Err is why the operators cannot be read now.
 	Err error
+	// Changes are what it says of changes that restart its hosts; nil is that there are none.
+	Changes *workload.Updates
 }
 
 // LastAnswer returns Last.
@@ -48,6 +50,15 @@ func (f *Health) LastAnswer(context.Context, client.ObjectKey) time.Time { retur
 // Operators returns Reported and Err.
 func (f *Health) Operators(context.Context, client.ObjectKey, workload.Subscriber) (map[string]workload.Operator, error) {
 	return f.Reported, f.Err
+}
+
+// Updates returns Changes and Err.
+func (f *Health) Updates(context.Context, client.ObjectKey, workload.Subscriber) (*workload.Updates, error) {
+	if f.Changes != nil {
+		return f.Changes, f.Err
+	}
+	no := workload.OperatorCondition{Status: "False"}
+	return &workload.Updates{Upgrading: no, Failing: no, PoolUpdating: no, PoolDegraded: no}, f.Err
 }
 
 // Certificates are the requests of kubelets of an installed cluster.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+)
+
+// observeUpdates asks the installed cluster, when a Machine is to come or to go, whether its hosts are about to be restarted, and whether
+// it has a Machine API that works.
+func (r *Reconciler) observeUpdates(ctx context.Context, v *view.View) error {
+	asksUpdates := plan.AsksUpdates(v)
+	if !asksUpdates && !plan.AsksMembers(v) {
+		return nil
+	}
+	cluster := v.ClusterKey()
+	v.Workload.MachineAPI, v.Workload.MachineAPIProblem = r.Nodes.MachineAPI(ctx, cluster)
+	if !asksUpdates {
+		return nil
+	}
+	var err error
+	v.Workload.Updates, err = r.Health.Updates(ctx, cluster, r.subscriber(v))
+	v.Workload.Problem = errors.Join(v.Workload.Problem, err)
+	return nil
+}
+
+// observeMembers asks etcd for its members when one is about to go. What cannot be asked now is a fact like any other: the Machine waits,
+// and the condition says for what.
+func (r *Reconciler) observeMembers(ctx context.Context, v *view.View) error {
+	if !plan.AsksMembers(v) {
+		return nil
+	}
+	cluster := v.ClusterKey()
+	// The Nodes first: a host whose Node is gone before the members are read is added no more.
+	v.Workload.Nodes, v.Workload.MembersProblem = r.Nodes.ControlPlaneNodes(ctx, cluster)
+	if v.Workload.MembersProblem == nil {
+		v.Workload.Members, v.Workload.MembersProblem = r.Etcd.Members(ctx, cluster, plan.AvoidedNode(v))
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+)
+
+// AsksMembers reports whether the pass has to ask etcd itself for its members: only when one is about to go. In a steady state nobody is
+// asked (DESIGN D25).
+func AsksMembers(v *view.View) bool {
+	return v.Life.Installed() && v.Initialized() && len(inHook(v)) > 0 || straysDue(v) || RemediationAsksMembers(v)
+}
+
+// inHook are the Machines that nothing but the hook of etcd keeps, the oldest first.
+func inHook(v *view.View) []*clusterv1.Machine {
+	return v.Machines.Owned.Filter(view.InEtcdHook).SortedByCreationTimestamp()
+}
+
+// LeavingOf decides which Machines leave etcd, and which of their hooks go. A member leaves before its host does, and nobody removes one on
+// a guess: when etcd cannot be asked, the hooks stay.
+func LeavingOf(v *view.View) LeavingDecision {
+	if !AsksMembers(v) && len(inHook(v)) == 0 {
+		return LeavingDecision{}
+	}
+	leaving, others, inFlight := etcdHosts(v)
+	if step, _, _ := LeftoversOf(v).Next(); v.Life == view.Deleting && (step == DeletionWaitForWorkers || step == DeletionWaitForOrphaning) {
+		return LeavingDecision{} // The cluster may live on (kubectl delete --cascade=orphan), and nothing is deleted yet.
+	}
+	if !v.Life.Installed() {
+		return LeavingDecision{Release: leaving, AtOnce: true} // Its host never was a member of a cluster that anybody uses (CONTRACT KCP-24).
+	}
+	if why := unchangeable(v); why != "" {
+		d := LeavingDecision{Waiting: map[string]string{}}
+		for _, l := range leaving {
+			d.Waiting[l.Machine] = why
+		}
+		return d
+	}
+	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable()}
+	d := DecideLeaving(etcd, leaving, others, inFlight)
+	if d.Remove == nil && len(inFlight) == 0 {
+		d.Stray = stray(v, etcd)
+	}
+	return d
+}
+
+// AvoidedNode is the Node whose etcd is not asked, because its host may be off or about to go: that of the Machine that leaves first.
+func AvoidedNode(v *view.View) string {
+	for _, m := range inHook(v) {
+		if node := v.Workload.NodeOf(m); node != nil {
+			return node.Name
+		}
+	}
+	return ""
+}
+
+// unchangeable says why nobody removes a member of this cluster's etcd, or not now; it is empty when its members are known and may go.
+func unchangeable(v *view.View) string {
+	switch {
+	case v.Life == view.Mismatch:
+		return "Another cluster answers than the one that was installed"
+	case v.ControlPlane.Spec.Install.TwoNode != "":
+		return fmt.Sprintf("The members of a two-node cluster (spec.install.twoNode: %s) are not removed: remove the member by hand, and then "+
+			"annotation %s from the Machine", v.ControlPlane.Spec.Install.TwoNode, controlplanev1.EtcdHookAnnotation)
+	case v.Workload.MachineAPI:
+		return fmt.Sprintf("The cluster has a Machine API that works, whose own Machines its operator of etcd goes by: remove the host there, "+
+			"and then annotation %s from the Machine", controlplanev1.EtcdHookAnnotation)
+	case v.Workload.MachineAPIProblem != nil:
+		return "It is not known whether the cluster has a Machine API that works: " + v.Workload.MachineAPIProblem.Error()
+	case v.Workload.MembersProblem != nil:
+		return "etcd cannot be asked for its members: " + v.Workload.MembersProblem.Error()
+	case v.Workload.Members == nil:
+		return "The installed cluster does not answer"
+	}
+	return ""
+}
+
+// etcdHosts sorts the control-plane Machines: those that wait in the hook of etcd, those that stay or are not so far, and the names of
+// those whose hook is gone and that still exist.
+func etcdHosts(v *view.View) (leaving []Leaving, others []EtcdHost, inFlight []string) {
+	for _, m := range v.Machines.Owned.SortedByCreationTimestamp() {
+		host := etcdHostOf(v, m)
+		switch {
+		case view.InEtcdHook(m):
+			leaving = append(leaving, Leaving{EtcdHost: host, Deleted: m.DeletionTimestamp.Time})
+			continue
+		case !m.DeletionTimestamp.IsZero() && !view.HasEtcdHook(m):
+			inFlight = append(inFlight, m.Name)
+		}
+		others = append(others, host)
+	}
+	return leaving, others, inFlight
+}
+
+// etcdHostOf is a Machine with the name and the addresses under which etcd may know its host.
+func etcdHostOf(v *view.View, m *clusterv1.Machine) EtcdHost {
+	host := EtcdHost{Machine: m.Name, Node: m.Status.NodeRef.Name}
+	for _, address := range m.Status.Addresses {
+		if address.Type == clusterv1.MachineInternalIP || address.Type == clusterv1.MachineExternalIP {
+			host.Addresses = append(host.Addresses, address.Address)
+		}
+	}
+	if node := v.Workload.NodeOf(m); node != nil {
+		host.Node = node.Name
+		host.Addresses = append(host.Addresses, node.Addresses...)
+	}
+	return host
+}

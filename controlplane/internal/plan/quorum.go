@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+// minVoters is the number of voters that etcd needs before one may leave: two are left, and both have to serve until another host has
+// joined.
+const minVoters = 3
+
+// Etcd is what a pass knows of the members of etcd.
+type Etcd struct {
+	// Members are those that etcd itself lists.
+	Members []workload.Member
+	// Stable: every host runs the newest revision of etcd's static pod, so that no member is about to restart.
+	Stable bool
+}
+
+// EtcdHost is a control-plane Machine as the members of etcd are compared with it.
+type EtcdHost struct {
+	// Machine is the Machine's name.
+	Machine string
+	// Node is the name of its Node; empty as long as it is not known.
+	Node string
+	// Addresses are those of its Node and of the Machine.
+	Addresses []string
+}
+
+// Leaving is a Machine that is being deleted and that nothing but the hook of etcd keeps.
+type Leaving struct {
+	EtcdHost
+	// Deleted is when its deletion began.
+	Deleted time.Time
+}
+
+// LeavingDecision says what becomes of the Machines that wait in the hook of etcd (DESIGN D24).
+type LeavingDecision struct {
+	// Release are the Machines without a member: their Nodes are deleted, and their hooks go. AtOnce: their hooks go, and nothing else is
+	// asked or done, because there is no cluster that anybody uses.
+	Release []Leaving
+	AtOnce  bool
+	// Remove is the Machine whose member is removed in this pass; nil when none is. Member is that member. LeaderTo is the ID of the member
+	// that becomes the leader before; 0 when Member does not lead.
+	Remove   *Leaving
+	Member   workload.Member
+	LeaderTo uint64
+	// Stray is a member that nobody accounts for and that is removed in this pass; nil when there is none.
+	Stray *workload.Member
+	// Waiting says for each of the other Machines, by name, what it waits for. Voting are those of them whose members are known to vote.
+	Waiting map[string]string
+	Voting  []string
+}
+
+// DecideLeaving decides which member of etcd is removed next. others are the control-plane Machines that are not Leaving; inFlight names
+// the Machines whose hook is gone and that still exist.
+func DecideLeaving(etcd Etcd, leaving []Leaving, others []EtcdHost, inFlight []string) LeavingDecision {
+	d := LeavingDecision{Waiting: map[string]string{}}
+	var candidates []candidate
+	for _, l := range leaving {
+		member, problem := etcd.memberOf(l, append(hostsOf(leaving, l.Machine), others...))
+		switch {
+		case problem != "":
+			d.Waiting[l.Machine] = problem
+		case member == nil:
+			d.Release = append(d.Release, l)
+			inFlight = append(inFlight, l.Machine)
+		default:
+			candidates = append(candidates, candidate{Leaving: l, member: *member})
+		}
+	}
+	slices.SortFunc(candidates, candidate.compare)
+	for i := range candidates {
+		c := &candidates[i]
+		if why := etcd.refusal(c, d.Remove, inFlight); why != "" {
+			d.Waiting[c.Machine], d.Voting = why, append(d.Voting, c.Machine)
+			continue
+		}
+		d.Remove, d.Member = &c.Leaving, c.member
+		if c.member.Leader {
+			d.LeaderTo = etcd.successor(c.member)
+		}
+	}
+	return d
+}
+
+// candidate is a Machine with the member that its host is.
+type candidate struct {
+	Leaving
+
+	member workload.Member
+}
+
+// compare orders candidates: those that do not serve go first, then the Machine that has been deleted for longest.
+func (c candidate) compare(other candidate) int {
+	if serves, otherServes := c.member.Healthy && !c.member.Learner, other.member.Healthy && !other.member.Learner; serves != otherServes {
+		if otherServes {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(c.Deleted.Compare(other.Deleted), cmp.Compare(c.Machine, other.Machine))
+}
+
+// hostsOf are the Machines of leaving but one.
+func hostsOf(leaving []Leaving, but string) []EtcdHost {
+	var hosts []EtcdHost
+	for _, l := range leaving {
+		if l.Machine != but {
+			hosts = append(hosts, l.EtcdHost)
+		}
+	}
+	return hosts
+}
+
+// refusal says why a member is not removed now; it is empty when it is. Only one voter goes at a time, and the next when the Machine of the
+// one before is gone.
+func (e Etcd) refusal(c *candidate, first *Leaving, inFlight []string) string {
+	switch {
+	case first != nil:
+		return fmt.Sprintf("The member of Machine %s is removed first", first.Machine)
+	case c.member.Learner:
+		return "" // A learner has no vote.
+	case len(inFlight) > 0:
+		return fmt.Sprintf("Machine %s, which has left etcd, goes first", summary(inFlight))
+	}
+	return e.MayLose(c.member)
+}
+
+// MayLose says why etcd cannot do without a voter; it is empty when it can. A member that serves is only given up by an etcd that is well
+// in every way. One that does not serve is given up when those that are left are a quorum among themselves: nobody can join before it is
+// gone.
+func (e Etcd) MayLose(member workload.Member) string {
+	if member.Learner {
+		return ""
+	}
+	voters, healthy, learners := e.count()
+	left := voters - 1
+	switch {
+	case voters < minVoters:
+		return fmt.Sprintf("etcd has %s: another host has to join before one leaves", members(voters, "voting member"))
+	case !member.Healthy && healthy < quorum(left):
+		return fmt.Sprintf("%d of %d voting members of etcd are healthy, and without this one the %d others need %d: "+
+			"see \"etcd quorum is lost\" in the troubleshooting guide", healthy, voters, left, quorum(left))
+	case !member.Healthy:
+		return ""
+	case healthy < voters:
+		return "etcd has members that are not healthy, which have to recover or to leave first: " + e.unhealthy()
+	case learners > 0:
+		return "A member of etcd has no vote yet, and nobody leaves before it has one"
+	case !e.Stable:
+		return "The members of etcd restart one after the other, and nobody leaves before that ends"
+	}
+	return ""
+}
+
+// count returns the number of voters, of healthy voters, and of members without a vote.
+func (e Etcd) count() (voters, healthy, learners int) {
+	for _, m := range e.Members {
+		switch {
+		case m.Learner:
+			learners++
+		case m.Healthy:
+			voters, healthy = voters+1, healthy+1
+		default:
+			voters++
+		}
+	}
+	return voters, healthy, learners
+}
+
+// quorum is the number of voters, out of all, that have to serve.
+func quorum(voters int) int { return voters/2 + 1 }
+
+// unhealthy names the members that do not serve.
+func (e Etcd) unhealthy() string {
+	var names []string
+	for _, m := range e.Members {
+		if !m.Healthy {
+			names = append(names, MemberName(m))
+		}
+	}
+	return summary(names)
+}
+
+// MemberName is a member's name for messages; one that has not started has an address only.
+func MemberName(m workload.Member) string {
+	return cmp.Or(m.Name, "the one at "+strings.Join(m.PeerHosts, ", "))
+}
+
+// members says how many there are, in words.
+func members(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// successor is the member that leads after another: a healthy voter, the first by name; 0 when there is none.
+func (e Etcd) successor(leader workload.Member) uint64 {
+	var next *workload.Member
+	for i, m := range e.Members {
+		if m.ID == leader.ID || m.Learner || !m.Healthy {
+			continue
+		}
+		if next == nil || m.Name < next.Name {
+			next = &e.Members[i]
+		}
+	}
+	if next == nil {
+		return 0
+	}
+	return next.ID
+}
+
+// memberOf finds the member of a Machine; nil when it has none. A member that has started is known by its name and its address, one that
+// has not by its address alone. When they disagree, or another Machine has them too, problem says so, and nothing may be done: the wrong
+// member would be removed.
+func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, problem string) {
+	for i, m := range e.Members {
+		byName, byAddress := m.Name != "" && m.Name == l.Node, l.at(m)
+		switch {
+		case !byName && !byAddress, byName != byAddress && accountsFor(others, m):
+			continue
+		case !byAddress:
+			return nil, fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's",
+				m.Name, l.Machine, strings.Join(m.PeerHosts, ", "))
+		case m.Name != "" && !byName && l.Node != "":
+			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the Machine's Node is called %s", m.Name, l.Machine, l.Node)
+		case member != nil:
+			return nil, fmt.Sprintf("Two members of etcd have addresses of Machine %s: %s and %s", l.Machine, MemberName(*member), MemberName(m))
+		}
+		if other := claimant(m, others); other != "" && !byName {
+			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the name or an address of Machine %s too",
+				MemberName(m), l.Machine, other)
+		}
+		member = &e.Members[i]
+	}
+	return member, ""
+}
+
+// IsMember reports whether a Machine has a member among these.
+func IsMember(members []workload.Member, l Leaving) bool {
+	member, problem := Etcd{Members: members}.memberOf(l, nil)
+	return member != nil || problem != ""
+}
+
+// at reports whether a member has an address of the host.
+func (h EtcdHost) at(m workload.Member) bool {
+	return slices.ContainsFunc(m.PeerHosts, func(address string) bool {
+		return slices.ContainsFunc(h.Addresses, func(own string) bool { return sameAddress(own, address) })
+	})
+}
+
+// sameAddress compares IP addresses, of which IPv6 has several spellings.
+func sameAddress(a, b string) bool {
+	ipA, errA := netip.ParseAddr(a)
+	ipB, errB := netip.ParseAddr(b)
+	if errA != nil || errB != nil {
+		return a == b
+	}
+	return ipA == ipB
+}
+
+// accountsFor reports whether one of the Machines has both the name and an address of a member: a host that was given the name of another.
+func accountsFor(machines []EtcdHost, m workload.Member) bool {
+	return slices.ContainsFunc(machines, func(h EtcdHost) bool { return h.Node == m.Name && h.at(m) })
+}
+
+// claims reports whether a member has the name or an address of the host.
+func (h EtcdHost) claims(m workload.Member) bool { return h.at(m) || m.Name != "" && h.Node == m.Name }
+
+// claimant is the Machine, of others, that has a member's name or address; empty when none has.
+func claimant(m workload.Member, others []EtcdHost) string {
+	for _, other := range others {
+		if other.claims(m) {
+			return other.Machine
+		}
+	}
+	return ""
+}
+
+// Strays are the members that neither a control-plane Machine nor a Node accounts for: their hosts are gone, and while one of them counts,
+// nobody can join. Those that serve are not among them, because a Machine that is about to be adopted may account for them.
+func (e Etcd) Strays(hosts []EtcdHost) []workload.Member {
+	return slices.DeleteFunc(slices.Clone(e.Members), func(m workload.Member) bool {
+		return m.Healthy || slices.ContainsFunc(hosts, func(h EtcdHost) bool { return h.claims(m) })
+	})
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+)
+
+// Surplus is the Machine that goes first of those that are not being deleted: nil when there are none (CONTRACT KCP-7). A user who marks a
+// Machine decides; else those that are outdated go before the others, and of these the ones that are not healthy. Of equals, one
+// whose Node is not ready goes before one whose Node is, because etcd would not let a healthy one go beside it; then one in the failure
+// domain with most Machines, and then the oldest.
+func Surplus(machines collections.Machines, outdated func(*clusterv1.Machine) bool) *clusterv1.Machine {
+	living := machines.Filter(collections.Not(collections.HasDeletionTimestamp))
+	perDomain := map[string]int{}
+	for _, m := range living {
+		perDomain[m.Spec.FailureDomain]++
+	}
+	sorted := living.SortedByCreationTimestamp()
+	if len(sorted) == 0 {
+		return nil
+	}
+	return slices.MinFunc(sorted, func(a, b *clusterv1.Machine) int {
+		return cmp.Or(
+			cmp.Compare(rank(a, outdated(a)), rank(b, outdated(b))),
+			before(!nodeReady(a), !nodeReady(b)),
+			cmp.Compare(perDomain[b.Spec.FailureDomain], perDomain[a.Spec.FailureDomain]),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// rank orders Machines by what is known against them: the lowest goes first.
+func rank(m *clusterv1.Machine, outdated bool) int {
+	_, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]
+	unhealthy := conditions.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)
+	switch {
+	case marked && outdated:
+		return 0
+	case marked:
+		return 1
+	case outdated && unhealthy:
+		return 2
+	case outdated:
+		return 3
+	}
+	return 4
+}
+
+// nodeReady reports whether a Machine's Node is known to be ready.
+func nodeReady(m *clusterv1.Machine) bool {
+	return conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition)
+}
+
+// before orders what is so before what is not.
+func before(first, second bool) int {
+	switch {
+	case first == second:
+		return 0
+	case first:
+		return -1
+	}
+	return 1
+}
+
+// nextSurplus decides about a Machine that an installed cluster has too many. Its member leaves etcd before its host goes, whatever is
+// decided here; a Machine that had to wait for that would be drained for nothing.
+func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string) {
+	target := Surplus(v.Machines.Owned, outdatedIn(v))
+	if current := view.RemediationInProgress(v.ControlPlane); current != nil && current.Machine != target.Name && occupies(v, *current) {
+		return nil, []string{fmt.Sprintf("Machine %s, which is not healthy, is being replaced", current.Machine)}
+	}
+	if blockers = unfitToLose(v, target); len(blockers) > 0 {
+		return nil, blockers
+	}
+	return []*clusterv1.Machine{target}, nil
+}
+
+// unfitToLose lists, in words, what has to happen before a Machine of an installed cluster goes that nobody has to replace.
+func unfitToLose(v *view.View, target *clusterv1.Machine) []string {
+	others := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
+		// One that only waits to leave etcd may wait for this one, whose member does not serve.
+		return m.Name != target.Name && (nodeReady(target) || !view.InEtcdHook(m))
+	})
+	blockers := append(unpropagated(v), unfitTopology(v)...)
+	blockers = append(blockers, unsettled(others)...)
+	if view.NeedsEtcdHook(v.ControlPlane) && !view.HasEtcdHook(target) {
+		blockers = append(blockers, fmt.Sprintf("Machine %s has not got the annotation %s yet", target.Name, controlplanev1.EtcdHookAnnotation))
+	}
+	if problem := v.Workload.MachineAPIProblem; problem != nil {
+		blockers = append(blockers, "It is not known whether the cluster has a Machine API that works: "+problem.Error())
+	}
+	switch etcd := v.Workload.Etcd; {
+	case etcd == nil:
+		return append(blockers, "The installed cluster has not said how its etcd is")
+	case !etcd.MembersAvailable.True():
+		return append(blockers, "The operator of etcd does not say that its members are available: "+etcd.MembersAvailable.Message)
+	case !nodeReady(target):
+		// It is what is wrong with etcd and its operators, unless it just restarts, or nobody has seen its Node for a moment.
+		if why, _ := unheard(v); why != "" {
+			blockers = append(blockers, why)
+		}
+		return append(blockers, restarts(v)...)
+	case !etcd.MembersDegraded.False():
+		return append(blockers, "Members of etcd are not healthy: "+etcd.MembersDegraded.Message)
+	}
+	if problem := unjoined(v, v.Machines.Owned, 0); problem != "" {
+		return append(blockers, problem)
+	}
+	return append(blockers, unfitOperators(v)...)
+}
