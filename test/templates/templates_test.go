@@ -94,20 +94,35 @@ func TestContractGuidance(t *testing.T) {
 	})
 	t.Run("CORE-31 health checks leave a host the time of an installation", func(t *testing.T) {
 		spec := class(t).Spec
-		NewWithT(t).Expect(spec.ControlPlane.HealthCheck.IsDefined()).To(BeFalse(), "the provider does not replace control-plane Machines")
+		checkStartup(t, "class", spec.ControlPlane.HealthCheck.Checks.NodeStartupTimeoutSeconds)
 		for _, deployment := range spec.Workers.MachineDeployments {
-			timeout := ptr.Deref(deployment.HealthCheck.Checks.NodeStartupTimeoutSeconds, -1)
-			NewWithT(t).Expect(timeout).To(Or(BeZero(), BeNumerically(">=", shortestInstallation)))
+			checkStartup(t, "class", deployment.HealthCheck.Checks.NodeStartupTimeoutSeconds)
 		}
 	})
-	t.Run("CORE-31 and templates with workers say so", func(t *testing.T) {
+	t.Run("CORE-31 and so do those of templates, and templates with workers and without a check say it", func(t *testing.T) {
 		for _, flavor := range flavors() {
 			header, body := read(t, file(flavor))
-			if strings.Contains(body, "kind: MachineDeployment\n") {
+			checks := 0
+			for _, text := range strings.Split(body, "\n---\n") {
+				if !strings.Contains(text, "\nkind: MachineHealthCheck\n") {
+					continue
+				}
+				checks++
+				check := &clusterv1.MachineHealthCheck{}
+				NewWithT(t).Expect(yaml.UnmarshalStrict([]byte(text), check)).To(Succeed(), flavor)
+				checkStartup(t, flavor, check.Spec.Checks.NodeStartupTimeoutSeconds)
+			}
+			if checks == 0 && strings.Contains(body, "kind: MachineDeployment\n") {
 				NewWithT(t).Expect(header).To(ContainSubstring("nodeStartupTimeoutSeconds to 7200 or more, or to 0"), flavor)
 			}
 		}
 	})
+}
+
+// checkStartup fails when a health check gives up hosts that are being installed.
+func checkStartup(t *testing.T, where string, seconds *int32) {
+	t.Helper()
+	NewWithT(t).Expect(ptr.Deref(seconds, -1)).To(Or(BeZero(), BeNumerically(">=", shortestInstallation)), where)
 }
 
 // class is the shipped ClusterClass, as Cluster API has it once it has read the variables.
