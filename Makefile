@@ -115,6 +115,11 @@ test: ## Run the tests with the race detector; the last line is "N passed, N fai
 test-unit: ## Run the tests of the code below api, internal, bootstrap, controlplane and hack; one of them starts an API server.
 	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES)
 
+.PHONY: test-lifecycles
+test-lifecycles: ## Run the control plane's stories with every seed and crash, without the race detector.
+##> With it make test tries a few.
+	CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 ./controlplane/internal/controlplane
+
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server, and the simulators against their recordings.
 	$(TESTSUM) $(TEST_FLAGS) $(integration_packages)
@@ -156,10 +161,10 @@ test-compat: ## Check every foreign field that the managers use against the CRDs
 
 sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
 	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(SEED),-seed=$(SEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
-	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT)) $(if $(METAL3),-metal3=$(METAL3))
+	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT)) $(if $(METAL3),-metal3=$(METAL3)) $(if $(STORY),-story=$(STORY))
 
 .PHONY: sandbox
 sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2
-##> HOLD=true FAULT=name RETRY=true SPEED=n SEED=n
+##> HOLD=true FAULT=name RETRY=true STORY=scale|replace|remediate|rollout SPEED=n SEED=n
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,8 +23,8 @@ const (
 	ClusterClassName = "openshift-assisted"
 	clusterClassFile = "templates/clusterclass-openshift-assisted.yaml"
 
-	// ConfigOutdated is what control-plane Machines say when a variable that every config has was changed; see ControlPlaneKept.
-	ConfigOutdated = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec"
+	// ConfigOutdated is what control-plane Machines say when the variable installation was changed; see ControlPlaneKept.
+	ConfigOutdated = "* OpenshiftAssistedConfig differs from spec.openshiftAssistedConfigSpec in installation"
 
 	classTimeout = 2 * time.Minute
 )
@@ -168,10 +167,11 @@ func (w *World) ControlPlaneKept(cluster types.NamespacedName, before map[string
 				continue
 			}
 			condition := conditions.Get(machine, clusterv1.MachineUpToDateCondition)
+			status := conditions.BoolToStatus(why == "")
 			switch {
 			case before[machine.Name] != machine.UID:
 				return "", fmt.Errorf("control-plane Machine %s was replaced", machine.Name)
-			case condition == nil || condition.Status != metav1.ConditionFalse || condition.Message != why:
+			case condition == nil || condition.Status != status || condition.Message != why:
 				return "Machine " + machine.Name + ": " + conditionText(machine, clusterv1.MachineUpToDateCondition), nil
 			}
 		}

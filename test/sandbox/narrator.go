@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type narrator struct {
 	ended bool
 	// said is the last headline about each object.
 	said map[types.UID]string
+	// lines are those of the message of each condition of each control plane.
+	lines map[string][]string
 	// byInfra finds a Machine by the name of its infrastructure machine, byName by its own.
 	byInfra, byName map[types.NamespacedName]machineID
 }
@@ -45,7 +48,7 @@ type machineID struct {
 
 func newNarrator(out io.Writer, timeline *Timeline, namespace string) *narrator {
 	return &narrator{
-		out: out, timeline: timeline, namespace: namespace, start: time.Now(), said: map[types.UID]string{},
+		out: out, timeline: timeline, namespace: namespace, start: time.Now(), said: map[types.UID]string{}, lines: map[string][]string{},
 		byInfra: map[types.NamespacedName]machineID{}, byName: map[types.NamespacedName]machineID{},
 	}
 }
@@ -95,12 +98,14 @@ func (n *narrator) observe(object client.Object) {
 			headline = "has a discovery image"
 		}
 	}
-	if headline == "" || n.said[object.GetUID()] == headline {
-		return
+	if headline != "" && n.said[object.GetUID()] != headline {
+		n.said[object.GetUID()] = headline
+		kind := fmt.Sprintf("%T", object)
+		n.line(fmt.Sprintf("%s %s %s", kind[strings.LastIndex(kind, ".")+1:], object.GetName(), headline))
 	}
-	n.said[object.GetUID()] = headline
-	kind := fmt.Sprintf("%T", object)
-	n.line(fmt.Sprintf("%s %s %s", kind[strings.LastIndex(kind, ".")+1:], object.GetName(), headline))
+	if controlPlane, ok := object.(*controlplanev1.OpenshiftAssistedControlPlane); ok && controlPlane.Status.Etcd.Members != nil {
+		n.lifecycle(controlPlane)
+	}
 }
 
 func clusterHeadline(cluster *clusterv1.Cluster) string {
@@ -150,7 +155,42 @@ func (n *narrator) installHeadline(controlPlane *controlplanev1.OpenshiftAssiste
 	if conditions.IsTrue(controlPlane, controlplanev1.AvailableCondition) {
 		headline += ", Available"
 	}
+	if phase == "" {
+		headline += membersHeadline(controlPlane)
+	}
 	return headline
+}
+
+// membersHeadline is how the members of the etcd of an installed control plane are.
+func membersHeadline(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
+	etcd := controlPlane.Status.Etcd
+	if etcd.Members == nil {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d members of etcd serve", ptr.Deref(etcd.HealthyMembers, 0), *etcd.Members)
+}
+
+// lifecycleConditions say which Machines of an installed control plane come and go, and what they wait for.
+var lifecycleConditions = []string{
+	controlplanev1.RollingOutCondition, controlplanev1.RemediatingCondition, controlplanev1.ScalingUpCondition,
+	controlplanev1.ScalingDownCondition,
+}
+
+// lifecycle writes each line of the messages of these conditions that was not there before.
+func (n *narrator) lifecycle(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) {
+	for _, condition := range lifecycleConditions {
+		key := string(controlPlane.UID) + condition
+		var lines []string
+		if conditions.IsTrue(controlPlane, condition) {
+			lines = strings.Split(conditions.GetMessage(controlPlane, condition), "\n")
+		}
+		for _, line := range lines {
+			if !slices.Contains(n.lines[key], line) {
+				n.line(fmt.Sprintf("OpenshiftAssistedControlPlane %s %s: %s", controlPlane.Name, condition, strings.TrimLeft(line, " *")))
+			}
+		}
+		n.lines[key] = lines
+	}
 }
 
 // unusedHostStates are passed by every new host in no time.

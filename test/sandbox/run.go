@@ -52,6 +52,8 @@ type Options struct {
 	// Fault names what goes wrong; see Faults. Retry asks for another attempt after a reported failure of the installation.
 	Fault string
 	Retry bool
+	// Story names what happens to the cluster once it is installed; see Stories.
+	Story string
 	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
 	Speed float64
 	// Seed decides which host a Machine gets; see WorldOptions.Seed.
@@ -84,6 +86,8 @@ type run struct {
 	hosts    int
 	fault    *Fault
 	scene    *FaultScene
+	story    *Story
+	guard    *guard
 	world    *World
 	narrator *narrator
 	timeline *Timeline
@@ -155,7 +159,22 @@ func newRun(opts Options) (*run, error) {
 	if r.scales() {
 		r.hosts++
 	}
-	return r, r.chooseFault()
+	return r, errors.Join(r.chooseFault(), r.chooseStory())
+}
+
+// chooseStory sets the story that the options name, if they name one.
+func (r *run) chooseStory() (err error) {
+	if r.opts.Story == "" {
+		return nil
+	}
+	if r.story, err = storyNamed(r.opts.Story); err != nil {
+		return err
+	}
+	if r.opts.Fault != "" || r.request.Managed() || !slices.Contains([]Topology{HA, Compact}, r.opts.Topology) {
+		return fmt.Errorf("story %s needs topology %s or %s, no ClusterClass and no fault", r.story.Name, HA, Compact)
+	}
+	r.hosts += r.story.Hosts
+	return nil
 }
 
 // chooseFault sets the fault that the options name, if they name one, and says when it cannot happen to the cluster.
@@ -180,8 +199,11 @@ func (r *run) chooseFault() error {
 	}
 }
 
-// scales says whether a worker is added after the installation. A single-node cluster's workers are all added so.
-func (r *run) scales() bool { return r.opts.Topology != SNO && r.request.HasWorkers() }
+// scales says whether a worker is added after the installation. A single-node cluster's workers are all added so, and a story is about
+// other hosts.
+func (r *run) scales() bool {
+	return r.opts.Topology != SNO && r.request.HasWorkers() && r.opts.Story == ""
+}
 
 // step is a part of a Run that is verified when do returns nil.
 type step struct {
@@ -211,6 +233,10 @@ func (r *run) steps() []step {
 	)
 	if r.fault != nil {
 		steps = append(steps, step{"recovery from " + r.fault.Name, r.verifyRecovery})
+	}
+	if r.story != nil {
+		steps = append(steps, step{"story " + r.story.Name, r.watchAvailable})
+		steps = append(append(steps, r.story.steps(r)...), step{"verify the story", r.verifyStory})
 	}
 	if r.scales() {
 		steps = append(steps, step{"add a worker", r.scaleUp})

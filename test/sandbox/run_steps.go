@@ -72,6 +72,9 @@ func (r *run) verify(ctx context.Context) error {
 	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
 		return err
 	}
+	if r.world.LostQuorum(r.cluster) {
+		return fmt.Errorf("etcd of Cluster %s has lost its quorum", r.cluster.Name)
+	}
 	agents, err := r.verifyHosts(ctx)
 	if err != nil || r.opts.Topology != SNO {
 		return err
@@ -153,7 +156,7 @@ func (r *run) verifyJoined(
 }
 
 // changeVariable changes what the discovery of every host depends on, and checks what docs/guides/clusterclass.md says of
-// it: workers are replaced one after the other, control-plane Machines stay and say that they are outdated.
+// it: workers are replaced one after the other, control-plane Machines stay and are not outdated: they were discovered long ago.
 func (r *run) changeVariable(ctx context.Context) error {
 	before, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {
@@ -168,7 +171,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 	}
 	count := r.request.Machines()
 	replaced := All(
-		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, ConfigOutdated),
+		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, ""),
 		r.world.Running(r.cluster, count), r.world.configsSettled(r.cluster, count), r.world.workersUse(r.cluster, changedNTPSource),
 	)
 	if err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the workers to be replaced", replaced); err != nil {

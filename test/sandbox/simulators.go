@@ -29,6 +29,7 @@ import (
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	"github.com/capi-openshift/agent-providers/test/sim/etcd"
 	simmetal3 "github.com/capi-openshift/agent-providers/test/sim/metal3"
 	"github.com/capi-openshift/agent-providers/test/sim/workload"
 )
@@ -45,6 +46,8 @@ const (
 	readyDelay = 500 * time.Millisecond
 	// operatorDelay lets the operators of the control plane be available before the installation is complete, and the last ones with it.
 	operatorDelay = 300 * time.Millisecond
+	// lostDelay is short: a real cluster takes 40 s to miss a Node.
+	lostDelay = 2 * time.Second
 )
 
 // simulators play everything that needs metal. They run in one controller manager with an identity of their own.
@@ -125,7 +128,7 @@ func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctr
 	s.metal = assisted.NewMetal()
 	s.workload = workload.New(workload.Local(cp), workload.Options{
 		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
-		OperatorDelay:  scaled(operatorDelay, speed),
+		OperatorDelay: scaled(operatorDelay, speed), LostDelay: scaled(lostDelay, speed), Etcd: etcdDelays(speed),
 		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion, ServingCSRs: true,
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})
@@ -133,6 +136,16 @@ func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctr
 		return fmt.Errorf("cannot add the simulator of installed clusters: %w", err)
 	}
 	return nil
+}
+
+// etcdDelays are how long etcd and its operator take for their steps. A member that gets a new revision does not serve for a moment.
+func etcdDelays(speed float64) etcd.Options {
+	return etcd.Options{
+		Add: scaled(300*time.Millisecond, speed), Start: scaled(300*time.Millisecond, speed), Promote: scaled(500*time.Millisecond, speed),
+		Revision: scaled(200*time.Millisecond, speed), Install: scaled(300*time.Millisecond, speed),
+		Endpoints: scaled(200*time.Millisecond, speed), Restart: scaled(400*time.Millisecond, speed), PodGC: scaled(2*time.Second, speed),
+		DegradedInertia: scaled(2*time.Second, speed), HealthInterval: scaled(time.Second, speed),
+	}
 }
 
 func simulatorManager(cp *localcontrolplane.ControlPlane, log io.Writer) (ctrl.Manager, error) {

@@ -71,6 +71,8 @@ type ClusterRequest struct {
 	Address string
 	// KubernetesVersion is the version that the user asks for. Default: the constant of that name.
 	KubernetesVersion string
+	// ControlPlane is the number of control-plane hosts after the installation was scaled; zero is that of the topology.
+	ControlPlane int
 	// HostNetworks gives workers the static network configuration that their BareMetalHosts name, which CreateInputsFor makes.
 	HostNetworks bool
 	// Variables are further variables of the template.
@@ -91,7 +93,9 @@ func InstallKey(cluster types.NamespacedName) types.NamespacedName {
 const controlPlaneSuffix = "-control-plane"
 
 // ControlPlaneReplicas is the number of control-plane Machines.
-func (r ClusterRequest) ControlPlaneReplicas() int { return shapes[r.Topology].controlPlane }
+func (r ClusterRequest) ControlPlaneReplicas() int {
+	return cmp.Or(r.ControlPlane, shapes[r.Topology].controlPlane)
+}
 
 // Machines is the number of Machines that the cluster starts with.
 func (r ClusterRequest) Machines() int {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,12 +49,13 @@ func (s *story) update(g Gomega, o client.Object, change func()) {
 	g.Expect(s.world.Client.Patch(context.Background(), o, client.MergeFrom(before))).To(Succeed())
 }
 
-// healthCheck marks a Machine before there is a health check, whose controller takes 15 s between two looks. That the mark goes again is
-// seen by expectReady.
+// healthCheck marks a Machine before there is a health check, whose controller takes 15 s between two looks, and while another host is
+// being restarted. That the mark goes again is seen by expectReady.
 func (s *story) healthCheck(t *testing.T) {
 	g := NewWithT(t)
 	before := s.uids(g)
 	victim := &s.machines(g)[0]
+	s.restarting(g, s.machines(g)[1].Status.NodeRef.Name, true)
 	s.update(g, victim, func() { victim.Annotations[clusterv1.RemediateMachineAnnotation] = "" })
 	check := &clusterv1.MachineHealthCheck{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName + "-masters"},
@@ -68,10 +70,38 @@ func (s *story) healthCheck(t *testing.T) {
 		s.get(g, victim.Name, victim)
 		expect(g, victim, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse)
 		expect(g, victim, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse)
+		g.Expect(conditions.GetReason(victim, clusterv1.MachineOwnerRemediatedCondition)).
+			To(Equal(controlplanev1.MachineRemediationDeferredReason))
 		g.Expect(s.remediation(g)).To(ContainSubstring("Machine " + victim.Name))
 	})
 	consistently(t, func(g Gomega) { g.Expect(s.uids(g)).To(Equal(before)) })
 	s.update(g, victim, func() { delete(victim.Annotations, clusterv1.RemediateMachineAnnotation) })
+	eventually(t, settleTimeout, func(g Gomega) {
+		s.get(g, victim.Name, victim)
+		g.Expect(conditions.Has(victim, clusterv1.MachineOwnerRemediatedCondition)).To(BeFalse())
+	})
+	s.restarting(g, s.machines(g)[1].Status.NodeRef.Name, false)
+}
+
+// restarting does what the machine-config operator does with a host of the control plane that it changes, or has changed.
+func (s *story) restarting(g Gomega, name string, begins bool) {
+	remote := s.workload(g)
+	status := corev1.ConditionFalse
+	if begins {
+		status = corev1.ConditionTrue
+	}
+	pool := &machineconfigv1.MachineConfigPool{}
+	g.Expect(remote.Get(context.Background(), client.ObjectKey{Name: "master"}, pool)).To(Succeed())
+	for i := range pool.Status.Conditions {
+		if pool.Status.Conditions[i].Type == machineconfigv1.MachineConfigPoolUpdating {
+			pool.Status.Conditions[i].Status = status
+		}
+	}
+	g.Expect(remote.Status().Update(context.Background(), pool)).To(Succeed())
+	node := &corev1.Node{}
+	g.Expect(remote.Get(context.Background(), client.ObjectKey{Name: name}, node)).To(Succeed())
+	node.Spec.Unschedulable = begins
+	g.Expect(remote.Update(context.Background(), node)).To(Succeed())
 }
 
 // remediation is what the control plane says of unhealthy Machines, none of which is being replaced.

@@ -76,7 +76,7 @@ func TestContractControlPlane(t *testing.T) {
 	t.Run("CP-81 scaling up was told while Machines were made", s.scalingWasTold)
 	t.Run("CORE-15 core is connected through the Secret", s.connected)
 
-	t.Run("CORE-30 CP-82 a health check marks a Machine, which stays", s.healthCheck)
+	t.Run("CORE-30 CP-82 a health check marks a Machine, which stays while another host restarts", s.healthCheck)
 	t.Run("CP-40 CP-41 CP-42 CP-43 CORE-5 changes of the template reach Machines and Nodes in place, and go again", s.propagation)
 	t.Run("CP-43 CORE-6 a readiness gate counts for the Machines that exist", s.readinessGate)
 	t.Run("CP-80 CP-82 KCP-1 KCP-29 a change of etcd's health is seen at once", s.etcdHealth)

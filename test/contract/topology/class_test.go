@@ -22,7 +22,7 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-const ntpSource = "ntp.example.com"
+const kernelArgument = "console=ttyS0"
 
 // TestContractClusterClass installs a cluster from the shipped ClusterClass, changes it and deletes it.
 func TestContractClusterClass(t *testing.T) {
@@ -189,7 +189,7 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 		Labels: map[string]string{"example.com/rack": "a"}, Annotations: map[string]string{"example.com/note": "from the template"},
 	}
 	g.Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
-	g.Expect(world.SetVariable(t.Context(), s.key, "additionalNTPSources", []string{ntpSource})).To(Succeed())
+	g.Expect(world.SetVariable(t.Context(), s.key, "installation", map[string]any{"kernelArguments": []string{kernelArgument}})).To(Succeed())
 	s.await(t, installTimeout, "the workers to be replaced", sandbox.All(
 		world.WorkersReplaced(s.key, before),
 		world.ControlPlaneKept(s.key, before, sandbox.ConfigOutdated),
@@ -201,7 +201,7 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	s.get(t, workers[0].Spec.Bootstrap.ConfigRef.Name, config)
 	g.Expect(config.Labels).To(HaveKeyWithValue("example.com/rack", "a"))
 	g.Expect(config.Annotations).To(HaveKeyWithValue("example.com/note", "from the template"))
-	g.Expect(config.Spec.AdditionalNTPSources).To(Equal([]string{ntpSource}))
+	g.Expect(config.Spec.Installation.KernelArguments).To(Equal([]string{kernelArgument}))
 	g.Expect(config.Annotations[clusterv1.TemplateClonedFromNameAnnotation]).NotTo(Equal(templates.Items[0].Name), "the template was rotated")
 	g.Expect(conditions.IsTrue(s.controlPlane(t), controlplanev1.RollingOutCondition)).
 		To(BeTrue(), "the control plane says that it is outdated")

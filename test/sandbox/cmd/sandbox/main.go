@@ -47,6 +47,7 @@ func parse(args []string) (sandbox.Options, error) {
 	flags.BoolVar(&opts.Hold, "hold", false, "leave everything running after the installation, until Ctrl-C")
 	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong:"+faultList())
 	flags.BoolVar(&opts.Retry, "retry", false, "ask for another attempt after a reported failure of the installation, and verify that")
+	flags.StringVar(&opts.Story, "story", "", "what happens to the installed cluster:"+storyList())
 	flags.Float64Var(&opts.Speed, "speed", 1, "how fast simulated time passes")
 	flags.Int64Var(&opts.Seed, "seed", 1, "decides which host a Machine gets")
 	flags.StringVar(
@@ -76,6 +77,14 @@ func faultList() string {
 	var list strings.Builder
 	for _, fault := range sandbox.Faults() {
 		fmt.Fprintf(&list, "\n  %s: %s", fault.Name, fault.Summary)
+	}
+	return list.String()
+}
+
+func storyList() string {
+	var list strings.Builder
+	for _, story := range sandbox.Stories() {
+		fmt.Fprintf(&list, "\n  %s: %s", story.Name, story.Summary)
 	}
 	return list.String()
 }
