@@ -26,6 +26,9 @@ const (
 	// HostAnnotation, on a Metal3Machine, is <namespace>/<name> of its BareMetalHost (METAL3 M3-70).
 	HostAnnotation = "metal3.io/BareMetalHost"
 
+	// UnhealthyAnnotation, on a BareMetalHost, keeps Metal3 from choosing it for another machine (METAL3 M3-67).
+	UnhealthyAnnotation = "capm3.metal3.io/unhealthy"
+
 	// NodeUIDLabel, on a Node, is the UID of its BareMetalHost, by which Metal3 finds the Node (METAL3 M3-34).
 	NodeUIDLabel = "metal3.io/uuid"
 

@@ -5,6 +5,9 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"sigs.k8s.io/cluster-api/util/secret"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -35,10 +38,32 @@ func (r *Reconciler) observeMembers(ctx context.Context, v *view.View) error {
 		return nil
 	}
 	cluster := v.ClusterKey()
+	v.Workload.MembersProblem = r.sameCluster(ctx, v)
 	// The Nodes first: a host whose Node is gone before the members are read is added no more.
-	v.Workload.Nodes, v.Workload.MembersProblem = r.Nodes.ControlPlaneNodes(ctx, cluster)
+	if v.Workload.MembersProblem == nil {
+		v.Workload.Nodes, v.Workload.MembersProblem = r.Nodes.ControlPlaneNodes(ctx, cluster)
+	}
 	if v.Workload.MembersProblem == nil {
 		v.Workload.Members, v.Workload.MembersProblem = r.Etcd.Members(ctx, cluster, plan.AvoidedNode(v))
+	}
+	return nil
+}
+
+// sameCluster asks which cluster it is that answers: somebody may have put the kubeconfig of another into the Secret, and what is done to
+// the members of etcd cannot be undone.
+func (r *Reconciler) sameCluster(ctx context.Context, v *view.View) error {
+	if v.Record == nil {
+		return nil
+	}
+	id, err := r.Identity.ClusterID(ctx, v.ClusterKey())
+	switch {
+	case err != nil:
+		return fmt.Errorf("it is not known which cluster answers: %w", err)
+	case id == "":
+		return errors.New("it is not known which cluster answers")
+	case id != v.Record.ClusterID:
+		return fmt.Errorf("cluster %s answers, and %s was installed: look at Secret %s", id, v.Record.ClusterID,
+			secret.Name(v.ClusterName, secret.Kubeconfig))
 	}
 	return nil
 }

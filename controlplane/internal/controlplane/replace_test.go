@@ -263,6 +263,23 @@ func TestClusterIsDeletedWhileMachinesLeave(t *testing.T) {
 	g.Expect(w.machines()).To(BeEmpty())
 }
 
+// TestHookStaysWhenAnotherClusterAnswers: somebody has put the kubeconfig of another cluster into the Secret.
+func TestHookStaysWhenAnotherClusterAnswers(t *testing.T) {
+	g := NewWithT(t)
+	w := livingWorld(t, 3)
+	w.api.ID = "other"
+	w.deleteMachine("cp-1")
+	for range 5 {
+		w.live(nil)
+	}
+	g.Expect(w.names()).To(Equal([]string{"cp-0", "cp-1", "cp-2"}))
+	g.Expect(w.installed.removed).To(BeEmpty())
+	g.Expect(w.message(controlplanev1.ScalingDownCondition)).To(Equal("Machine cp-1 is deleted, and its host is not freed yet: " +
+		"etcd cannot be asked for its members: cluster other answers, and " + clusterID + " was installed: look at Secret c-kubeconfig"))
+	w.api.ID = clusterID
+	w.settle(nil, w.whole)
+}
+
 // TestHookStaysWhileNothingIsDeleted: a control plane that is deleted without its Machines leaves a cluster that lives, whose hosts keep
 // their members.
 func TestHookStaysWhileNothingIsDeleted(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // machineAggregate is a condition that aggregates one of the Machines, with its reasons (CONTRACT CP-82).
@@ -171,7 +172,14 @@ func remediatingCondition(v *view.View, d decision, machines collections.Machine
 	current := view.RemediationInProgress(v.ControlPlane)
 	if (current != nil && !d.remedy.Done) || d.remedy.Record != nil {
 		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.RemediatingReason
-		lines = append(lines, fmt.Sprintf("* Machine %s is being replaced", cmp.Or(d.remedy.Record, current).Machine))
+		machine := cmp.Or(d.remedy.Record, current).Machine
+		line := fmt.Sprintf("* Machine %s is being replaced", machine)
+		if infra := v.Machines.Infra[machine]; infra != nil {
+			if host, known := metal3.HostKey(infra); known {
+				line += fmt.Sprintf(". Metal3 may choose BareMetalHost %s again, unless it has annotation %s", host.Name, metal3.UnhealthyAnnotation)
+			}
+		}
+		lines = append(lines, line)
 	}
 	unhealthy := machines.Filter(func(m *clusterv1.Machine) bool {
 		return conditions.IsFalse(m, clusterv1.MachineHealthCheckSucceededCondition)

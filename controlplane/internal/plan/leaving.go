@@ -72,7 +72,7 @@ func unchangeable(v *view.View) string {
 		return fmt.Sprintf("The cluster has a Machine API that works, whose own Machines its operator of etcd goes by: remove the host there, "+
 			"and then annotation %s from the Machine", controlplanev1.EtcdHookAnnotation)
 	case v.Workload.MachineAPIProblem != nil:
-		return "It is not known whether the cluster has a Machine API that works: " + v.Workload.MachineAPIProblem.Error()
+		return unknownMachineAPI(v.Workload.MachineAPIProblem)
 	case v.Workload.MembersProblem != nil:
 		return "etcd cannot be asked for its members: " + v.Workload.MembersProblem.Error()
 	case v.Workload.Members == nil:

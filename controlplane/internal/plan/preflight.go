@@ -24,6 +24,9 @@ import (
 func preflight(v *view.View, voting []string) []string {
 	settled := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool { return !slices.Contains(voting, m.Name) })
 	problems := append(unpropagated(v), unfitTopology(v)...)
+	if problem := v.Workload.MachineAPIProblem; problem != nil {
+		problems = append(problems, unknownMachineAPI(problem))
+	}
 	problems = append(problems, unsettled(settled)...)
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil {
 		if m := v.Machines.Owned[current.Machine]; m != nil && view.AsksForRemediation(m) {
@@ -39,8 +42,12 @@ func preflight(v *view.View, voting []string) []string {
 	return problems
 }
 
-// replaces reports whether etcd has fewer members than it should: the next Machine stands in for one that is lost.
+// replaces reports whether the next Machine stands in for one that is lost: for one that was not healthy, or because etcd has fewer members
+// than it should.
 func replaces(v *view.View) bool {
+	if current := view.RemediationInProgress(v.ControlPlane); current != nil && v.Machines.Owned[current.Machine] == nil {
+		return true
+	}
 	members, _ := EtcdMembers(v.Workload.Etcd.MembersAvailable.Message)
 	return members < min(minVoters, int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)))
 }
@@ -75,6 +82,11 @@ func unfitTopology(v *view.View) []string {
 		return []string{"The cluster has a Machine API that works, and adds its hosts by it"}
 	}
 	return nil
+}
+
+// unknownMachineAPI says that nobody knows by what the operator of etcd goes.
+func unknownMachineAPI(problem error) string {
+	return "It is not known whether the cluster has a Machine API that works: " + problem.Error()
 }
 
 // unsettled lists the Machines that are on their way into the cluster or out of it.

@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -126,6 +127,16 @@ func TestContractPreflight(t *testing.T) {
 		"KCP-6 an operator is degraded": {
 			replicas: 4, change: func(v *view.View) { degrade(v, workload.OperatorAPIServer, "slow") },
 			want: "ClusterOperator kube-apiserver is degraded: slow",
+		},
+		"KCP-6 an operator is degraded while an unhealthy host is replaced": {
+			replicas: 5, change: func(v *view.View) {
+				degrade(v, workload.OperatorAPIServer, "slow")
+				v.ControlPlane.Annotations[controlplanev1.RemediationInProgressAnnotation] = view.Remediation{Machine: "cp-9"}.String()
+			},
+		},
+		"nobody knows of a Machine API": {
+			replicas: 4, change: func(v *view.View) { v.Workload.MachineAPIProblem = errors.New("forbidden") },
+			want: "It is not known whether the cluster has a Machine API that works: forbidden",
 		},
 		"KCP-6 an operator has said nothing": {
 			replicas: 4, change: func(v *view.View) { delete(v.Workload.Operators, workload.OperatorScheduler) },

@@ -133,7 +133,7 @@ func remediated(v *view.View, record view.Remediation) bool {
 	}
 	m, exists := v.Machines.Owned[record.Machine]
 	if !exists {
-		return len(v.Machines.Owned) >= int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
+		return len(v.Machines.Owned) >= int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))+surging(v)
 	}
 	return m.DeletionTimestamp.IsZero() && !view.AsksForRemediation(m)
 }

@@ -209,6 +209,18 @@ func TestRemediationEnds(t *testing.T) {
 		delete(v.Machines.Owned, "cp-0")
 		v.ControlPlane.Spec.Replicas = new(int32(2))
 	}).Done).To(BeTrue(), "no replacement is wanted any more")
+	surging := func(outdated string) bool {
+		return inProgress(func(v *view.View) {
+			delete(v.Machines.Owned, "cp-0")
+			v.ControlPlane.Spec.Replicas = new(int32(2))
+			rolling(v, 1)
+			if outdated != "" {
+				outdate(v, outdated)
+			}
+		}).Done
+	}
+	g.Expect(surging("cp-1")).To(BeFalse(), "it was the one that comes before an outdated one goes")
+	g.Expect(surging("")).To(BeTrue(), "none is outdated any more")
 	recovered := inProgress(func(v *view.View) {
 		says(clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionTrue)(v.Machines.Owned["cp-0"])
 	})

@@ -90,6 +90,15 @@ func (d *RolloutDecision) decideNext(v *view.View, target *clusterv1.Machine) {
 	}
 }
 
+// surging is how many Machines there are to be beyond the replicas, while outdated ones are replaced.
+func surging(v *view.View) int {
+	due := v.Machines.Owned.Filter(living, outdatedIn(v), func(m *clusterv1.Machine) bool { return isDue(v, m) })
+	if !v.Life.Installed() || len(due) == 0 {
+		return 0
+	}
+	return int(ptr.Deref(v.ControlPlane.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, 0))
+}
+
 // isDue reports whether an outdated Machine is replaced without being deleted by a user: rollout.after and the annotation are wishes of a
 // user already.
 func isDue(v *view.View, m *clusterv1.Machine) bool {

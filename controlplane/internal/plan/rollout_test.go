@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -26,6 +27,9 @@ func rolling(v *view.View, maxSurge int32) {
 // outdate makes the infrastructure machines of Machines those of another template than is asked for.
 func outdate(v *view.View, names ...string) {
 	for _, name := range names {
+		if v.Machines.Infra == nil {
+			v.Machines.Infra = map[string]*unstructured.Unstructured{}
+		}
 		v.Machines.Infra[name] = madeFrom("old")
 	}
 }

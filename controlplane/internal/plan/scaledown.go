@@ -98,7 +98,7 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) []string {
 		blockers = append(blockers, fmt.Sprintf("Machine %s has not got the annotation %s yet", target.Name, controlplanev1.EtcdHookAnnotation))
 	}
 	if problem := v.Workload.MachineAPIProblem; problem != nil {
-		blockers = append(blockers, "It is not known whether the cluster has a Machine API that works: "+problem.Error())
+		blockers = append(blockers, unknownMachineAPI(problem))
 	}
 	switch etcd := v.Workload.Etcd; {
 	case etcd == nil:

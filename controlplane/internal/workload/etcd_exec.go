@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -48,7 +48,8 @@ type etcdPod struct {
 }
 
 // etcdPod chooses one of the Ready Pods of etcd that are not on the Node avoid. It asks the API server: a cache would hold Pods for a
-// few commands a month. The choice is random: where one Node cannot run commands, a later pass finds the Node that can.
+// few commands a month. Each minute has its Pod: where one Node cannot run commands, a later pass finds the Node that can, and what an
+// error says of one does not change with every pass.
 func (c Cached) etcdPod(ctx context.Context, cluster client.ObjectKey, avoid string) (*etcdPod, error) {
 	remote, err := c.live(ctx, cluster)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c Cached) etcdPod(ctx context.Context, cluster client.ObjectKey, avoid str
 	if err != nil {
 		return nil, fmt.Errorf("connect to Cluster %s: %w", cluster, err)
 	}
-	return &etcdPod{config: config, cluster: cluster, name: usable[rand.Intn(len(usable))].Name}, nil
+	return &etcdPod{config: config, cluster: cluster, name: usable[int(time.Now().Unix()/60)%len(usable)].Name}, nil
 }
 
 // runsEtcdctl reports whether a program can be run in the container of a Pod.
@@ -92,7 +93,10 @@ func (p *etcdPod) failed(what string, err error) error {
 // quoted is an error with words of a cluster: they are put on one line, and cut.
 type quoted struct{ error }
 
-func (q quoted) Error() string { return oneLine(q.error.Error()) }
+// ends are the addresses and ports of a connection, which are others each time.
+var ends = regexp.MustCompile(`(read|write) (tcp|udp) \S+->\S+: `)
+
+func (q quoted) Error() string { return oneLine(ends.ReplaceAllString(q.error.Error(), "$1 $2: ")) }
 
 func (q quoted) Unwrap() error { return q.error }
 

@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,4 +189,11 @@ func FuzzMembers(f *testing.F) {
 			}
 		})
 	})
+}
+
+// TestQuotedErrors: what is others each time does not change a condition with every pass.
+func TestQuotedErrors(t *testing.T) {
+	g := NewWithT(t)
+	err := errors.New("read tcp 10.0.0.1:34567->10.0.0.2:10250: connection reset by peer\nbye")
+	g.Expect(quoted{err}.Error()).To(Equal("read tcp: connection reset by peer bye"))
 }

@@ -44,6 +44,8 @@ type cluster struct {
 	proxy    *proxy
 	kubelets *kubelets
 	seeded   bool
+	// beats is how often sync was called.
+	beats int
 	// completed says that the ClusterVersion tells of the end of the installation, available how many of the operators are available.
 	completed bool
 	available int
@@ -158,12 +160,17 @@ func (c *cluster) sync(ctx context.Context) error {
 		}
 		c.seeded = true
 	}
+	c.beats++
 	var etcdErr error
-	if c.completed {
+	if c.completed && c.looks() {
 		etcdErr = c.syncEtcd(ctx, spec) // One Pod that is refused does not stop the hosts.
 	}
 	return errors.Join(etcdErr, c.syncHosts(ctx, spec))
 }
+
+// looks reports whether the operators of an installed cluster look at its hosts this time: they read all Nodes and Pods, and a beat is a
+// fifth of a second.
+func (c *cluster) looks() bool { return c.beats%5 == 0 }
 
 // syncHosts does the next thing that concerns the API of the cluster, its operators and its hosts.
 func (c *cluster) syncHosts(ctx context.Context, spec assisted.ClusterSpec) error {
@@ -182,7 +189,7 @@ func (c *cluster) syncHosts(ctx context.Context, spec assisted.ClusterSpec) erro
 	if err := c.syncOperators(ctx, spec); err != nil {
 		return err
 	}
-	if err := c.syncNodes(ctx, spec); err != nil || !c.completed {
+	if err := c.syncNodes(ctx, spec); err != nil || !c.completed || !c.looks() {
 		return err
 	}
 	return c.syncPools(ctx, spec)
