@@ -62,8 +62,8 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	return o
 }
 
-// applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted. The whole cluster goes, so
-// no host waits until its member has left etcd (CONTRACT KCP-24).
+// applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted. Once
+// the control-plane Machines are deleted, no host waits until its member has left etcd (CONTRACT KCP-24).
 func (r *Reconciler) applyDeletion(ctx context.Context, v *view.View, d decision) error {
 	ctrl.LoggerFrom(ctx).V(4).Info("Deleting", "step", d.deletion.step, "reason", d.deletion.message)
 	return kerrors.NewAggregate([]error{r.leaveEtcd(ctx, v, d.leaving), r.deleteNext(ctx, v, d.deletion.step)})

@@ -92,9 +92,12 @@ func (r *Reconciler) patchRemediated(ctx context.Context, v *view.View, m *clust
 	}
 	defer r.wroteMachine(v, m)
 	change()
-	var both patch.WithOwnedV1Beta1Conditions
-	both.Conditions = append(both.Conditions, clusterv1.MachineOwnerRemediatedV1Beta1Condition)
-	err = helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: []string{clusterv1.MachineOwnerRemediatedCondition}}, both)
+	err = helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: []string{clusterv1.MachineOwnerRemediatedCondition}},
+		patch.WithOwnedV1Beta1Conditions{
+			Conditions: []clusterv1.ConditionType{ //nolint:staticcheck // Metal3Remediation reads the deprecated condition.
+				clusterv1.MachineOwnerRemediatedV1Beta1Condition,
+			},
+		})
 	if err != nil {
 		return fmt.Errorf("set condition %s of Machine %s: %w", clusterv1.MachineOwnerRemediatedCondition, klog.KObj(m), err)
 	}

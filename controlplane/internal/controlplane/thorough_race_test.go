@@ -4,6 +4,6 @@
 
 package controlplane
 
-// thorough: every story is told with all its seeds, and the manager ends at each of its calls. The race detector makes a story six times as
-// long, so it sees few of them.
+// thorough is false with the race detector, which makes each test six times as long: the tests of lifecycles run a few of their seeds, and
+// end the manager at a few of its API calls.
 const thorough = false

@@ -4,6 +4,6 @@
 
 package controlplane
 
-// thorough: every story is told with all its seeds, and the manager ends at each of its calls, as make test-lifecycles does. With the race
-// detector see thorough_race_test.go.
+// thorough makes the tests of this package run every seed of a lifecycle, and end the manager at each of its API calls: make
+// test-lifecycles builds without the race detector. With it, thorough_race_test.go sets the constant.
 const thorough = true

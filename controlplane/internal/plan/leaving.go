@@ -29,8 +29,8 @@ func LeavingOf(v *view.View) LeavingDecision {
 		return LeavingDecision{}
 	}
 	leaving, others, inFlight := etcdHosts(v)
-	if step, _, _ := LeftoversOf(v).Next(); v.Life == view.Deleting && (step == DeletionWaitForWorkers || step == DeletionWaitForOrphaning) {
-		return LeavingDecision{} // The cluster may live on (kubectl delete --cascade=orphan), and nothing is deleted yet.
+	if v.Life == view.Deleting && !deletesMachines(v) {
+		return LeavingDecision{} // The cluster may live on (kubectl delete --cascade=orphan).
 	}
 	if !v.Life.Installed() {
 		return LeavingDecision{Release: leaving, AtOnce: true} // Its host never was a member of a cluster that anybody uses (CONTRACT KCP-24).
@@ -48,6 +48,12 @@ func LeavingOf(v *view.View) LeavingDecision {
 		d.Stray = stray(v, etcd)
 	}
 	return d
+}
+
+// deletesMachines reports whether the deletion of the control plane has come to its Machines.
+func deletesMachines(v *view.View) bool {
+	step, _, _ := LeftoversOf(v).Next()
+	return step != DeletionWaitForWorkers && step != DeletionWaitForOrphaning
 }
 
 // AvoidedNode is the Node whose etcd is not asked, because its host may be off or about to go: that of the Machine that leaves first.

@@ -42,8 +42,8 @@ type MachinesDecision struct {
 	Sync, OwnTemplate bool
 }
 
-// DecideMachines decides which Machines come and go, once the attempt goes on. voting are the Machines that
-// wait for their turn to leave etcd and vote in it meanwhile; with surge, one more is created than there are replicas.
+// DecideMachines decides which Machines come and go, once the attempt goes on. voting are the Machines that wait for their turn to leave
+// etcd and vote in it meanwhile; with surge, one more is created than there are replicas.
 func DecideMachines(v *view.View, voting []string, surge bool) MachinesDecision {
 	d := MachinesDecision{NextNumber: nextNumber(v), Sync: true, OwnTemplate: true}
 	d.Surplus, d.SurplusBlockers = surplusMachines(v)
@@ -161,11 +161,12 @@ func FreeMachineNames(controlPlane string, n int, taken sets.Set[string]) []stri
 	return names
 }
 
-// etcdMembers finds the numbers of members in what ClusterOperator etcd says: "3 members are available" or "2 of 3 members are available".
+// etcdMembers finds the numbers of members in what condition EtcdMembersAvailable of the Etcd says: "3 members are available" or "2 of 3
+// members are available".
 var etcdMembers = regexp.MustCompile(`(?:(\d+) of )?(\d+) members are available`)
 
-// EtcdMembers are the number of members of etcd that the message of a ClusterOperator tells, and how many of them serve; 0 when it tells
-// none.
+// EtcdMembers are the number of members of etcd that the message of condition EtcdMembersAvailable tells, and how many of them serve; 0
+// when it tells none.
 func EtcdMembers(message string) (members, healthy int) {
 	match := etcdMembers.FindStringSubmatch(message)
 	if match == nil {

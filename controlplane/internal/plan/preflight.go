@@ -152,7 +152,7 @@ func unjoined(v *view.View, settled collections.Machines, voting int) string {
 	return ""
 }
 
-// AsksUpdates reports whether the cluster is asked for changes that restart its hosts: a Machine is to come, to go or to be replaced
+// AsksUpdates reports whether this pass reads ClusterVersion and MachineConfigPool: only when a Machine is to come, to go or to be replaced
 // (DESIGN D23, D26, D27).
 func AsksUpdates(v *view.View) bool {
 	if !v.Life.Installed() || !v.Initialized() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -48,8 +49,7 @@ type etcdPod struct {
 }
 
 // etcdPod chooses one of the Ready Pods of etcd that are not on the Node avoid. It asks the API server: a cache would hold Pods for a
-// few commands a month. Each minute has its Pod: where one Node cannot run commands, a later pass finds the Node that can, and what an
-// error says of one does not change with every pass.
+// few commands a month. The choice is random: where one Node cannot run commands, a later pass finds the Node that can.
 func (c Cached) etcdPod(ctx context.Context, cluster client.ObjectKey, avoid string) (*etcdPod, error) {
 	remote, err := c.live(ctx, cluster)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c Cached) etcdPod(ctx context.Context, cluster client.ObjectKey, avoid str
 	if err != nil {
 		return nil, fmt.Errorf("connect to Cluster %s: %w", cluster, err)
 	}
-	return &etcdPod{config: config, cluster: cluster, name: usable[int(time.Now().Unix()/60)%len(usable)].Name}, nil
+	return &etcdPod{config: config, cluster: cluster, name: usable[rand.Intn(len(usable))].Name}, nil
 }
 
 // runsEtcdctl reports whether a program can be run in the container of a Pod.
@@ -93,10 +93,10 @@ func (p *etcdPod) failed(what string, err error) error {
 // quoted is an error with words of a cluster: they are put on one line, and cut.
 type quoted struct{ error }
 
-// ends are the addresses and ports of a connection, which are others each time.
-var ends = regexp.MustCompile(`(read|write) (tcp|udp) \S+->\S+: `)
+// varying are the URL of a Pod and the ends of a connection, which are others with every try.
+var varying = regexp.MustCompile(`(?:Get|Post) "[^"]*": |(?:read|write|dial) (?:tcp|udp) [^ ]+: `)
 
-func (q quoted) Error() string { return oneLine(ends.ReplaceAllString(q.error.Error(), "$1 $2: ")) }
+func (q quoted) Error() string { return oneLine(varying.ReplaceAllString(q.error.Error(), "")) }
 
 func (q quoted) Unwrap() error { return q.error }
 

@@ -194,6 +194,6 @@ func FuzzMembers(f *testing.F) {
 // TestQuotedErrors: what is others each time does not change a condition with every pass.
 func TestQuotedErrors(t *testing.T) {
 	g := NewWithT(t)
-	err := errors.New("read tcp 10.0.0.1:34567->10.0.0.2:10250: connection reset by peer\nbye")
-	g.Expect(quoted{err}.Error()).To(Equal("read tcp: connection reset by peer bye"))
+	err := errors.New(`Post "https://10.0.0.2:10250/exec/openshift-etcd/etcd-a/etcdctl": read tcp 10.0.0.1:34567->10.0.0.2:10250: reset`)
+	g.Expect(quoted{err}.Error()).To(Equal("reset"))
 }

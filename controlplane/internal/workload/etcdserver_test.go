@@ -55,7 +55,7 @@ type said struct {
 	instead string
 }
 
-// execServer is an API server that runs programs in Pods: it answers as it is told, and records what was asked of it.
+// execServer is an API server for pods/exec: it runs nothing, answers each program with what the test says, and records the programs.
 type execServer struct {
 	protocol string
 	answer   func(program string) said

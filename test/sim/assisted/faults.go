@@ -32,7 +32,7 @@ func (f Faults) HostNeverBoots(host HostKey, on bool) {
 	f.change(func(b *backend) { b.faults.of(host).neverBoots = on })
 }
 
-// HostDies takes the power from a host for ever: it runs nothing any more, whatever its BMC is told.
+// HostDies cuts the power of a host for ever: it stays off, also when its BareMetalHost is switched on.
 func (f Faults) HostDies(host HostKey) {
 	f.change(func(b *backend) {
 		b.faults.of(host).neverBoots = true
