@@ -96,7 +96,8 @@ func metal3Faults() []Fault {
 					s.World.Metal3.Faults().ProvisioningError(host, provisioningMessage, 0)
 				})
 			},
-			Report: aboutVictim(provisioningMessage),
+			// The cause itself shows on and off, while baremetal-operator tries again.
+			Report: aboutVictim("in state available reports provisioning error: provisioning failed 5 times, retry limit (5) reached"),
 			Verify: verifyVictimIsOut,
 		},
 		{
