@@ -109,7 +109,7 @@ format: ## Format the code as lint wants it.
 .PHONY: test
 test: ## Run the tests with the race detector; the last line is "N passed, N failed".
 	@# Whole clusters first, since they take longest, and three packages at a time: beside a fourth a cluster takes twice as long on two cores.
-	$(TESTSUM) $(TEST_FLAGS) -p=3 $(E2E_PACKAGES) $(integration_packages) $(UNIT_PACKAGES)
+	$(TESTSUM) $(TEST_FLAGS) -p=3 $(E2E_PACKAGES) ./controlplane/internal/controlplane $(integration_packages) $(UNIT_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the code below api, internal, bootstrap, controlplane and hack; one of them starts an API server.

@@ -66,12 +66,10 @@ func (s scene) host(i int) types.NamespacedName {
 func touch(ctx context.Context, o client.Object) {
 	GinkgoHelper()
 	Expect(world.Client.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
-	before := o.DeepCopyObject().(client.Object)
 	annotations := map[string]string{}
 	maps.Copy(annotations, o.GetAnnotations())
 	annotations["example.com/touched"] = fmt.Sprint(time.Now())
-	o.SetAnnotations(annotations)
-	Expect(world.Client.Patch(ctx, o, client.MergeFrom(before))).To(Succeed())
+	Expect(world.Change(ctx, o, func() { o.SetAnnotations(annotations) })).To(Succeed())
 }
 
 // expectControlled removes the owners of an object and waits until its controller has it back.
@@ -81,9 +79,7 @@ func expectControlled(ctx context.Context, o, owner client.Object) {
 	Expect(world.Client.Get(ctx, key, o)).To(Succeed())
 	controller := metav1.GetControllerOf(o)
 	Expect(controller).NotTo(BeNil())
-	before := o.DeepCopyObject().(client.Object)
-	o.SetOwnerReferences(nil)
-	Expect(world.Client.Patch(ctx, o, client.MergeFrom(before))).To(Succeed())
+	Expect(world.Change(ctx, o, func() { o.SetOwnerReferences(nil) })).To(Succeed())
 	touch(ctx, owner)
 	Eventually(func(g Gomega) {
 		g.Expect(world.Client.Get(ctx, key, o)).To(Succeed())
@@ -121,9 +117,8 @@ var _ = Describe("what somebody else breaks", func() {
 
 		By("asking for another label on Machines")
 		Expect(world.Client.Get(ctx, client.ObjectKeyFromObject(controlPlane), controlPlane)).To(Succeed())
-		before := controlPlane.DeepCopy()
-		controlPlane.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"example.com/rack": "a"}
-		Expect(world.Client.Patch(ctx, controlPlane, client.MergeFrom(before))).To(Succeed())
+		labels := map[string]string{"example.com/rack": "a"}
+		Expect(world.Change(ctx, controlPlane, func() { controlPlane.Spec.MachineTemplate.ObjectMeta.Labels = labels })).To(Succeed())
 		infraMachine := &metav1.PartialObjectMetadata{ObjectMeta: named(machine.Name)}
 		infraMachine.SetGroupVersionKind(
 			schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "Metal3Machine"},

@@ -109,12 +109,7 @@ func (w *World) scaleMachineDeployment(ctx context.Context, key types.Namespaced
 	if err != nil {
 		return err
 	}
-	patch := client.MergeFrom(deployment.DeepCopy())
-	deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1)
-	if err := w.Client.Patch(ctx, deployment, patch); err != nil {
-		return fmt.Errorf("cannot scale MachineDeployment %s: %w", deployment.Name, err)
-	}
-	return nil
+	return w.Change(ctx, deployment, func() { deployment.Spec.Replicas = ptr.To(ptr.Deref(deployment.Spec.Replicas, 0) + 1) })
 }
 
 // machineDeploymentOf returns the only MachineDeployment of a Cluster.

@@ -84,9 +84,12 @@ func (s *FaultScene) agentsLetIn(ctx context.Context) (map[string]string, error)
 		}
 		claim := agent.Annotations[bootstrapv1.ClaimAnnotation]
 		owned := slices.ContainsFunc(machines, func(m clusterv1.Machine) bool { return assisted.Claim(&m) == claim })
-		if !owned || agentOf[claim] != "" {
-			return nil, fmt.Errorf("Agent %s is approved or bound, and its claim %q names no Machine of the Cluster, or the Machine of Agent %q",
-				agent.Name, claim, agentOf[claim])
+		switch {
+		case !owned:
+			return nil, fmt.Errorf("Agent %s is approved or bound, and its claim %q names no Machine of the Cluster", agent.Name, claim)
+		case agentOf[claim] != "":
+			return nil, fmt.Errorf("Agents %s and %s are approved or bound, and both are claimed for the Machine with claim %q",
+				agentOf[claim], agent.Name, claim)
 		}
 		agentOf[claim] = agent.Name
 	}

@@ -156,10 +156,11 @@ func createFencingCredentials(ctx context.Context, w *World, r ClusterRequest, h
 		if err := w.Client.Create(ctx, credentials); err != nil {
 			return fmt.Errorf("cannot create Secret %s: %w", credentials.Name, err)
 		}
-		before := host.DeepCopy()
-		metav1.SetMetaDataAnnotation(&host.ObjectMeta, bootstrapv1.FencingCredentialsAnnotation, credentials.Name)
-		if err := w.Client.Patch(ctx, host, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("cannot annotate BareMetalHost %s: %w", name, err)
+		err := w.Change(ctx, host, func() {
+			metav1.SetMetaDataAnnotation(&host.ObjectMeta, bootstrapv1.FencingCredentialsAnnotation, credentials.Name)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

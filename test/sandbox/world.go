@@ -249,6 +249,16 @@ func (w *World) startManager(
 	return w.Management.StartManager(ctx, spec)
 }
 
+// Change edits an object as a user would: it sends what change has done to the object.
+func (w *World) Change(ctx context.Context, object client.Object, change func()) error {
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	if err := w.Client.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot change %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
+
 // Stop ends everything and removes all files.
 func (w *World) Stop() error {
 	var errs []error

@@ -221,7 +221,7 @@ const (
 	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
 	WaitingForHostReason = "WaitingForHost"
 
-	// WaitingForAgentReason: the host was booted and its Agent has not registered yet.
+	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet.
 	WaitingForAgentReason = "WaitingForAgent"
 
 	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is claimed in one of the next passes.

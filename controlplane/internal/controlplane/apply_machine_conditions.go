@@ -23,18 +23,27 @@ import (
 
 // tellState sets conditions of a Machine, in one write, when one of them changes. One that is nil stays as it is.
 func (r *Reconciler) tellState(ctx context.Context, m *clusterv1.Machine, told ...*metav1.Condition) error {
+	told = slices.DeleteFunc(slices.Clone(told), func(c *metav1.Condition) bool { return c == nil })
+	types := make([]string, 0, len(told))
+	for _, condition := range told {
+		types = append(types, condition.Type)
+	}
+	return r.patchConditions(ctx, m, types, func() {
+		for _, condition := range told {
+			bounded.SetCondition(m, *condition)
+		}
+	})
+}
+
+// patchConditions writes what a change makes of a Machine's conditions of the given types, and of what the options name beside them. It
+// writes nothing when nothing changes.
+func (r *Reconciler) patchConditions(ctx context.Context, m *clusterv1.Machine, types []string, change func(), also ...patch.Option) error {
 	helper, err := patch.NewHelper(m, r.Client)
 	if err != nil {
 		return fmt.Errorf("prepare the patch of Machine %s: %w", klog.KObj(m), err)
 	}
-	var types []string
-	for _, condition := range told {
-		if condition != nil {
-			bounded.SetCondition(m, *condition)
-			types = append(types, condition.Type)
-		}
-	}
-	if err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: types}); err != nil {
+	change()
+	if err := helper.Patch(ctx, m, append(also, patch.WithOwnedConditions{Conditions: types})...); err != nil {
 		return fmt.Errorf("set the conditions %s of Machine %s: %w", strings.Join(types, ", "), klog.KObj(m), err)
 	}
 	return nil

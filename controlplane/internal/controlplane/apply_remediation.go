@@ -4,13 +4,11 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,22 +82,12 @@ func (r *Reconciler) forgetRemediation(ctx context.Context, v *view.View, m *clu
 	})
 }
 
-// patchRemediated writes what a change makes of the condition OwnerRemediated; it writes nothing when nothing changes.
+// patchRemediated writes what a change makes of the condition OwnerRemediated.
 func (r *Reconciler) patchRemediated(ctx context.Context, v *view.View, m *clusterv1.Machine, change func()) error {
-	helper, err := patch.NewHelper(m, r.Client)
-	if err != nil {
-		return fmt.Errorf("prepare the patch of Machine %s: %w", klog.KObj(m), err)
-	}
 	defer r.wroteMachine(v, m)
-	change()
-	err = helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: []string{clusterv1.MachineOwnerRemediatedCondition}},
-		patch.WithOwnedV1Beta1Conditions{
-			Conditions: []clusterv1.ConditionType{ //nolint:staticcheck // Metal3Remediation reads the deprecated condition.
-				clusterv1.MachineOwnerRemediatedV1Beta1Condition,
-			},
-		})
-	if err != nil {
-		return fmt.Errorf("set condition %s of Machine %s: %w", clusterv1.MachineOwnerRemediatedCondition, klog.KObj(m), err)
-	}
-	return nil
+	return r.patchConditions(ctx, m, []string{clusterv1.MachineOwnerRemediatedCondition}, change, patch.WithOwnedV1Beta1Conditions{
+		Conditions: []clusterv1.ConditionType{ //nolint:staticcheck // Metal3Remediation reads the deprecated condition.
+			clusterv1.MachineOwnerRemediatedV1Beta1Condition,
+		},
+	})
 }

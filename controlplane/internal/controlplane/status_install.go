@@ -13,7 +13,6 @@ import (
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -21,6 +20,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
@@ -217,13 +217,6 @@ func waitingForHosts(v *view.View, d decision, fallback string) (reason, message
 // maxProblems bounds how many Machines a message names.
 const maxProblems = 3
 
-// expectedReasons are of conditions of a host that is on its way.
-var expectedReasons = sets.New(
-	bootstrapv1.WaitingForHostReason, bootstrapv1.ClaimingAgentReason, bootstrapv1.WaitingForRecognitionReason,
-	bootstrapv1.WaitingForCRDsReason, bootstrapv1.WaitingForClusterReason, bootstrapv1.AgentDiscoveringReason, bootstrapv1.AgentBindingReason,
-	bootstrapv1.AgentReadyReason, bootstrapv1.AgentInstallingReason,
-)
-
 // withHostProblems is a message about the installation, followed by what is wrong with its hosts.
 func withHostProblems(v *view.View, message string) string {
 	return strings.Join(append([]string{message}, hostProblems(v)...), "; ")
@@ -236,7 +229,7 @@ func hostProblems(v *view.View) []string {
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	var problems, slow []string
 	for _, m := range machines {
-		problem := hostProblem(v.Machines.Configs[m.Name])
+		problem := plan.HostProblem(v.Machines.Configs[m.Name])
 		switch {
 		case problem == nil:
 		case problem.Reason == bootstrapv1.WaitingForAgentReason:
@@ -250,21 +243,6 @@ func hostProblems(v *view.View) []string {
 		problems = append(problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more Machines", len(problems)-maxProblems))
 	}
 	return problems
-}
-
-// hostProblem is the first condition of a host that is not as expected; nil when all are.
-func hostProblem(config *bootstrapv1.OpenshiftAssistedConfig) *metav1.Condition {
-	if config == nil {
-		return nil
-	}
-	for _, conditionType := range []string{bootstrapv1.HostHealthyCondition, bootstrapv1.HostRecognizedCondition,
-		bootstrapv1.AgentInstalledCondition} {
-		c := conditions.Get(config, conditionType)
-		if c != nil && c.Status == metav1.ConditionFalse && !expectedReasons.Has(c.Reason) {
-			return c
-		}
-	}
-	return nil
 }
 
 // hostsSettled reports whether no bound host is on its way to being ready.

@@ -42,12 +42,21 @@ func LeavingOf(v *view.View) LeavingDecision {
 		}
 		return d
 	}
-	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable()}
+	etcd := etcdOf(v)
 	d := DecideLeaving(etcd, leaving, others, inFlight)
 	if d.Remove == nil && len(inFlight) == 0 {
 		d.Stray = stray(v, etcd)
 	}
 	return d
+}
+
+// etcdOf is what is known of the members of etcd.
+func etcdOf(v *view.View) Etcd {
+	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable()}
+	if report := v.Workload.Etcd; report != nil && report.MembersDegraded.True() {
+		etcd.Unwell = v.Now.Sub(report.MembersDegraded.Since)
+	}
+	return etcd
 }
 
 // deletesMachines reports whether the deletion of the control plane has come to its Machines.
@@ -56,7 +65,7 @@ func deletesMachines(v *view.View) bool {
 	return step != DeletionWaitForWorkers && step != DeletionWaitForOrphaning
 }
 
-// AvoidedNode is the Node whose etcd is not asked, because its host may be off or about to go: that of the Machine that leaves first.
+// AvoidedNode is the Node whose etcd is not asked, because its host may be off or about to go: that of the oldest Machine that leaves.
 func AvoidedNode(v *view.View) string {
 	for _, m := range inHook(v) {
 		if node := v.Workload.NodeOf(m); node != nil {
@@ -113,7 +122,7 @@ func etcdHostOf(v *view.View, m *clusterv1.Machine) EtcdHost {
 		}
 	}
 	if node := v.Workload.NodeOf(m); node != nil {
-		host.Node = node.Name
+		host.Node, host.Ready = node.Name, node.Ready
 		host.Addresses = append(host.Addresses, node.Addresses...)
 	}
 	return host

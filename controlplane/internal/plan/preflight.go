@@ -27,7 +27,7 @@ func preflight(v *view.View, voting []string) []string {
 	if problem := v.Workload.MachineAPIProblem; problem != nil {
 		problems = append(problems, unknownMachineAPI(problem))
 	}
-	problems = append(problems, unsettled(settled)...)
+	problems = append(problems, unsettled(v, settled)...)
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil {
 		if m := v.Machines.Owned[current.Machine]; m != nil && view.AsksForRemediation(m) {
 			problems = append(problems, fmt.Sprintf("Machine %s, which is not healthy, is deleted first", m.Name))
@@ -90,14 +90,19 @@ func unknownMachineAPI(problem error) string {
 }
 
 // unsettled lists the Machines that are on their way into the cluster or out of it.
-func unsettled(machines collections.Machines) []string {
+func unsettled(v *view.View, machines collections.Machines) []string {
 	var problems []string
 	for _, m := range machines.SortedByCreationTimestamp() {
 		switch {
 		case !m.DeletionTimestamp.IsZero():
 			problems = append(problems, fmt.Sprintf("Machine %s is being deleted", m.Name))
 		case !m.Status.NodeRef.IsDefined():
-			problems = append(problems, fmt.Sprintf("Machine %s has no Node yet", m.Name))
+			problem := fmt.Sprintf("Machine %s has no Node yet", m.Name)
+			// Such as that no BareMetalHost is free, which a user has to mend.
+			if c := HostProblem(v.Machines.Configs[m.Name]); c != nil {
+				problem += ": " + c.Message
+			}
+			problems = append(problems, problem)
 		}
 	}
 	return problems
@@ -126,13 +131,27 @@ func unfitEtcd(v *view.View, settled collections.Machines, voting int) []string 
 		return []string{"The operator of etcd does not say how many members there are: " + etcd.MembersAvailable.Message}
 	}
 	if counted > hosts {
-		return []string{fmt.Sprintf("etcd has %d members, and %d control-plane Machines have Nodes: a member whose host is gone has to leave "+
-			"first", counted, hosts)}
+		return []string{fmt.Sprintf("etcd has %d members, and %d control-plane Machines have Nodes: %s has to leave first", counted, hosts,
+			superfluous(v))}
 	}
 	if problem := unjoined(v, settled, voting); problem != "" {
 		return []string{problem}
 	}
 	return nil
+}
+
+// superfluous names the Nodes of etcd that are of no Machine.
+func superfluous(v *view.View) string {
+	var names []string
+	for _, node := range v.Workload.Etcd.Nodes {
+		if len(v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool { return m.Status.NodeRef.Name == node.Name })) == 0 {
+			names = append(names, node.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "a member whose host is gone"
+	}
+	return "Node " + summary(names) + ", which is of no Machine,"
 }
 
 // unjoined says that the newest host is not a member of etcd yet: of the settled Machines, or of those that vote until they leave. A member
@@ -197,14 +216,14 @@ func unfitUpdates(v *view.View) []string {
 // unfitOperators lists what is wrong with the operators of the control plane, and what they are about to do.
 func unfitOperators(v *view.View) []string {
 	if etcd := v.Workload.Etcd; !etcd.Stable() {
-		current := 0
+		var behind []string
 		for _, node := range etcd.Nodes {
-			if node.CurrentRevision == etcd.LatestRevision {
-				current++
+			if node.CurrentRevision != etcd.LatestRevision {
+				behind = append(behind, node.Name)
 			}
 		}
-		return []string{fmt.Sprintf("etcd is being rolled out to its hosts: %d of %d run revision %d", current, len(etcd.Nodes),
-			etcd.LatestRevision)}
+		return []string{fmt.Sprintf("etcd is being rolled out to its hosts: %d of %d run revision %d, which is not on %s yet",
+			len(etcd.Nodes)-len(behind), len(etcd.Nodes), etcd.LatestRevision, summary(behind))}
 	}
 	problems := unfitUpdates(v)
 	for _, name := range workload.OperatorNames() {

@@ -13,7 +13,9 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -96,6 +98,17 @@ func TestContractPreflight(t *testing.T) {
 		"a Machine waits for its turn to leave etcd": {replicas: 3, voting: []string{"cp-1"}, change: func(v *view.View) { deleted(v, "cp-1") }},
 		"KCP-6 a Machine has no Node": {
 			replicas: 4, change: func(v *view.View) { v.Machines.Owned["cp-1"].Status.NodeRef.Name = "" }, want: "Machine cp-1 has no Node yet",
+		},
+		"there is no host for a Machine": {
+			replicas: 4, want: "Machine cp-1 has no Node yet: Metal3Machine cp-1 has no host: none is free", change: func(v *view.View) {
+				v.Machines.Owned["cp-1"].Status.NodeRef.Name = ""
+				config := &bootstrapv1.OpenshiftAssistedConfig{}
+				conditions.Set(config, metav1.Condition{
+					Type: bootstrapv1.HostRecognizedCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.NoHostAvailableReason,
+					Message: "Metal3Machine cp-1 has no host: none is free",
+				})
+				v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"cp-1": config}
+			},
 		},
 		"nothing is known of etcd": {
 			replicas: 3, change: func(v *view.View) { v.Workload.Etcd = nil }, want: "has not said how its etcd is",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -17,12 +18,18 @@ import (
 // joined.
 const minVoters = 3
 
+// restartWait is how long a member on a host that runs may not serve while members restart one after the other, before it is taken for one
+// that does not come back. A restart of the static Pod takes a minute or two.
+const restartWait = 5 * time.Minute
+
 // Etcd is what a pass knows of the members of etcd.
 type Etcd struct {
 	// Members are those that etcd itself lists.
 	Members []workload.Member
 	// Stable: every host runs the newest revision of etcd's static pod, so that no member is about to restart.
 	Stable bool
+	// Unwell is for how long the operator of etcd has reported members that are not healthy; 0 while it reports none.
+	Unwell time.Duration
 }
 
 // EtcdHost is a control-plane Machine as the members of etcd are compared with it.
@@ -33,6 +40,8 @@ type EtcdHost struct {
 	Node string
 	// Addresses are those of its Node and of the Machine.
 	Addresses []string
+	// Ready: its Node is ready, so its host runs.
+	Ready bool
 }
 
 // Leaving is a Machine that is being deleted and that nothing but the hook of etcd keeps.
@@ -132,7 +141,20 @@ func (e Etcd) refusal(c *candidate, first *Leaving, inFlight []string) string {
 	case len(inFlight) > 0:
 		return fmt.Sprintf("Machine %s, which has left etcd, goes first", summary(inFlight))
 	}
+	if why := e.mayServeAgain(c.member, c.EtcdHost); why != "" {
+		return why
+	}
 	return e.MayLose(c.member)
+}
+
+// mayServeAgain says of a member that does not serve that it may only be restarting; it is empty when it does serve, or does not come back.
+// While its host runs and the members restart one after the other, two that are left would restart too, and one of two is no quorum.
+func (e Etcd) mayServeAgain(member workload.Member, host EtcdHost) string {
+	if member.Healthy || member.Learner || e.Stable || !host.Ready || e.Unwell >= restartWait {
+		return ""
+	}
+	return fmt.Sprintf("The members of etcd restart one after the other, and member %s does not serve: it is removed when that lasts longer "+
+		"than %.f minutes", MemberName(member), restartWait.Minutes())
 }
 
 // MayLose says why etcd cannot do without a voter; it is empty when it can. A member that serves is only given up by an etcd that is well
@@ -154,20 +176,20 @@ func (e Etcd) MayLose(member workload.Member) string {
 		return ""
 	case healthy < voters:
 		return "etcd has members that are not healthy, which have to recover or to leave first: " + e.unhealthy()
-	case learners > 0:
-		return "A member of etcd has no vote yet, and nobody leaves before it has one"
+	case len(learners) > 0:
+		return fmt.Sprintf("Member %s of etcd has no vote yet, and nobody leaves before it has one", summary(learners))
 	case !e.Stable:
 		return "The members of etcd restart one after the other, and nobody leaves before that ends"
 	}
 	return ""
 }
 
-// count returns the number of voters, of healthy voters, and of members without a vote.
-func (e Etcd) count() (voters, healthy, learners int) {
+// count returns the number of voters, of healthy voters, and the names of the members without a vote.
+func (e Etcd) count() (voters, healthy int, learners []string) {
 	for _, m := range e.Members {
 		switch {
 		case m.Learner:
-			learners++
+			learners = append(learners, MemberName(m))
 		case m.Healthy:
 			voters, healthy = voters+1, healthy+1
 		default:
@@ -225,6 +247,9 @@ func (e Etcd) successor(leader workload.Member) uint64 {
 // has not by its address alone. When they disagree, or another Machine has them too, problem says so, and nothing may be done: the wrong
 // member would be removed.
 func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, problem string) {
+	if l.Node == "" && len(l.Addresses) == 0 {
+		return nil, e.unclaimed(l, others)
+	}
 	for i, m := range e.Members {
 		byName, byAddress := m.Name != "" && m.Name == l.Node, l.at(m)
 		switch {
@@ -245,6 +270,17 @@ func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, p
 		member = &e.Members[i]
 	}
 	return member, ""
+}
+
+// unclaimed says of a Machine of which neither a Node nor an address is known that a member may be its own, because that is no other's.
+func (e Etcd) unclaimed(l Leaving, others []EtcdHost) string {
+	for _, m := range e.Members {
+		if claimant(m, others) == "" {
+			return fmt.Sprintf("Machine %s has neither a Node nor an address, and member %s of etcd is of no other Machine: if it is not of this "+
+				"one, remove annotation %s from the Machine", l.Machine, MemberName(m), controlplanev1.EtcdHookAnnotation)
+		}
+	}
+	return ""
 }
 
 // IsMember reports whether a Machine has a member among these.

@@ -60,8 +60,10 @@ func leaves(n int) plan.Leaving {
 
 // leavingCase is a state of etcd, and what is decided about the Machines that leave it.
 type leavingCase struct {
-	members  []workload.Member
+	members []workload.Member
+	// restarts: the members restart one after the other; unwell is for how long some have not served.
 	restarts bool
+	unwell   time.Duration
 	leaving  []plan.Leaving
 	others   []plan.EtcdHost
 	inFlight []string
@@ -76,7 +78,7 @@ type leavingCase struct {
 func (c leavingCase) check(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	d := plan.DecideLeaving(plan.Etcd{Members: c.members, Stable: !c.restarts}, c.leaving, c.others, c.inFlight)
+	d := plan.DecideLeaving(plan.Etcd{Members: c.members, Stable: !c.restarts, Unwell: c.unwell}, c.leaving, c.others, c.inFlight)
 	g.Expect(d.Remove != nil).To(Equal(c.remove != 0))
 	g.Expect(d.Member.ID).To(BeEquivalentTo(c.remove))
 	g.Expect(d.LeaderTo).To(BeEquivalentTo(c.leaderTo))
@@ -96,6 +98,8 @@ func (c leavingCase) check(t *testing.T) {
 }
 
 func TestContractLeaving(t *testing.T) {
+	running := leaves(3)
+	running.Ready = true
 	for name, c := range map[string]leavingCase{
 		"KCP-24 one of three that serve": {
 			members: []workload.Member{voter(1), voter(2), voter(3)}, leaving: []plan.Leaving{leaves(3)}, remove: 3,
@@ -106,6 +110,17 @@ func TestContractLeaving(t *testing.T) {
 		},
 		"a dead one of three": {
 			members: []workload.Member{voter(1), voter(2), dead(3)}, leaving: []plan.Leaving{leaves(3)}, restarts: true, remove: 3,
+		},
+		"one on a host that runs, which may only be restarting": {
+			members: []workload.Member{voter(1), voter(2), dead(3)}, leaving: []plan.Leaving{running}, restarts: true, unwell: 4 * time.Minute,
+			waiting: map[string]string{"m3": "member n3 does not serve: it is removed when that lasts longer than 5 minutes"},
+		},
+		"one on a host that runs, which has not served for too long to be restarting": {
+			members: []workload.Member{voter(1), voter(2), dead(3)}, leaving: []plan.Leaving{running}, restarts: true, unwell: 5 * time.Minute,
+			remove: 3,
+		},
+		"one on a host that runs, while none restarts": {
+			members: []workload.Member{voter(1), voter(2), dead(3)}, leaving: []plan.Leaving{running}, remove: 3,
 		},
 		"one of two dead ones of five": {
 			members: []workload.Member{voter(1), voter(2), voter(3), dead(4), dead(5)}, leaving: []plan.Leaving{leaves(5)}, remove: 5,
@@ -120,7 +135,7 @@ func TestContractLeaving(t *testing.T) {
 		},
 		"one that serves beside one that has no vote yet": {
 			members: []workload.Member{voter(1), voter(2), voter(3), learner(voter(4))}, leaving: []plan.Leaving{leaves(1)},
-			waiting: map[string]string{"m1": "has no vote yet"},
+			waiting: map[string]string{"m1": "Member n4 of etcd has no vote yet"},
 		},
 		"one that serves while they restart": {
 			members: []workload.Member{voter(1), voter(2), voter(3)}, restarts: true, leaving: []plan.Leaving{leaves(1)},
@@ -181,6 +196,15 @@ func TestMemberOfMachine(t *testing.T) {
 	for name, c := range map[string]leavingCase{
 		"by its address when it has not started": {
 			members: []workload.Member{voter(1), voter(2), voter(3), unstarted(4)}, leaving: []plan.Leaving{leaves(4)}, remove: 4,
+		},
+		"nothing is known of its host, and a member is nobody's": {
+			members: four, leaving: []plan.Leaving{{EtcdHost: plan.EtcdHost{Machine: "m4"}}},
+			others:  []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3)},
+			waiting: map[string]string{"m4": "has neither a Node nor an address, and member n4 of etcd is of no other Machine"},
+		},
+		"nothing is known of its host, and every member is somebody's": {
+			members: four, leaving: []plan.Leaving{{EtcdHost: plan.EtcdHost{Machine: "m5"}}},
+			others: []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3), etcdHost(4)}, release: []string{"m5"},
 		},
 		"by an IPv6 address in another spelling": {
 			members: []workload.Member{voter(1), voter(2), voter(3), {ID: 4, PeerHosts: []string{"fd00::4"}}},

@@ -66,8 +66,10 @@ func DecideRemediation(v *view.View) RemediationDecision {
 		switch {
 		case current != nil && !d.Done && current.Machine != m.Name && occupies(v, *current):
 			d.Verdicts[m.Name] = deferred("Machine %s is replaced first", current.Machine)
-		case d.Delete != nil || d.Record != nil:
-			d.Verdicts[m.Name] = deferred("Another Machine is replaced first")
+		case d.Delete != nil:
+			d.Verdicts[m.Name] = deferred("Machine %s is replaced first", d.Delete.Name)
+		case d.Record != nil:
+			d.Verdicts[m.Name] = deferred("Machine %s is replaced first", d.Record.Machine)
 		default:
 			d.decide(v, m, current)
 		}
@@ -118,7 +120,6 @@ func unhealthy(v *view.View) []*clusterv1.Machine {
 			before(annotations.HasRemediateMachine(a), annotations.HasRemediateMachine(b)),
 			before(!a.Status.NodeRef.IsDefined(), !b.Status.NodeRef.IsDefined()),
 			before(!nodeReady(a), !nodeReady(b)),
-			cmp.Compare(a.Name, b.Name),
 		)
 	})
 	return machines
@@ -252,19 +253,22 @@ func etcdVerdict(v *view.View, m *clusterv1.Machine) Verdict {
 	if why := updatedElsewhere(v, m); why != "" {
 		return deferred("%s", why)
 	}
-	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable()}
+	etcd, host := etcdOf(v), etcdHostOf(v, m)
 	var others []EtcdHost
 	for _, other := range v.Machines.Owned {
 		if other.Name != m.Name {
 			others = append(others, etcdHostOf(v, other))
 		}
 	}
-	member, problem := etcd.memberOf(Leaving{EtcdHost: etcdHostOf(v, m)}, others)
+	member, problem := etcd.memberOf(Leaving{EtcdHost: host}, others)
 	switch {
 	case problem != "":
 		return deferred("%s", problem)
 	case member == nil:
 		return Verdict{}
+	}
+	if why := etcd.mayServeAgain(*member, host); why != "" {
+		return deferred("%s", why)
 	}
 	why := etcd.MayLose(*member)
 	switch voters, _, _ := etcd.count(); {

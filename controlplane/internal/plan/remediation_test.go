@@ -186,7 +186,7 @@ func TestRemediationChoice(t *testing.T) {
 	v.Machines.Owned["cp-0"].Annotations[clusterv1.RemediateMachineAnnotation] = ""
 	d = plan.DecideRemediation(v)
 	g.Expect(d.Record).To(HaveField("Machine", "cp-0"), "a user has chosen")
-	g.Expect(d.Verdicts).To(HaveKeyWithValue("cp-3", HaveField("Message", "Another Machine is replaced first")))
+	g.Expect(d.Verdicts).To(HaveKeyWithValue("cp-3", HaveField("Message", "Machine cp-0 is replaced first")))
 }
 
 // TestRemediationEnds: the record goes with the replacement, with the recovery of the Machine, and when no Machine is missing.

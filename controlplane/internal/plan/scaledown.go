@@ -93,7 +93,7 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) []string {
 		return m.Name != target.Name && (nodeReady(target) || !view.InEtcdHook(m))
 	})
 	blockers := append(unpropagated(v), unfitTopology(v)...)
-	blockers = append(blockers, unsettled(others)...)
+	blockers = append(blockers, unsettled(v, others)...)
 	if view.NeedsEtcdHook(v.ControlPlane) && !view.HasEtcdHook(target) {
 		blockers = append(blockers, fmt.Sprintf("Machine %s has not got the annotation %s yet", target.Name, controlplanev1.EtcdHookAnnotation))
 	}

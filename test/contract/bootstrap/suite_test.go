@@ -133,9 +133,7 @@ func (s *scene) configs(ctx context.Context, g Gomega, namespace string) []boots
 // change patches an object as a user would.
 func (s *scene) change(t *testing.T, object client.Object, change func()) {
 	t.Helper()
-	before := object.DeepCopyObject().(client.Object)
-	change()
-	NewWithT(t).Expect(s.Client.Patch(t.Context(), object, client.MergeFrom(before))).To(Succeed())
+	NewWithT(t).Expect(s.Change(t.Context(), object, change)).To(Succeed())
 }
 
 // pauseCluster pauses or unpauses a Cluster.

@@ -44,9 +44,7 @@ func (s *story) uids(g Gomega) []types.UID {
 
 // update patches an object.
 func (s *story) update(g Gomega, o client.Object, change func()) {
-	before := o.DeepCopyObject().(client.Object)
-	change()
-	g.Expect(s.world.Client.Patch(context.Background(), o, client.MergeFrom(before))).To(Succeed())
+	g.Expect(s.world.Change(context.Background(), o, change)).To(Succeed())
 }
 
 // healthCheck marks a Machine before there is a health check, whose controller takes 15 s between two looks, and while another host is

@@ -210,9 +210,7 @@ func newMetal3(kind string) *unstructured.Unstructured {
 // change patches the control plane.
 func (s *story) change(g Gomega, change func(*controlplanev1.OpenshiftAssistedControlPlane)) {
 	controlPlane := s.controlPlane(g)
-	before := controlPlane.DeepCopy()
-	change(controlPlane)
-	g.Expect(s.world.Client.Patch(context.Background(), controlPlane, client.MergeFrom(before))).To(Succeed())
+	s.update(g, controlPlane, func() { change(controlPlane) })
 }
 
 // eventually waits until the assertions hold.

@@ -15,7 +15,7 @@ type Result struct {
 	Ending         Ending
 	Stdout, Stderr string
 	ExitCode       int
-	// Took is how long the real etcdctl takes when something does not answer. Nothing here waits.
+	// Took is how long the real etcdctl takes when something does not answer. The model does not wait; the simulated kubelets do.
 	Took time.Duration
 }
 

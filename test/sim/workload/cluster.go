@@ -35,10 +35,12 @@ type cluster struct {
 	etcdLock   sync.Mutex
 	etcd       *etcd.Cluster
 	lostQuorum bool
-	// etcdSeeded says that the API shows etcd; shownOperator and shownStable are what others were last made to say of it.
+	// etcdSeeded says that the API shows etcd; shownOperator, shownStable and shownSilent are what others were last made to say of it and of
+	// its hosts.
 	etcdSeeded    bool
 	shownOperator []etcd.Condition
 	shownStable   bool
+	shownSilent   bool
 
 	client   client.Client
 	proxy    *proxy

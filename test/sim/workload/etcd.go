@@ -222,15 +222,17 @@ func (c *cluster) showEtcd(ctx context.Context) error {
 }
 
 // showEtcdOperator writes what others say of the state of etcd, when that changes: its ClusterOperator; the ClusterVersion, which is
-// failing while an operator is degraded; and the operator of the API servers, which restart one after the other when the members change.
-// What somebody else writes stands until then.
+// failing while an operator is degraded; the operator of the API servers, which restart one after the other when the members change; and
+// those with a static Pod on each host, which are degraded while a host is silent. What somebody else writes stands until then.
 func (c *cluster) showEtcdOperator(ctx context.Context) error {
 	report := c.operatorOfEtcd()
 	stable := !slices.ContainsFunc(
 		report.NodeStatuses,
 		func(node etcd.NodeStatus) bool { return node.Current != report.LatestAvailableRevision },
 	)
-	if slices.Equal(report.ClusterOperator, c.shownOperator) && stable == c.shownStable {
+	nodes := report.Condition("NodeControllerDegraded")
+	silent := nodes.Status == etcd.True && time.Since(nodes.Since) >= c.manager.opts.Etcd.DegradedInertia
+	if slices.Equal(report.ClusterOperator, c.shownOperator) && stable == c.shownStable && silent == c.shownSilent {
 		return nil
 	}
 	var own []configv1.ClusterOperatorStatusCondition
@@ -257,10 +259,21 @@ func (c *cluster) showEtcdOperator(ctx context.Context) error {
 	if err := c.patchOperator(ctx, "kube-apiserver", restarts); err != nil {
 		return err
 	}
+	degraded := configv1.ClusterOperatorStatusCondition{
+		Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: "AsExpected", LastTransitionTime: metav1.Now(),
+	}
+	if silent {
+		degraded.Status, degraded.Reason, degraded.Message = configv1.ConditionTrue, "NodeController_MasterNodesReady", nodes.Message
+	}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		if err := c.patchOperator(ctx, name, degraded); err != nil {
+			return err
+		}
+	}
 	if err := c.patchVersion(ctx, failing); err != nil {
 		return err
 	}
-	c.shownOperator, c.shownStable = report.ClusterOperator, stable
+	c.shownOperator, c.shownStable, c.shownSilent = report.ClusterOperator, stable, silent
 	return nil
 }
 

@@ -38,6 +38,11 @@ func (c *cluster) showEtcdPods(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, pod := range pods {
 		wanted[pod.Name] = true
+		if have[pod.Name] == nil {
+			if err := c.makeCertificates(ctx, pod.Node); err != nil {
+				return err
+			}
+		}
 		if err := c.showPod(ctx, have[pod.Name], etcdPod(pod), podStatus(pod)); err != nil {
 			return err
 		}
@@ -51,6 +56,17 @@ func (c *cluster) showEtcdPods(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.endPods(ctx, have, wanted); err != nil {
+		return err
+	}
+	if err := c.showBudget(ctx, have, minAvailable); err != nil {
+		return err
+	}
+	return c.showEndpoints(ctx, endpoints)
+}
+
+// endPods deletes the Pods that nobody wants any more, and ends those that were evicted.
+func (c *cluster) endPods(ctx context.Context, have map[string]*corev1.Pod, wanted map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		// A pod that was evicted ends at once, because there is nothing in it; on a host without power it never ends.
 		if wanted[name] && (have[name].DeletionTimestamp.IsZero() || !c.runs(have[name].Spec.NodeName)) {
@@ -60,10 +76,22 @@ func (c *cluster) showEtcdPods(ctx context.Context) error {
 			return fmt.Errorf("cannot delete Pod %s: %w", name, err)
 		}
 	}
-	if err := c.showBudget(ctx, have, minAvailable); err != nil {
-		return err
+	return nil
+}
+
+// makeCertificates makes the Secrets of the member on a host, as the operator does before its Pod can start. They stay for days when the
+// host is gone.
+func (c *cluster) makeCertificates(ctx context.Context, node string) error {
+	for _, use := range []string{"peer", "serving", "serving-metrics"} {
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "etcd-" + use + "-" + node, Namespace: etcdNamespace},
+			StringData: map[string]string{corev1.TLSCertKey: "certificate of " + node, corev1.TLSPrivateKeyKey: "key of " + node},
+		}
+		if err := c.client.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("cannot create Secret %s: %w", secret.Name, err)
+		}
 	}
-	return c.showEndpoints(ctx, endpoints)
+	return nil
 }
 
 // runs reports whether a host has power.

@@ -106,8 +106,9 @@ func (k *kubelets) exec(w http.ResponseWriter, r *http.Request) {
 	}
 	switch result.Ending {
 	case etcd.Hangs:
-		k.wait(conn)
+		k.wait(conn, nil)
 	case etcd.Ended:
+		k.wait(conn, time.After(result.Took))
 		write(byType[corev1.StreamTypeStdout], result.Stdout)
 		write(byType[corev1.StreamTypeStderr], result.Stderr)
 		write(byType[corev1.StreamTypeError], exitStatus(result.ExitCode))
@@ -139,9 +140,10 @@ func (k *kubelets) await(conn httpstream.Connection, streams <-chan stream, want
 	return byType, true
 }
 
-// wait returns when nobody waits for the program any more.
-func (k *kubelets) wait(conn httpstream.Connection) {
+// wait returns when the program has ended, or nobody waits for it any more.
+func (k *kubelets) wait(conn httpstream.Connection, ended <-chan time.Time) {
 	select {
+	case <-ended:
 	case <-conn.CloseChan():
 	case <-k.stopping:
 	}

@@ -31,7 +31,9 @@ func (c *cluster) syncNodes(ctx context.Context, spec assisted.ClusterSpec) erro
 		}
 		status[host.Name] = state
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+	gone := slices.AppendSeq(slices.Collect(maps.Keys(c.nodes)), maps.Keys(c.silent))
+	slices.Sort(gone)
+	for _, name := range slices.Compact(gone) {
 		if _, known := status[name]; known {
 			continue
 		}
@@ -58,6 +60,7 @@ func (c *cluster) stopKubelet(ctx context.Context, name string) error {
 	node := &corev1.Node{}
 	if err := c.client.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
 		if apierrors.IsNotFound(err) {
+			delete(c.silent, name)
 			return nil
 		}
 		return fmt.Errorf("cannot read Node %s: %w", name, err)
