@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -148,8 +149,25 @@ func (s *story) install(ctx context.Context) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.source.ApplyCluster(ctx, s.request)).To(Succeed())
 	s.await(ctx, s.source, installTimeout, "the installation", s.source.Running(s.request.Key(), s.request.Machines()))
+	s.await(ctx, s.source, settleTimeout, "the MachineHealthChecks", s.healthChecked)
 	_, err = s.source.VerifyHosts(ctx, s.request.Key())
 	s.Expect(err).NotTo(HaveOccurred())
+}
+
+// healthChecked checks that a MachineHealthCheck has judged every Machine of the source. That is the last condition that a Machine gets, a
+// moment after the Cluster is Available: without this wait, what is noted before the move may lack it.
+func (s *story) healthChecked(ctx context.Context) (string, error) {
+	machines, err := s.source.Machines(ctx, s.request.Key())
+	if err != nil {
+		return "", err
+	}
+	var missing []string
+	for i := range machines {
+		if !conditions.IsTrue(&machines[i], clusterv1.MachineHealthCheckSucceededCondition) {
+			missing = append(missing, "Machine "+machines[i].Name+" is not "+clusterv1.MachineHealthCheckSucceededCondition)
+		}
+	}
+	return strings.Join(missing, "\n"), nil
 }
 
 // move runs clusterctl move.
