@@ -70,6 +70,8 @@ type Cluster struct {
 	conditions []Condition
 	// unsafe is why the operator makes no new revision.
 	unsafe string
+	// release is the image of the release from which static pods are made.
+	release string
 	// single says that the cluster was installed with one host, whose operator asks for no quorum. fenced says that it was installed with
 	// two, of which Pacemaker keeps one alive: the operator leaves the members to it.
 	single, fenced bool
@@ -92,6 +94,12 @@ func New(seed uint64, options Options) *Cluster {
 	c.id = c.newID()
 	return c
 }
+
+// Release gives the operator a release, by its image: another one makes a new revision, which restarts every member once.
+func (c *Cluster) Release(image string) { c.release = image }
+
+// Updated reports whether every Node runs the latest revision, and that is made from what there is now.
+func (c *Cluster) Updated() bool { return c.stable() && c.content() == c.revisions[c.latest].content }
 
 // Bootstrap makes the hosts of the installation started voters, with static pods of the first revision.
 func (c *Cluster) Bootstrap(hosts []Host) {

@@ -112,9 +112,9 @@ func (c *Cluster) keepRevision() {
 	c.revisions[c.latest] = revision{content: c.content(), endpoints: c.endpoints, nodes: c.nodeNames()}
 }
 
-// content is what a revision is made from: the endpoints, and the certificates of every Node.
+// content is what a revision is made from: the release, the endpoints, and the certificates of every Node.
 func (c *Cluster) content() string {
-	var out []string
+	out := []string{c.release}
 	for _, id := range slices.Sorted(maps.Keys(c.endpoints)) {
 		out = append(out, id+"="+c.endpoints[id])
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
@@ -35,12 +36,12 @@ type cluster struct {
 	etcdLock   sync.Mutex
 	etcd       *etcd.Cluster
 	lostQuorum bool
-	// etcdSeeded says that the API shows etcd; shownOperator, shownStable and shownSilent are what others were last made to say of it and of
-	// its hosts.
-	etcdSeeded    bool
-	shownOperator []etcd.Condition
-	shownStable   bool
-	shownSilent   bool
+	// etcdSeeded says that the API shows etcd.
+	etcdSeeded bool
+	// updates are the operators that bring another release.
+	updates updates
+	// shownOperators is what every ClusterOperator was last made to say.
+	shownOperators map[string]operatorStatus
 
 	client   client.Client
 	proxy    *proxy
@@ -63,10 +64,15 @@ type nodeProgress struct {
 	started, joined time.Time
 	labelled        bool
 	requested       bool
+	// restarted says that the kubelet had joined before it started.
+	restarted bool
 }
 
 func newCluster(m *Manager, spec assisted.ClusterSpec) *cluster {
-	return &cluster{manager: m, spec: spec, nodes: map[string]*nodeProgress{}, silent: map[string]time.Time{}, proxy: &proxy{}}
+	return &cluster{
+		manager: m, spec: spec, nodes: map[string]*nodeProgress{}, silent: map[string]time.Time{}, proxy: &proxy{},
+		updates: newUpdates(), shownOperators: map[string]operatorStatus{},
+	}
 }
 
 func (c *cluster) setSpec(spec assisted.ClusterSpec) {
@@ -163,11 +169,26 @@ func (c *cluster) sync(ctx context.Context) error {
 		c.seeded = true
 	}
 	c.beats++
-	var etcdErr error
+	var lookErr error
 	if c.completed && c.looks() {
-		etcdErr = c.syncEtcd(ctx, spec) // One Pod that is refused does not stop the hosts.
+		lookErr = c.look(ctx, spec) // One Pod that is refused does not stop the hosts.
 	}
-	return errors.Join(etcdErr, c.syncHosts(ctx, spec))
+	return errors.Join(lookErr, c.syncHosts(ctx, spec))
+}
+
+// look lets the operators of an installed cluster look at its hosts, do their next step, and say what they say. What gets another release
+// restarts also while the API does not answer.
+func (c *cluster) look(ctx context.Context, spec assisted.ClusterSpec) error {
+	nodes := &corev1.NodeList{}
+	if err := c.client.List(ctx, nodes); err != nil {
+		return fmt.Errorf("cannot list the Nodes of cluster %s: %w", spec.Key, err)
+	}
+	updateErr := c.tickUpdates(ctx, spec, nodes.Items)
+	etcdErr := c.syncEtcd(ctx, spec, nodes.Items)
+	if !c.observed().APIUp || !c.quorum() {
+		return errors.Join(updateErr, etcdErr)
+	}
+	return errors.Join(updateErr, etcdErr, c.showUpdates(ctx, spec, nodes.Items))
 }
 
 // looks reports whether the operators of an installed cluster look at its hosts this time: they read all Nodes and Pods, and a beat is a
@@ -191,10 +212,7 @@ func (c *cluster) syncHosts(ctx context.Context, spec assisted.ClusterSpec) erro
 	if err := c.syncOperators(ctx, spec); err != nil {
 		return err
 	}
-	if err := c.syncNodes(ctx, spec); err != nil || !c.completed || !c.looks() {
-		return err
-	}
-	return c.syncPools(ctx, spec)
+	return c.syncNodes(ctx, spec)
 }
 
 func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) error {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,19 +21,20 @@ import (
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
 	"github.com/capi-openshift/agent-providers/test/sim/etcd"
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
-// etcdNamespace is where etcd and its operator live.
-const etcdNamespace = "openshift-etcd"
+const (
+	// etcdNamespace is where etcd and its operator live.
+	etcdNamespace = "openshift-etcd"
+	// etcdOperator is the ClusterOperator of etcd.
+	etcdOperator = "etcd"
+)
 
 // syncEtcd lets etcd and its operator do their next step, and shows in the API what they show. etcd begins with the hosts of the
 // installation, when that is complete.
-func (c *cluster) syncEtcd(ctx context.Context, spec assisted.ClusterSpec) error {
-	hosts, err := c.etcdHosts(ctx, spec)
-	if err != nil {
-		return err
-	}
-	c.tickEtcd(spec, hosts)
+func (c *cluster) syncEtcd(ctx context.Context, spec assisted.ClusterSpec, nodes []corev1.Node) error {
+	c.tickEtcd(spec, c.etcdHosts(spec, nodes))
 	if !c.quorum() {
 		return nil // The API does not answer either.
 	}
@@ -45,9 +45,6 @@ func (c *cluster) syncEtcd(ctx context.Context, spec assisted.ClusterSpec) error
 		c.etcdSeeded = true
 	}
 	if err := c.showEtcd(ctx); err != nil {
-		return err
-	}
-	if err := c.showEtcdOperator(ctx); err != nil {
 		return err
 	}
 	return c.showEtcdPods(ctx)
@@ -61,10 +58,18 @@ func (c *cluster) tickEtcd(spec assisted.ClusterSpec, hosts []etcd.Host) {
 		seed := fnv.New64a()
 		_, _ = seed.Write([]byte(spec.Key.String()))
 		c.etcd = etcd.New(seed.Sum64(), c.manager.opts.Etcd)
+		c.etcd.Release(c.updates.toward(etcdOperator))
 		c.etcd.Bootstrap(hosts)
 	}
+	c.etcd.Release(c.updates.toward(etcdOperator))
 	c.etcd.Tick(time.Now(), hosts)
-	c.lostQuorum = c.lostQuorum || !c.etcd.Quorum()
+	c.noteQuorum()
+}
+
+// noteQuorum remembers that etcd has lost its quorum. The only member of a cluster is away without anybody's fault while it gets a release.
+func (c *cluster) noteQuorum() {
+	alone := len(c.etcd.Members()) == 1 && c.updates.updating()
+	c.lostQuorum = c.lostQuorum || !c.etcd.Quorum() && !alone
 }
 
 // Members are the members of the etcd of a cluster, by ID; none before its installation is complete.
@@ -108,21 +113,15 @@ func (c *cluster) etcdctl(namespace, pod, container string, command []string) et
 		return etcd.Result{Ending: etcd.Broken}
 	}
 	result := c.etcd.Etcdctl(host, command)
-	c.lostQuorum = c.lostQuorum || !c.etcd.Quorum()
+	c.noteQuorum()
 	return result
 }
 
 // etcdHosts are the control-plane hosts with their Nodes, and Nodes that no host has any more.
-func (c *cluster) etcdHosts(ctx context.Context, spec assisted.ClusterSpec) ([]etcd.Host, error) {
+func (c *cluster) etcdHosts(spec assisted.ClusterSpec, all []corev1.Node) []etcd.Host {
 	nodes := map[string]corev1.Node{}
-	list := &corev1.NodeList{}
-	if err := c.client.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("cannot list the Nodes of cluster %s: %w", spec.Key, err)
-	}
-	for _, node := range list.Items {
-		_, master := node.Labels["node-role.kubernetes.io/master"]
-		_, arbiter := node.Labels["node-role.kubernetes.io/arbiter"]
-		if master || arbiter {
+	for _, node := range all {
+		if roleOf(node) != upgrade.Worker {
 			nodes[node.Name] = node
 		}
 	}
@@ -134,7 +133,7 @@ func (c *cluster) etcdHosts(ctx context.Context, spec assisted.ClusterSpec) ([]e
 		node, exists := nodes[h.Name]
 		delete(nodes, h.Name)
 		host := etcdHost(node, exists)
-		host.Name, host.Address, host.Disk, host.Running = h.Name, firstAddress(h.Addresses), h.Disk, h.Running
+		host.Name, host.Address, host.Disk, host.Running = h.Name, firstAddress(h.Addresses), h.Disk, h.Running && !c.updates.away(h.Name)
 		hosts = append(hosts, host)
 	}
 	for name, node := range nodes {
@@ -143,7 +142,7 @@ func (c *cluster) etcdHosts(ctx context.Context, spec assisted.ClusterSpec) ([]e
 		hosts = append(hosts, host)
 	}
 	slices.SortFunc(hosts, func(a, b etcd.Host) int { return strings.Compare(a.Name, b.Name) })
-	return hosts, nil
+	return hosts
 }
 
 // etcdHost is a host as its Node tells of it.
@@ -219,96 +218,4 @@ func (c *cluster) showEtcd(ctx context.Context) error {
 		return fmt.Errorf("cannot write the status of the Etcd: %w", err)
 	}
 	return nil
-}
-
-// showEtcdOperator writes what others say of the state of etcd, when that changes: its ClusterOperator; the ClusterVersion, which is
-// failing while an operator is degraded; the operator of the API servers, which restart one after the other when the members change; and
-// those with a static Pod on each host, which are degraded while a host is silent. What somebody else writes stands until then.
-func (c *cluster) showEtcdOperator(ctx context.Context) error {
-	report := c.operatorOfEtcd()
-	stable := !slices.ContainsFunc(
-		report.NodeStatuses,
-		func(node etcd.NodeStatus) bool { return node.Current != report.LatestAvailableRevision },
-	)
-	nodes := report.Condition("NodeControllerDegraded")
-	silent := nodes.Status == etcd.True && time.Since(nodes.Since) >= c.manager.opts.Etcd.DegradedInertia
-	if slices.Equal(report.ClusterOperator, c.shownOperator) && stable == c.shownStable && silent == c.shownSilent {
-		return nil
-	}
-	var own []configv1.ClusterOperatorStatusCondition
-	failing := configv1.ClusterOperatorStatusCondition{Type: "Failing", Status: configv1.ConditionFalse, LastTransitionTime: metav1.Now()}
-	for _, condition := range report.ClusterOperator {
-		own = append(own, configv1.ClusterOperatorStatusCondition{
-			Type: configv1.ClusterStatusConditionType(condition.Type), Status: configv1.ConditionStatus(condition.Status),
-			Reason: condition.Reason, Message: condition.Message, LastTransitionTime: metav1.NewTime(condition.Since).Rfc3339Copy(),
-		})
-		if condition.Type == string(configv1.OperatorDegraded) && condition.Status == string(configv1.ConditionTrue) {
-			failing.Status, failing.Reason = configv1.ConditionTrue, "ClusterOperatorDegraded"
-			failing.Message = "Cluster operator etcd is degraded"
-		}
-	}
-	if err := c.patchOperator(ctx, "etcd", own...); err != nil {
-		return err
-	}
-	restarts := configv1.ClusterOperatorStatusCondition{
-		Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, Reason: "AsExpected", LastTransitionTime: metav1.Now(),
-	}
-	if !stable {
-		restarts.Status, restarts.Reason = configv1.ConditionTrue, "NodeInstaller"
-	}
-	if err := c.patchOperator(ctx, "kube-apiserver", restarts); err != nil {
-		return err
-	}
-	degraded := configv1.ClusterOperatorStatusCondition{
-		Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: "AsExpected", LastTransitionTime: metav1.Now(),
-	}
-	if silent {
-		degraded.Status, degraded.Reason, degraded.Message = configv1.ConditionTrue, "NodeController_MasterNodesReady", nodes.Message
-	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		if err := c.patchOperator(ctx, name, degraded); err != nil {
-			return err
-		}
-	}
-	if err := c.patchVersion(ctx, failing); err != nil {
-		return err
-	}
-	c.shownOperator, c.shownStable, c.shownSilent = report.ClusterOperator, stable, silent
-	return nil
-}
-
-// patchOperator writes conditions of a ClusterOperator, and leaves its others.
-func (c *cluster) patchOperator(ctx context.Context, name string, written ...configv1.ClusterOperatorStatusCondition) error {
-	o := &configv1.ClusterOperator{}
-	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, o); err != nil {
-		return fmt.Errorf("cannot read ClusterOperator %s: %w", name, err)
-	}
-	before := o.DeepCopy()
-	o.Status.Conditions = replaced(o.Status.Conditions, written)
-	if err := c.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot write the status of ClusterOperator %s: %w", name, err)
-	}
-	return nil
-}
-
-// patchVersion writes a condition of the ClusterVersion, and leaves its others.
-func (c *cluster) patchVersion(ctx context.Context, written configv1.ClusterOperatorStatusCondition) error {
-	o := &configv1.ClusterVersion{}
-	if err := c.client.Get(ctx, client.ObjectKey{Name: "version"}, o); err != nil {
-		return fmt.Errorf("cannot read the ClusterVersion: %w", err)
-	}
-	before := o.DeepCopy()
-	o.Status.Conditions = replaced(o.Status.Conditions, []configv1.ClusterOperatorStatusCondition{written})
-	if err := c.client.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot write the status of the ClusterVersion: %w", err)
-	}
-	return nil
-}
-
-// replaced are conditions with those of the same types replaced by others.
-func replaced(conditions, written []configv1.ClusterOperatorStatusCondition) []configv1.ClusterOperatorStatusCondition {
-	kept := slices.DeleteFunc(slices.Clone(conditions), func(have configv1.ClusterOperatorStatusCondition) bool {
-		return slices.ContainsFunc(written, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == have.Type })
-	})
-	return append(kept, written...)
 }

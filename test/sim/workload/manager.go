@@ -14,6 +14,7 @@ import (
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
 	"github.com/capi-openshift/agent-providers/test/sim/etcd"
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
 // APIServers starts the kube-apiservers of installed clusters.
@@ -54,10 +55,15 @@ type Options struct {
 	OperatorDelay time.Duration
 	// Poll is how often the Nodes are looked after, 200 ms by default.
 	Poll time.Duration
-	// KubeletVersion is what the Nodes of a cluster report when they join, by default v1.33.4.
+	// KubeletVersion is what the Nodes of a cluster report when they join with the release that it was installed with. The default is that of
+	// the release in the catalogue, else v1.33.4.
 	KubeletVersion func(cluster types.NamespacedName) string
-	// Version is the OpenShift version that the ClusterVersion reports, by default 4.20.0.
+	// Version is the OpenShift version with which clusters are installed whose release image is not in the catalogue, by default 4.20.0.
 	Version string
+	// Catalogue is every release that a cluster can get besides the one it was installed with, and the graph of updates.
+	Catalogue upgrade.Catalogue
+	// Upgrade is how long the operators take that bring a release.
+	Upgrade upgrade.Options
 	// ServingCSRs makes every kubelet ask for a serving certificate, which somebody has to approve (DESIGN D7).
 	ServingCSRs bool
 	// Etcd is how long etcd and its operator take for their steps.
@@ -86,9 +92,6 @@ var _ assisted.Workload = &Manager{}
 func New(servers APIServers, opts Options) *Manager {
 	if opts.Poll == 0 {
 		opts.Poll = 200 * time.Millisecond
-	}
-	if opts.KubeletVersion == nil {
-		opts.KubeletVersion = func(types.NamespacedName) string { return "v1.33.4" }
 	}
 	if opts.Version == "" {
 		opts.Version = "4.20.0"

@@ -32,19 +32,7 @@ const clusterVIP = "127.31.7.5"
 // TestCluster takes one cluster from its first Apply to its deletion.
 func TestCluster(t *testing.T) {
 	g := NewWithT(t)
-	ctx := t.Context()
-	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: os.Stderr})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
-
-	m := New(Local(cp), Options{
-		APIDelay: time.Second, OperatorDelay: 300 * time.Millisecond, ServingCSRs: true,
-		Report: func(_ types.NamespacedName, err error) { t.Log(err) },
-	})
-	managerCtx, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- m.Start(managerCtx) }()
-	t.Cleanup(func() { stop(); g.Expect(<-done).To(Succeed()) })
+	m := startManager(t, g, Options{APIDelay: time.Second, OperatorDelay: 300 * time.Millisecond, ServingCSRs: true})
 
 	s := &story{WithT: g, t: t, m: m, key: types.NamespacedName{Namespace: "default", Name: "demo"}}
 	s.spec = assisted.ClusterSpec{
@@ -60,6 +48,22 @@ func TestCluster(t *testing.T) {
 	t.Run("completion", s.completion)
 	t.Run("API down and up", s.outage)
 	t.Run("deletion", s.deletion)
+}
+
+// startManager runs a manager with a control plane of its own.
+func startManager(t *testing.T, g *WithT, opts Options) *Manager {
+	t.Helper()
+	ctx := t.Context()
+	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: os.Stderr})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
+	opts.Report = func(_ types.NamespacedName, err error) { t.Log(err) }
+	m := New(Local(cp), opts)
+	managerCtx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- m.Start(managerCtx) }()
+	t.Cleanup(func() { stop(); g.Expect(<-done).To(Succeed()) })
+	return m
 }
 
 type story struct {

@@ -68,9 +68,32 @@ func (c *cluster) stopKubelet(ctx context.Context, name string) error {
 	return c.setReady(ctx, node, corev1.ConditionUnknown)
 }
 
+// restartKubelet is what the cluster sees of a host that restarts with another release. Its kubelet is silent, has its certificate still when
+// it comes back, and registers anew.
+func (c *cluster) restartKubelet(ctx context.Context, name string) error {
+	progress := &nodeProgress{started: time.Now(), restarted: true}
+	if former := c.nodes[name]; former != nil {
+		progress.labelled, progress.requested = former.labelled, former.requested
+	}
+	err := c.stopKubelet(ctx, name)
+	c.nodes[name] = progress
+	return err
+}
+
+// since is when a kubelet began to become ready.
+func (p *nodeProgress) since() time.Time {
+	if p.restarted && p.joined.IsZero() {
+		return p.started
+	}
+	return p.joined
+}
+
 func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assisted.NodeStatus, error) {
 	if !host.Running {
 		return assisted.NodeStatus{}, c.stopKubelet(ctx, host.Name)
+	}
+	if c.updates.away(host.Name) {
+		return assisted.NodeStatus{Joined: true}, c.restartKubelet(ctx, host.Name)
 	}
 	delete(c.silent, host.Name)
 	now := time.Now()
@@ -93,7 +116,7 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		}
 		progress.requested = true
 	}
-	ready := now.Sub(progress.joined) >= c.manager.opts.ReadyDelay
+	ready := now.Sub(progress.since()) >= c.manager.opts.ReadyDelay
 	status := corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue
@@ -136,10 +159,10 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 	}
 	progress.joined = now
 	before := node.DeepCopy()
-	node.Status.NodeInfo.KubeletVersion = c.manager.opts.KubeletVersion(c.wanted().Key)
+	release := c.boot(host)
+	node.Status.NodeInfo.KubeletVersion, node.Status.NodeInfo.OSImage = release.KubeletVersion, release.OSImage
 	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.Architecture = "linux", architecture(host)
 	node.Status.NodeInfo.MachineID, node.Status.NodeInfo.SystemUUID = host.Name, host.Name
-	node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS " + c.manager.opts.Version
 	node.Status.Addresses = nodeAddresses(host)
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = c.kubelets.port()
 	node.Status.Conditions = nodeConditions(corev1.ConditionFalse)

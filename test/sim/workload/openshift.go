@@ -21,6 +21,7 @@ import (
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
 // scheme knows what an installed cluster holds.
@@ -35,6 +36,9 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
+// asExpected is the reason of a condition that says nothing in particular.
+const asExpected = "AsExpected"
+
 // operators are the ClusterOperators that every cluster has, as far as somebody might look for them, in the order in which they become
 // available: those of the control plane long before the installation is complete.
 var operators = []string{
@@ -44,7 +48,7 @@ var operators = []string{
 // seed fills a new API: the CRDs, the ClusterVersion of a running installation, and operators that are not there yet.
 func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 	crds := []*apiextensionsv1.CustomResourceDefinition{
-		openCRD(configv1.GroupName, "ClusterVersion", "clusterversion", "clusterversions"),
+		clusterVersionCRD(),
 		openCRD(configv1.GroupName, "ClusterOperator", "clusteroperator", "clusteroperators"),
 		openCRD(operatorv1.GroupName, "Etcd", "etcd", "etcds"),
 		openCRD(machineconfigv1.GroupName, "MachineConfigPool", "machineconfigpool", "machineconfigpools"),
@@ -54,7 +58,7 @@ func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 	}
 	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	version.Spec.ClusterID = configv1.ClusterID(spec.ClusterID)
-	version.Spec.Channel = "stable"
+	version.Spec.Channel = upgrade.Channel(c.manager.installed(spec).Version)
 	if err := c.client.Create(ctx, version); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("cannot create the ClusterVersion of cluster %s: %w", spec.Key, err)
 	}
@@ -64,7 +68,7 @@ func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 			return fmt.Errorf("cannot create ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
 		}
 	}
-	for _, name := range pools {
+	for _, name := range []string{upgrade.Master, upgrade.Worker} {
 		pool := &machineconfigv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := c.client.Create(ctx, pool); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("cannot create MachineConfigPool %s of cluster %s: %w", name, spec.Key, err)
@@ -83,7 +87,8 @@ func (c *cluster) report(ctx context.Context, spec assisted.ClusterSpec, done bo
 		return fmt.Errorf("cannot read the ClusterVersion of cluster %s: %w", spec.Key, err)
 	}
 	now := metav1.Now()
-	release := configv1.Release{Version: c.manager.opts.Version, Image: spec.ReleaseImage}
+	installed := c.manager.installed(spec)
+	release := configv1.Release{Version: installed.Version, Image: installed.Image}
 	update := configv1.UpdateHistory{State: configv1.PartialUpdate, StartedTime: now, Version: release.Version, Image: release.Image}
 	if len(version.Status.History) > 0 {
 		update.StartedTime = version.Status.History[0].StartedTime
@@ -94,7 +99,7 @@ func (c *cluster) report(ctx context.Context, spec assisted.ClusterSpec, done bo
 	before := version.DeepCopy()
 	version.Status.Desired = release
 	version.Status.History = []configv1.UpdateHistory{update}
-	version.Status.Conditions = operatorConditions(done)
+	version.Status.Conditions = versionConditions(release.Version, done)
 	if err := c.client.Status().Patch(ctx, version, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("cannot write the ClusterVersion of cluster %s: %w", spec.Key, err)
 	}
@@ -110,7 +115,7 @@ func (c *cluster) reportOperator(ctx context.Context, spec assisted.ClusterSpec,
 	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	base := operator.DeepCopy()
 	operator.Status.Conditions = operatorConditions(available)
-	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: c.manager.opts.Version}}
+	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: c.manager.installed(spec).Version}}
 	if err := c.client.Status().Patch(ctx, operator, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("cannot write ClusterOperator %s of cluster %s: %w", name, spec.Key, err)
 	}
@@ -146,10 +151,52 @@ func operatorConditions(done bool) []configv1.ClusterOperatorStatusCondition {
 	}
 	now := metav1.Now()
 	return []configv1.ClusterOperatorStatusCondition{
-		{Type: configv1.OperatorAvailable, Status: available, Reason: "Simulated", LastTransitionTime: now},
-		{Type: configv1.OperatorProgressing, Status: progressing, Reason: "Simulated", LastTransitionTime: now},
-		{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: "Simulated", LastTransitionTime: now},
+		{Type: configv1.OperatorAvailable, Status: available, Reason: asExpected, LastTransitionTime: now},
+		{Type: configv1.OperatorProgressing, Status: progressing, Reason: asExpected, LastTransitionTime: now},
+		{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: asExpected, LastTransitionTime: now},
+		{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionTrue, Reason: asExpected, LastTransitionTime: now},
 	}
+}
+
+// versionConditions are what the ClusterVersion says of the installation.
+func versionConditions(version string, done bool) []configv1.ClusterOperatorStatusCondition {
+	now := metav1.Now()
+	out := []configv1.ClusterOperatorStatusCondition{
+		{Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse, LastTransitionTime: now},
+		{Type: configv1.OperatorProgressing, Status: configv1.ConditionTrue, Message: "Working towards " + version, LastTransitionTime: now},
+		{Type: "Failing", Status: configv1.ConditionFalse, LastTransitionTime: now},
+	}
+	if done {
+		out[0].Status, out[0].Message = configv1.ConditionTrue, "Done applying "+version
+		out[1].Status, out[1].Message = configv1.ConditionFalse, "Cluster version is "+version
+	}
+	return out
+}
+
+// clusterVersionCRD takes any content but updates that the real one refuses (openshift/api, config/v1, types_cluster_version.go).
+func clusterVersionCRD() *apiextensionsv1.CustomResourceDefinition {
+	crd := openCRD(configv1.GroupName, "ClusterVersion", "clusterversion", "clusterversions")
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true), Properties: properties}
+	}
+	update := object(map[string]apiextensionsv1.JSONSchemaProps{
+		"version": text, "image": text, "architecture": text, "force": {Type: "boolean"},
+	})
+	update.XValidations = apiextensionsv1.ValidationRules{
+		{
+			Rule:    "!has(self.architecture) || !has(self.image) || self.architecture == '' || self.image == ''",
+			Message: "cannot set both Architecture and Image",
+		},
+		{
+			Rule:    "!has(self.architecture) || self.architecture == '' || has(self.version) && self.version != ''",
+			Message: "Version must be set if Architecture is set",
+		},
+	}
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": object(map[string]apiextensionsv1.JSONSchemaProps{"desiredUpdate": update, "channel": text}),
+	}
+	return crd
 }
 
 // openCRD is a cluster-scoped resource that takes any content.

@@ -10,62 +10,68 @@ import (
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
-// pools are the MachineConfigPools that every cluster has.
-var pools = []string{"master", "worker"}
-
-// syncPools writes what the machine-config operator says of its pools. Every host has the configuration that it should have; a pool is
-// updating nevertheless while a host of it is cordoned or not ready (machine-config-operator, pkg/controller/node/status.go).
-func (c *cluster) syncPools(ctx context.Context, spec assisted.ClusterSpec) error {
-	nodes := &corev1.NodeList{}
-	if err := c.client.List(ctx, nodes); err != nil {
-		return fmt.Errorf("cannot list the Nodes of cluster %s: %w", spec.Key, err)
-	}
-	for _, name := range pools {
-		pool := &machineconfigv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := c.client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
-			return fmt.Errorf("cannot read MachineConfigPool %s of cluster %s: %w", name, spec.Key, err)
+// showPools writes what the machine-config operator says of its pools. A pool is updating also while a host of it that has the right
+// configuration is cordoned or not ready (machine-config-operator, pkg/controller/node/status.go).
+func (c *cluster) showPools(ctx context.Context, spec assisted.ClusterSpec, reports []upgrade.Pool) error {
+	for _, report := range reports {
+		pool := &machineconfigv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: report.Name}}
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(pool), pool)
+		if apierrors.IsNotFound(err) {
+			err = c.client.Create(ctx, pool)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read MachineConfigPool %s of cluster %s: %w", report.Name, spec.Key, err)
+		}
+		if before := pool.DeepCopy(); before.Spec.Configuration.Name != report.Target {
+			pool.Spec.Configuration.Name = report.Target
+			if err := c.client.Patch(ctx, pool, client.MergeFrom(before)); err != nil {
+				return fmt.Errorf("cannot write MachineConfigPool %s of cluster %s: %w", report.Name, spec.Key, err)
+			}
 		}
 		before := pool.DeepCopy()
-		countHosts(pool, nodes.Items)
+		showPool(&pool.Status, report)
 		if equality.Semantic.DeepEqual(before.Status, pool.Status) {
 			continue
 		}
 		if err := c.client.Status().Patch(ctx, pool, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("cannot write MachineConfigPool %s of cluster %s: %w", name, spec.Key, err)
+			return fmt.Errorf("cannot write the status of MachineConfigPool %s of cluster %s: %w", report.Name, spec.Key, err)
 		}
 	}
 	return nil
 }
 
-// countHosts makes the status of a pool what its Nodes are.
-func countHosts(pool *machineconfigv1.MachineConfigPool, nodes []corev1.Node) {
-	status := &pool.Status
-	status.MachineCount, status.ReadyMachineCount, status.Configuration = 0, 0, pool.Spec.Configuration
-	for _, node := range nodes {
-		if _, ok := node.Labels["node-role.kubernetes.io/"+pool.Name]; !ok {
-			continue
-		}
-		status.MachineCount++
-		if ready(node) && !node.Spec.Unschedulable {
-			status.ReadyMachineCount++
-		}
+// showPool makes the status of a pool what the operator reports.
+func showPool(status *machineconfigv1.MachineConfigPoolStatus, report upgrade.Pool) {
+	status.Configuration.Name = report.Current
+	status.MachineCount, status.UpdatedMachineCount = int32(report.Machines), int32(report.Updated)
+	status.ReadyMachineCount, status.UnavailableMachineCount = int32(report.Ready), int32(report.Unavailable)
+	status.DegradedMachineCount = int32(report.Degraded)
+	broken := report.Failure != ""
+	reason := ""
+	if broken {
+		reason = "1 nodes are reporting degraded status on sync"
 	}
-	status.UpdatedMachineCount, status.UnavailableMachineCount = status.MachineCount, status.MachineCount-status.ReadyMachineCount
-	done := status.UnavailableMachineCount == 0
-	setPool(status, machineconfigv1.MachineConfigPoolUpdated, done)
-	setPool(status, machineconfigv1.MachineConfigPoolUpdating, !done)
-	setPool(status, machineconfigv1.MachineConfigPoolDegraded, false)
+	setPool(status, machineconfigv1.MachineConfigPoolUpdated, report.IsUpdated, "", report.UpdatedMessage)
+	setPool(status, machineconfigv1.MachineConfigPoolUpdating, report.IsUpdating, "", report.UpdatingMessage)
+	setPool(status, machineconfigv1.MachineConfigPoolNodeDegraded, broken, reason, report.Failure)
+	setPool(status, machineconfigv1.MachineConfigPoolDegraded, broken, "", "")
 }
 
-// setPool sets a condition of a pool, with the time when it changed.
-func setPool(status *machineconfigv1.MachineConfigPoolStatus, kind machineconfigv1.MachineConfigPoolConditionType, is bool) {
-	c := machineconfigv1.MachineConfigPoolCondition{Type: kind, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now()}
+// setPool sets a condition of a pool, with the time when its status changed.
+func setPool(
+	status *machineconfigv1.MachineConfigPoolStatus, kind machineconfigv1.MachineConfigPoolConditionType, is bool, reason, message string,
+) {
+	c := machineconfigv1.MachineConfigPoolCondition{
+		Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.Now().Rfc3339Copy(),
+	}
 	if is {
 		c.Status = corev1.ConditionTrue
 	}
@@ -73,9 +79,10 @@ func setPool(status *machineconfigv1.MachineConfigPoolStatus, kind machineconfig
 		if former.Type != kind {
 			continue
 		}
-		if former.Status != c.Status {
-			status.Conditions[i] = c
+		if former.Status == c.Status {
+			c.LastTransitionTime = former.LastTransitionTime
 		}
+		status.Conditions[i] = c
 		return
 	}
 	status.Conditions = append(status.Conditions, c)
