@@ -65,6 +65,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		},
 		Identity:                    installed,
 		Health:                      installed,
+		Upgrades:                    installed,
 		Etcd:                        installed,
 		Nodes:                       installed,
 		Recorder:                    recorder,

@@ -46,6 +46,10 @@ const (
 	// RemediationForAnnotation is the same record on the Machine that replaces an unhealthy one.
 	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
 
+	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before. Its value does not matter; it is removed
+	// when the upgrade is requested (DESIGN D28).
+	RetryUpgradeAnnotation = "controlplane.cluster.x-k8s.io/retry-upgrade"
+
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"

@@ -191,6 +191,10 @@ const (
 	// MachineNotUpToDateReason: the Machine differs from what the control plane asks for; the message lists how.
 	MachineNotUpToDateReason = "NotUpToDate"
 
+	// MachineUpdatingReason: nothing but its version differs: its Node is upgraded in place with the cluster, and then the Machine's version
+	// follows.
+	MachineUpdatingReason = "Updating"
+
 	// MachineUpToDateUnknownReason: the manager may not read the infrastructure machine; the message names the role that is missing.
 	MachineUpToDateUnknownReason = "UpToDateUnknown"
 )

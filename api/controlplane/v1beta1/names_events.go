@@ -47,6 +47,18 @@ const (
 	// attempt began.
 	EventInstallObjectsLost = "InstallObjectsLost"
 
+	// EventUpgradeRequested: the version operator of the cluster was asked for another release.
+	EventUpgradeRequested = "UpgradeRequested"
+
+	// EventUpgradeAcknowledged: changes of the next release were acknowledged in the cluster, as spec.upgrade.acknowledgements says.
+	EventUpgradeAcknowledged = "UpgradeAcknowledged"
+
+	// EventUpgradeChannelSet: the version operator of the cluster looks for updates in spec.upgrade.channel now.
+	EventUpgradeChannelSet = "UpgradeChannelSet"
+
+	// EventUpgraded: the cluster runs another release now.
+	EventUpgraded = "Upgraded"
+
 	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
 	EventKubeconfigPublished = "KubeconfigPublished"
 

@@ -47,7 +47,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	Version string `json:"version,omitempty"`
 
 	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4. It is fixed until the cluster is
-	// installed, or its installation has failed; the providers do not upgrade installed clusters yet. Changeable after the installation.
+	// installed, or its installation has failed. Of an installed cluster, a newer release upgrades it in place, once spec.version is the
+	// Kubernetes version of that release; it may be one minor version ahead, and never older. Changeable after the installation.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -80,6 +81,11 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// rollout says whether and when Machines are replaced that are outdated. Changeable at any time.
 	// +optional
 	Rollout RolloutSpec `json:"rollout,omitempty,omitzero"`
+
+	// upgrade says what else the version operator of the installed cluster needs to know when distributionVersion changes. Changeable at any
+	// time.
+	// +optional
+	Upgrade UpgradeSpec `json:"upgrade,omitempty,omitzero"`
 }
 
 // ReleaseSpec says where the release comes from (DESIGN D10).
@@ -189,6 +195,16 @@ type OpenshiftAssistedControlPlaneStatus struct {
 	// +optional
 	Install InstallStatus `json:"install,omitempty,omitzero"`
 
+	// distributionVersion is the newest release that the installed cluster has been brought to completely, for example 4.20.4.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	DistributionVersion string `json:"distributionVersion,omitempty"`
+
+	// upgrade is the progress of an upgrade of the installed cluster; empty while there is none.
+	// +optional
+	Upgrade UpgradeStatus `json:"upgrade,omitempty,omitzero"`
+
 	// release is what the release image is, once a registry has told it.
 	// +optional
 	Release ReleaseStatus `json:"release,omitempty,omitzero"`
@@ -297,6 +313,7 @@ type InstallStatus struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the control plane was created"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`,description="Kubernetes version"
 // +kubebuilder:printcolumn:name="OpenShift",type=string,JSONPath=`.spec.distributionVersion`,description="OpenShift version"
+// +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.status.conditions[?(@.type=="Upgrading")].reason`,description="How the upgrade to the OpenShift version goes"
 type OpenshiftAssistedControlPlane struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -64,6 +64,10 @@ type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// rollout says whether and when Machines are replaced that are outdated.
 	// +optional
 	Rollout RolloutSpec `json:"rollout,omitempty,omitzero"`
+
+	// upgrade says what else the version operator of an installed cluster needs to know when distributionVersion changes.
+	// +optional
+	Upgrade TemplateUpgradeSpec `json:"upgrade,omitempty,omitzero"`
 }
 
 // TemplateMachineTemplate is a MachineTemplate without the infrastructure reference.

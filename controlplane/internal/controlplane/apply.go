@@ -59,6 +59,7 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
 	o.kubeconfig.add(r.publishKubeconfig(ctx, v, d.kubeconfig, o))
 	o.kubeconfig.add(r.shareKubeconfig(ctx, v, d.kubeconfig))
+	o.upgrade.add(r.upgrade(ctx, v, d.upgrade))
 	return o
 }
 

@@ -51,13 +51,18 @@ func (r *Reconciler) patchConditions(ctx context.Context, m *clusterv1.Machine, 
 
 // upToDateCondition is the condition UpToDate of a Machine (CONTRACT CP-45). Without differences, the problem says why there may be one
 // that is not known; nil is none.
-func upToDateCondition(differences []string, problem error) *metav1.Condition {
+//
+// updating: nothing but the version differs, which is changed in place.
+func upToDateCondition(differences []string, updating bool, problem error) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionTrue, Reason: controlplanev1.MachineUpToDateReason,
 	}
 	switch {
 	case len(differences) > 0:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.MachineNotUpToDateReason
+		if updating {
+			condition.Reason = controlplanev1.MachineUpdatingReason
+		}
 		condition.Message = "* " + strings.Join(differences, "\n* ")
 	case problem != nil:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.MachineUpToDateUnknownReason

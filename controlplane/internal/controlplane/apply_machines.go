@@ -302,7 +302,7 @@ func (r *Reconciler) syncMachine(ctx context.Context, v *view.View, m *clusterv1
 		}
 	}
 	differences := append(refused, plan.Differences(v, m)...)
-	told := upToDateCondition(differences, v.Machines.InfraProblems[m.Name])
+	told := upToDateCondition(differences, len(refused) == 0 && plan.Updating(v, m), v.Machines.InfraProblems[m.Name])
 	return kerrors.NewAggregate([]error{again, r.tellState(ctx, m, told, memberCondition(v, m))})
 }
 

@@ -55,6 +55,8 @@ type Reconciler struct {
 	// Etcd asks the installed cluster's etcd and removes its members, and Nodes deletes the Nodes of their hosts.
 	Etcd  workload.Etcd
 	Nodes workload.ControlPlaneNodes
+	// Upgrades asks the installed cluster for another release.
+	Upgrades workload.Upgrades
 	// Releases tells what release images are; nil asks no registry.
 	Releases Releases
 	// Recorder records events.

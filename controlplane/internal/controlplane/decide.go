@@ -46,6 +46,7 @@ type decision struct {
 	leaving    plan.LeavingDecision
 	remedy     plan.RemediationDecision
 	rollout    plan.RolloutDecision
+	upgrade    plan.UpgradeDecision
 	kubeconfig kubeconfigDecision
 }
 
@@ -92,6 +93,9 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if !d.remedy.RetryAt.IsZero() {
 		waits = append(waits, d.remedy.RetryAt.Sub(v.Now))
 	}
+	if d.upgrade.Reason == controlplanev1.UpgradeImageUnknownReason { // Somebody else's ClusterImageSet is not watched.
+		waits = append(waits, conflictRetryInterval)
+	}
 	if !d.rollout.AfterAt.IsZero() {
 		waits = append(waits, d.rollout.AfterAt.Sub(v.Now))
 	}
@@ -132,7 +136,7 @@ func decide(v *view.View) decision {
 
 // decideCurrent decides about the current attempt and the cluster that comes of it, once nothing stands in the way.
 func decideCurrent(v *view.View, d *decision) {
-	d.rollout = plan.DecideRollout(v)
+	d.rollout, d.upgrade = plan.DecideRollout(v), plan.DecideUpgrade(v)
 	d.machines = plan.DecideMachines(v, d.leaving.Voting, d.rollout.Surge)
 	d.remedy = plan.DecideRemediation(v)
 	d.install = decideInstall(v)

@@ -60,7 +60,7 @@ func (o *outcome) err() error {
 
 // outcomes are those of all subjects of a pass. Status is computed from them and from the view.
 type outcomes struct {
-	leaving, attempt, install, creation, machines, kubeconfig outcome
+	leaving, attempt, install, creation, machines, kubeconfig, upgrade outcome
 
 	// synced are the Machines whose condition UpToDate was written, as they are now, by name.
 	synced map[string]*clusterv1.Machine
@@ -72,6 +72,7 @@ type outcomes struct {
 func (o *outcomes) err() error {
 	return kerrors.NewAggregate([]error{
 		o.leaving.err(), o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.kubeconfig.err(),
+		o.upgrade.err(),
 	})
 }
 

@@ -70,6 +70,9 @@ func (w *world) live(order *rand.Rand) {
 	if w.healthCheck {
 		controllers = append(controllers, w.nodeHealth)
 	}
+	if w.releases != nil {
+		controllers = append(controllers, w.releases.tick)
+	}
 	if order != nil {
 		order.Shuffle(len(controllers), func(i, j int) { controllers[i], controllers[j] = controllers[j], controllers[i] })
 	}

@@ -29,7 +29,7 @@ var ownedConditions = []string{
 	controlplanev1.ReleaseResolvedCondition, controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
 	controlplanev1.MachinesReadyCondition, controlplanev1.MachinesUpToDateCondition, controlplanev1.RollingOutCondition,
 	controlplanev1.ScalingUpCondition, controlplanev1.ScalingDownCondition, controlplanev1.RemediatingCondition,
-	controlplanev1.DeletingCondition, clusterv1.PausedCondition,
+	controlplanev1.UpgradingCondition, controlplanev1.DeletingCondition, clusterv1.PausedCondition,
 }
 
 // updateStatus computes conditions and counters from the facts of the pass, in memory.
@@ -57,6 +57,7 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 		setMatchesSpec(v, d)
 		setRelease(cp, v.Release)
 		bounded.SetCondition(cp, releaseCondition(cp, v.Release))
+		r.setUpgrade(v, d.upgrade, o)
 		bounded.SetCondition(cp, versionsMatchCondition(v))
 		for _, summary := range operatorSummaries {
 			if condition := summary.condition(v); condition != nil {
@@ -163,6 +164,7 @@ func versionsMatchCondition(v *view.View) metav1.Condition {
 	if v.Cluster.Spec.Topology.IsDefined() {
 		check.Topology = v.Cluster.Name
 	}
+	check.Running, check.Upgrading = plan.Followed(v), plan.IsUpgrading(v)
 	problem, known := check.Problem()
 	foreign := architectureCheck(v).Problem()
 	condition := metav1.Condition{Type: controlplanev1.VersionsMatchCondition}

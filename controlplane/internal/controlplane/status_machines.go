@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -97,6 +98,11 @@ func rollingOutCondition(v *view.View, d decision, machines collections.Machines
 	if len(d.rollout.Waiting) > 0 {
 		message += fmt.Sprintf("\n* Replaced when you delete them or annotate them with %s, and not by themselves "+
 			"(spec.rollout.strategy.type is OnDelete): %s", clusterv1.DeleteMachineAnnotation, strings.Join(d.rollout.Waiting, ", "))
+	}
+	updating := outdated.Filter(func(m *clusterv1.Machine) bool { return plan.Updating(v, m) }).Names()
+	if len(updating) > 0 {
+		slices.Sort(updating)
+		message += fmt.Sprintf("\n* Upgraded in place, with the cluster: %s", strings.Join(updating, ", "))
 	}
 	if len(d.rollout.Fixed) > 0 {
 		message += fmt.Sprintf("\n* Not replaced: %s: %s", strings.Join(d.rollout.Fixed, ", "), d.rollout.Unfit)

@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -185,6 +186,18 @@ func (w *world) core() {
 func (w *world) workload() {
 	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
 		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
+		w.api.upgrades.Reported = installedVersion()
+	}
+}
+
+// installedVersion is what a cluster says of the release that it was installed with.
+func installedVersion() *workload.ClusterVersion {
+	no, yes := workload.OperatorCondition{Status: "False"}, workload.OperatorCondition{Status: "True"}
+	installed := workload.Release{Version: "4.20.4", Image: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("4", 64)}
+	return &workload.ClusterVersion{
+		ClusterID: clusterID, ResourceVersion: "1", Observed: true, Desired: installed,
+		History:     []workload.PastRelease{{Release: installed, Completed: true}},
+		Progressing: no, Failing: no, Upgradeable: yes, Accepted: yes, Invalid: no, Retrieved: no,
 	}
 }
 

@@ -71,6 +71,7 @@ type world struct {
 	api    struct {
 		workloadtest.Identity
 		workloadtest.Health
+		upgrades workloadtest.Upgrades
 	}
 	// installed is the etcd of the installed cluster.
 	installed *worldEtcd
@@ -87,6 +88,8 @@ type world struct {
 	// healthCheck: there is a MachineHealthCheck. darkSince is since when a Node is not ready, by the name of its Machine.
 	healthCheck bool
 	darkSince   map[string]time.Time
+	// releases are the operators that bring the cluster to another release; nil while nothing does.
+	releases *worldReleases
 	// refuse makes the API server refuse to create an object; nil is never.
 	refuse func(client.Object) error
 }
@@ -115,7 +118,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		WithObjects(inputs(replicas, workers)...).Build()
 	w.r = &Reconciler{
 		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client,
-		Identity: &w.api.Identity, Health: &w.api.Health, Etcd: w.installed, Nodes: w.installed, Recorder: w.events,
+		Identity: &w.api.Identity, Health: &w.api.Health, Upgrades: &w.api.upgrades, Etcd: w.installed, Nodes: w.installed, Recorder: w.events,
 		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
 		RemoteConditionsGracePeriod: 5 * time.Minute,
 		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),

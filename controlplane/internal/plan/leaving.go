@@ -43,6 +43,7 @@ func LeavingOf(v *view.View) LeavingDecision {
 		return d
 	}
 	etcd := etcdOf(v)
+	etcd.Restarts = restarts(v)
 	d := DecideLeaving(etcd, leaving, others, inFlight)
 	if d.Remove == nil && len(inFlight) == 0 {
 		d.Stray = stray(v, etcd)

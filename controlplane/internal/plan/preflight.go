@@ -171,26 +171,26 @@ func unjoined(v *view.View, settled collections.Machines, voting int) string {
 	return ""
 }
 
-// AsksUpdates reports whether this pass reads ClusterVersion and MachineConfigPool: only when a Machine is to come, to go or to be replaced
-// (DESIGN D23, D26, D27).
+// AsksUpdates reports whether this pass reads the MachineConfigPool: only when a Machine is to come, to go or to be replaced, and while
+// the cluster is upgraded or to be upgraded (DESIGN D23, D26, D27, D28).
 func AsksUpdates(v *view.View) bool {
 	if !v.Life.Installed() || !v.Initialized() {
 		return false
 	}
 	machines := v.Machines.Owned.Filter(living)
-	return len(machines) != int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) || len(unhealthy(v)) > 0 ||
+	return IsUpgrading(v) || len(inHook(v)) > 0 || len(machines) != int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) || len(unhealthy(v)) > 0 ||
 		len(machines.Filter(outdatedIn(v), func(m *clusterv1.Machine) bool { return isDue(v, m) })) > 0
 }
 
 // restarts lists the changes that restart the hosts of the control plane: one of them would be away beside the one that comes or goes.
 func restarts(v *view.View) []string {
-	updates := v.Workload.Updates
-	if updates == nil {
+	updates, version := v.Workload.Updates, v.Workload.Version
+	if updates == nil || version == nil {
 		return []string{"The installed cluster has not said whether its hosts are about to be restarted"}
 	}
 	var problems []string
-	if !updates.Upgrading.False() {
-		problems = append(problems, "ClusterVersion version is progressing: "+updates.Upgrading.Message)
+	if !version.Progressing.False() {
+		problems = append(problems, "ClusterVersion version is progressing: "+version.Progressing.Message)
 	}
 	if !updates.PoolUpdating.False() {
 		problems = append(problems, "MachineConfigPool master is updating its hosts: "+updates.PoolUpdating.Message)
@@ -201,10 +201,10 @@ func restarts(v *view.View) []string {
 // unfitUpdates lists what is wrong with the release of the cluster and the configuration of its hosts, and what changes them.
 func unfitUpdates(v *view.View) []string {
 	problems := restarts(v)
-	if v.Workload.Updates == nil {
+	if v.Workload.Updates == nil || v.Workload.Version == nil {
 		return problems
 	}
-	if failing := v.Workload.Updates.Failing; failing.True() {
+	if failing := v.Workload.Version.Failing; failing.True() {
 		problems = append(problems, "ClusterVersion version is failing: "+failing.Message)
 	}
 	if degraded := v.Workload.Updates.PoolDegraded; degraded.True() {

@@ -54,7 +54,8 @@ func installedView(replicas int) *view.View {
 		v.Machines.Owned.Insert(m)
 		report.Nodes = append(report.Nodes, workload.EtcdNode{Name: m.Name, CurrentRevision: 7})
 	}
-	v.Workload.Updates = &workload.Updates{Upgrading: no, Failing: no, PoolUpdating: no, PoolDegraded: no}
+	v.Workload.Updates = &workload.Updates{PoolUpdating: no, PoolDegraded: no}
+	v.Workload.Version = &workload.ClusterVersion{Progressing: no, Failing: no}
 	v.Workload.Etcd, v.Workload.Operators = report, map[string]workload.Operator{}
 	for _, name := range workload.OperatorNames() {
 		v.Workload.Operators[name] = workload.Operator{Available: yes, Progressing: no, Degraded: no}
@@ -163,11 +164,11 @@ func TestContractPreflight(t *testing.T) {
 			},
 		},
 		"an upgrade is on its way": {
-			replicas: 4, change: func(v *view.View) { v.Workload.Updates.Upgrading = because(yes, "Working towards 4.21.3") },
+			replicas: 4, change: func(v *view.View) { v.Workload.Version.Progressing = because(yes, "Working towards 4.21.3") },
 			want: "ClusterVersion version is progressing: Working towards 4.21.3",
 		},
 		"the release fails": {
-			replicas: 4, change: func(v *view.View) { v.Workload.Updates.Failing = because(yes, "x") }, want: "ClusterVersion version is failing: x",
+			replicas: 4, change: func(v *view.View) { v.Workload.Version.Failing = because(yes, "x") }, want: "ClusterVersion version is failing: x",
 		},
 		"the hosts are being changed": {
 			replicas: 4, change: func(v *view.View) { v.Workload.Updates.PoolUpdating = because(yes, "x") },
@@ -191,7 +192,7 @@ func TestContractPreflight(t *testing.T) {
 		},
 		"operators and revisions wait for the third member": {replicas: 3, change: func(v *view.View) {
 			degrade(v, workload.OperatorEtcd, "RevisionControllerDegraded")
-			v.Workload.Updates.Failing = because(yes, "ClusterOperatorDegraded")
+			v.Workload.Version.Failing = because(yes, "ClusterOperatorDegraded")
 			v.Workload.Etcd.LatestRevision = 8
 		}},
 		"a two-node cluster": {

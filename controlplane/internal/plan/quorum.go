@@ -22,6 +22,10 @@ const minVoters = 3
 // that does not come back. A restart of the static Pod takes a minute or two.
 const restartWait = 5 * time.Minute
 
+// hostRestartWait is the same for a member whose host may be restarting, because the hosts get another configuration or another release: a
+// server takes 10 to 20 minutes.
+const hostRestartWait = 30 * time.Minute
+
 // Etcd is what a pass knows of the members of etcd.
 type Etcd struct {
 	// Members are those that etcd itself lists.
@@ -30,6 +34,8 @@ type Etcd struct {
 	Stable bool
 	// Unwell is for how long the operator of etcd has reported members that are not healthy; 0 while it reports none.
 	Unwell time.Duration
+	// Restarts say, in words, by what the hosts of the control plane are restarted one after the other; there are none while nothing does.
+	Restarts []string
 }
 
 // EtcdHost is a control-plane Machine as the members of etcd are compared with it.
@@ -148,13 +154,22 @@ func (e Etcd) refusal(c *candidate, first *Leaving, inFlight []string) string {
 }
 
 // mayServeAgain says of a member that does not serve that it may only be restarting; it is empty when it does serve, or does not come back.
-// While its host runs and the members restart one after the other, two that are left would restart too, and one of two is no quorum.
+// While the members or the hosts restart one after the other, two that are left would restart too, and one of two is no quorum.
 func (e Etcd) mayServeAgain(member workload.Member, host EtcdHost) string {
-	if member.Healthy || member.Learner || e.Stable || !host.Ready || e.Unwell >= restartWait {
+	what, wait := "The members of etcd", time.Duration(0)
+	switch {
+	case member.Healthy || member.Learner:
+		return ""
+	case len(e.Restarts) > 0:
+		what, wait = "The hosts", hostRestartWait
+	case !e.Stable && host.Ready:
+		wait = restartWait
+	}
+	if e.Unwell >= wait {
 		return ""
 	}
-	return fmt.Sprintf("The members of etcd restart one after the other, and member %s does not serve: it is removed when that lasts longer "+
-		"than %.f minutes", MemberName(member), restartWait.Minutes())
+	return fmt.Sprintf("%s restart one after the other, and member %s does not serve: it is removed when that lasts longer than %.f minutes",
+		what, MemberName(member), wait.Minutes())
 }
 
 // MayLose says why etcd cannot do without a voter; it is empty when it can. A member that serves is only given up by an etcd that is well
@@ -180,6 +195,8 @@ func (e Etcd) MayLose(member workload.Member) string {
 		return fmt.Sprintf("Member %s of etcd has no vote yet, and nobody leaves before it has one", summary(learners))
 	case !e.Stable:
 		return "The members of etcd restart one after the other, and nobody leaves before that ends"
+	case len(e.Restarts) > 0:
+		return "The hosts are restarted one after the other, and nobody leaves before that ends: " + strings.Join(e.Restarts, "; ")
 	}
 	return ""
 }

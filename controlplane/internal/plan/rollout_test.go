@@ -144,7 +144,7 @@ func TestContractRollout(t *testing.T) {
 				outdate(v, "cp-1")
 				answering(v)
 				says(clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse)(v.Machines.Owned["cp-1"])
-				v.Workload.Updates.Upgrading = because(yes, "Working towards 4.21.3")
+				v.Workload.Version.Progressing = because(yes, "Working towards 4.21.3")
 			}},
 		"the host is dead": {replicas: 3, due: []string{"cp-1"}, goes: "cp-1", change: func(v *view.View) {
 			rolling(v, 0)

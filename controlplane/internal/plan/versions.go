@@ -57,12 +57,22 @@ type VersionCheck struct {
 	Topology string
 	// Resolved is what the registry said of the release image; empty while that is not known.
 	Resolved controlplanev1.ReleaseStatus
+	// Running is the release that the cluster runs, when somebody has brought it to a newer one than Release; else empty.
+	Running string
+	// Upgrading: the Nodes are about to get the version of the release.
+	Upgrading bool
 	// ControlPlane and Workers are the Machines, in the order in which they are looked at.
 	ControlPlane, Workers []*clusterv1.Machine
 }
 
 // Problem says what does not match, and the value to set. Without a problem, known tells whether a Node has confirmed the version.
 func (c VersionCheck) Problem() (problem string, known bool) {
+	switch {
+	case c.Running != "":
+		return c.followProblem(), true
+	case c.Upgrading:
+		return c.releaseProblem(), true
+	}
 	index := slices.IndexFunc(c.ControlPlane, func(m *clusterv1.Machine) bool { return view.KubeletVersion(m) != "" })
 	if index < 0 {
 		return c.releaseProblem(), false
@@ -76,6 +86,22 @@ func (c VersionCheck) Problem() (problem string, known bool) {
 			worker.Name, view.KubeletVersion(worker), worker.Spec.Version, c.workerRemedy(worker)), true
 	}
 	return "", true
+}
+
+// followProblem says how the control plane follows a cluster that somebody else has upgraded (DESIGN D30).
+func (c VersionCheck) followProblem() string {
+	newest := c.Version
+	if versions := StatusVersions(c.ControlPlane); len(versions) > 0 {
+		newest = versions[len(versions)-1].Version
+	}
+	where := fmt.Sprintf("spec.distributionVersion to %s and spec.version to %s", c.Running, newest)
+	if c.Topology != "" {
+		where = fmt.Sprintf("spec.topology.version of Cluster %s to %s and its variable of the release to %s; while workers have another version, "+
+			"Cluster API takes that only with annotation %s on the Cluster", c.Topology, newest, c.Running,
+			clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)
+	}
+	return fmt.Sprintf("The cluster runs release %s, to which somebody else has upgraded it, and spec.distributionVersion is %s: set %s",
+		c.Running, c.Release, where)
 }
 
 // remedy says where the version of all Machines is set. Cluster API takes a worker whose Node differs from its MachineDeployment for

@@ -153,8 +153,13 @@ type Workload struct {
 	Operators map[string]workload.Operator
 	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster.
 	Etcd *workload.EtcdReport
-	// Updates is what the cluster says of changes that restart its hosts; nil while there is no connection, and while no Machine is to come,
-	// to go or to be replaced.
+	// Version is what the cluster says of its release; nil while there is no connection to an initialized cluster.
+	Version *workload.ClusterVersion
+	// Gates are the changes that an administrator has to acknowledge before the next minor release. They are only asked for when that is
+	// wanted and the cluster does not take it.
+	Gates []workload.Gate
+	// Updates is what the cluster says of changes that restart its hosts; nil while there is no connection, while no Machine is to come, to go
+	// or to be replaced, and the cluster is not to be upgraded.
 	Updates *workload.Updates
 	// Members are the members that etcd itself lists, and Nodes the Nodes of its hosts. They are only asked for when a member is about to go
 	// or to come; MembersProblem is why they are not known then.
@@ -187,6 +192,8 @@ type Kubeconfigs struct {
 type Release struct {
 	// Image is the image that is installed; empty when a ClusterImageSet of somebody else names it.
 	Image string
+	// SetImage is the image of the ClusterImageSet that spec.release names; empty when it names none or that does not exist.
+	SetImage string
 	// Off: the manager asks no registry.
 	Off bool
 	// Answer is what the registry said in the life of this manager, unless status has it already.

@@ -81,6 +81,7 @@ func (*ControlPlane) ValidateUpdate(
 		return nil, nil
 	}
 	errs := validateWindows(former, cp, field.NewPath("spec"))
+	errs = append(errs, validateUpgrade(former, cp, field.NewPath("spec"))...)
 	errs = append(errs, validateAttemptChange(former, cp, field.NewPath("metadata", "annotations"))...)
 	return nil, refuse(cp, append(errs, validation.Ratchet(validateControlPlane(former), validateControlPlane(cp))...))
 }

@@ -39,6 +39,7 @@ func cacheRules() map[client.Object]cache.ByObject {
 			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 		},
 		&configv1.ClusterOperator{}: {Transform: keepConditions},
+		&configv1.ClusterVersion{}:  {Transform: keepVersion},
 		&operatorv1.Etcd{}:          {Transform: keepReport},
 	}
 }

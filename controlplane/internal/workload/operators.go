@@ -35,6 +35,8 @@ type Operator struct {
 type OperatorCondition struct {
 	Status  configv1.ConditionStatus
 	Message string
+	// Reason is told of the conditions of a ClusterVersion only.
+	Reason string
 	// Since is the last change of Status; zero when the operator does not tell.
 	Since time.Time
 }

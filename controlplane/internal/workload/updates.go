@@ -12,54 +12,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const (
-	// controlPlanePool is the MachineConfigPool of the control plane's hosts.
-	controlPlanePool = "master"
+// controlPlanePool is the MachineConfigPool of the control plane's hosts.
+const controlPlanePool = "master"
 
-	// versionFailing is the condition of a ClusterVersion whose upgrade, or whose upkeep, does not succeed.
-	versionFailing = "Failing"
-)
-
-// Updates is what an installed cluster says of changes that restart its hosts. A condition that is not reported is Unknown.
+// Updates is what an installed cluster says of changes that restart the hosts of its control plane. A condition that is not reported is
+// Unknown.
 type Updates struct {
-	// Upgrading is True while another release is being installed, and Failing while the release that is wanted cannot be.
-	Upgrading, Failing OperatorCondition
 	// PoolUpdating is True while the hosts of the control plane get another configuration, for which they are drained and restarted one after
 	// the other, and PoolDegraded while one of them cannot be changed.
 	PoolUpdating, PoolDegraded OperatorCondition
+	// PoolPaused: somebody has paused the pool, so that its hosts get no other configuration until that ends.
+	PoolPaused bool
 }
 
-// Updates reads from the connection's cache, which begins to hold ClusterVersions and MachineConfigPools with the first call: a cluster
-// that nobody changes is not asked.
+// Updates reads from the connection's cache, which begins to hold MachineConfigPools with the first call: a cluster that nobody changes is
+// not asked.
 func (c Cached) Updates(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*Updates, error) {
-	named := func(name string) func(client.Object) bool {
-		return func(o client.Object) bool { return o.GetName() == name }
-	}
-	watch := subscriber.to("clusterversions", &configv1.ClusterVersion{}, named(clusterVersion))
-	if remote, err := c.watched(ctx, cluster, "ClusterVersions", watch); err != nil || remote == nil {
-		return nil, err
-	}
-	watch = subscriber.to("machineconfigpools", &machineconfigv1.MachineConfigPool{}, named(controlPlanePool))
+	ofControlPlane := func(o client.Object) bool { return o.GetName() == controlPlanePool }
+	watch := subscriber.to("machineconfigpools", &machineconfigv1.MachineConfigPool{}, ofControlPlane)
 	remote, err := c.watched(ctx, cluster, "MachineConfigPools", watch)
 	if err != nil || remote == nil {
 		return nil, err
 	}
-	version, pool := &configv1.ClusterVersion{}, &machineconfigv1.MachineConfigPool{}
-	if err := remote.Get(ctx, client.ObjectKey{Name: clusterVersion}, version); err != nil {
-		return nil, fmt.Errorf("read ClusterVersion %s of Cluster %s: %w", clusterVersion, cluster, err)
-	}
+	pool := &machineconfigv1.MachineConfigPool{}
 	if err := remote.Get(ctx, client.ObjectKey{Name: controlPlanePool}, pool); err != nil {
 		return nil, fmt.Errorf("read MachineConfigPool %s of Cluster %s: %w", controlPlanePool, cluster, err)
 	}
-	return updatesOf(version, pool), nil
+	return UpdatesOf(pool), nil
 }
 
-func updatesOf(version *configv1.ClusterVersion, pool *machineconfigv1.MachineConfigPool) *Updates {
+// UpdatesOf is what the pool of the control plane's hosts says.
+func UpdatesOf(pool *machineconfigv1.MachineConfigPool) *Updates {
 	return &Updates{
-		Upgrading:    operatorCondition(version.Status.Conditions, configv1.OperatorProgressing),
-		Failing:      operatorCondition(version.Status.Conditions, versionFailing),
-		PoolUpdating: poolUpdating(pool),
-		PoolDegraded: poolCondition(pool, machineconfigv1.MachineConfigPoolDegraded),
+		PoolUpdating: poolUpdating(pool), PoolDegraded: poolCondition(pool, machineconfigv1.MachineConfigPoolDegraded),
+		PoolPaused: pool.Spec.Paused,
 	}
 }
 

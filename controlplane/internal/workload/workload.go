@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package workload is the only code of the control plane manager that talks to an installed cluster. Each consumer has an interface of its
-// own: Identity, Health, Etcd and ControlPlaneNodes are for the controller of control planes, Certificates for the one of serving
+// own: Identity, Health, Upgrades, Etcd and ControlPlaneNodes are for the controller of control planes, Certificates for the one of serving
 // certificates, Nodes for the one of provider IDs. Cached implements them all; workloadtest has a fake of each.
 package workload
 
@@ -28,6 +28,7 @@ type Cached struct {
 var (
 	_ Identity          = Cached{}
 	_ Health            = Cached{}
+	_ Upgrades          = Cached{}
 	_ Etcd              = Cached{}
 	_ ControlPlaneNodes = Cached{}
 	_ Certificates      = Cached{}

@@ -19,6 +19,7 @@ import (
 var (
 	_ workload.Identity     = &Identity{}
 	_ workload.Health       = &Health{}
+	_ workload.Upgrades     = &Upgrades{}
 	_ workload.Certificates = &Certificates{}
 	_ workload.Nodes        = &Nodes{}
 )
@@ -58,7 +59,47 @@ func (f *Health) Updates(context.Context, client.ObjectKey, workload.Subscriber)
 		return f.Changes, f.Err
 	}
 	no := workload.OperatorCondition{Status: "False"}
-	return &workload.Updates{Upgrading: no, Failing: no, PoolUpdating: no, PoolDegraded: no}, f.Err
+	return &workload.Updates{PoolUpdating: no, PoolDegraded: no}, f.Err
+}
+
+// Upgrades is the version operator of an installed cluster, which does nothing.
+type Upgrades struct {
+	// Reported is what it says; nil while there is no connection.
+	Reported *workload.ClusterVersion
+	// Demands are the gates that it has.
+	Demands []workload.Gate
+	// Err is why nothing can be read or written.
+	Err error
+
+	// Changes are what was written, and Acknowledged the keys that were last.
+	Changes      []workload.VersionChange
+	Acknowledged []string
+}
+
+// Version returns Reported and Err.
+func (f *Upgrades) Version(context.Context, client.ObjectKey, workload.Subscriber) (*workload.ClusterVersion, error) {
+	return f.Reported, f.Err
+}
+
+// ChangeVersion returns Err, and records the change without one.
+func (f *Upgrades) ChangeVersion(_ context.Context, _ client.ObjectKey, _ string, change workload.VersionChange) (bool, error) {
+	if f.Err == nil {
+		f.Changes = append(f.Changes, change)
+	}
+	return f.Err == nil, f.Err
+}
+
+// Gates returns Demands and Err.
+func (f *Upgrades) Gates(context.Context, client.ObjectKey) ([]workload.Gate, error) {
+	return f.Demands, f.Err
+}
+
+// Acknowledge returns Err, and records the keys without one.
+func (f *Upgrades) Acknowledge(_ context.Context, _ client.ObjectKey, keys []string) error {
+	if f.Err == nil {
+		f.Acknowledged = keys
+	}
+	return f.Err
 }
 
 // Certificates are the requests of kubelets of an installed cluster.

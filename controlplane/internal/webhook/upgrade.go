@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+)
+
+// validateUpgrade refuses releases that an installed cluster cannot be upgraded to: older ones, and those that are more than one minor
+// version ahead of the one that it runs completely (DESIGN D28).
+func validateUpgrade(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
+	wanted, path := cp.Spec.DistributionVersion, spec.Child("distributionVersion")
+	if !installed(former) || wanted == former.Spec.DistributionVersion {
+		return nil
+	}
+	running := cmp.Or(former.Status.DistributionVersion, former.Spec.DistributionVersion)
+	from, errFrom := semver.Parse(running)
+	to, errTo := semver.Parse(wanted)
+	switch {
+	case errFrom != nil || errTo != nil:
+		return nil // The CRD refuses what is no version.
+	case to.LT(from):
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("must not be older than the release that the cluster runs, which is %s", running))}
+	case plan.MinorStep(running, wanted) > 1:
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+			"must not be more than one minor version ahead of the release that the cluster runs, which is %s: upgrade it step by step", running,
+		))}
+	}
+	return nil
+}
