@@ -22,6 +22,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/node"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workers"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
@@ -100,7 +101,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	return webhook.Setup(mgr)
 }
 
-// setupInstalledClusters adds the controllers that look after Nodes of installed clusters.
+// setupInstalledClusters adds the controllers that look after Nodes of installed clusters, and after workers whose Nodes were upgraded.
 func setupInstalledClusters(
 	ctx context.Context, mgr ctrl.Manager, gate *manager.Gate, clusters clustercache.ClusterCache, o manager.Options,
 ) error {
@@ -114,5 +115,12 @@ func setupInstalledClusters(
 	nodes := &node.Reconciler{
 		Client: mgr.GetClient(), Nodes: workload.Cached{Cache: clusters}, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
-	return nodes.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency))
+	if err := nodes.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
+		return err
+	}
+	if !o.FollowUpgrades {
+		return nil
+	}
+	followers := &workers.Reconciler{Client: mgr.GetClient(), Recorder: recorder, WatchFilter: o.WatchFilter}
+	return followers.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ControlPlaneConcurrency))
 }

@@ -27,6 +27,8 @@ const (
 	// metadataFile and checksumsFile are the names that clusterctl and sha256sum users expect.
 	metadataFile  = "metadata.yaml"
 	checksumsFile = "SHA256SUMS"
+	// policyFile is an admission policy that a user may apply.
+	policyFile = "policy-keep-workers.yaml"
 )
 
 // provider is one of the two that are released.
@@ -108,6 +110,9 @@ func (r release) files(ctx context.Context) (map[string][]byte, error) {
 		return nil, err
 	}
 	files[metadataFile] = metadata
+	if files[policyFile], err = os.ReadFile(filepath.Join(r.root, "config", "policy", policyFile)); err != nil {
+		return nil, fmt.Errorf("read the admission policy: %w", err)
+	}
 	for _, p := range providers {
 		if err := r.addProvider(ctx, p, files); err != nil {
 			return nil, err

@@ -117,6 +117,11 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 		),
 	)
 	fs.BoolVar(
+		&o.FollowUpgrades, "follow-upgrades", true,
+		"Set the versions of worker Machines and of their MachineSets to what their Nodes run, once a MachineDeployment with the rollout "+
+			"strategy OnDelete asks for it, so that an upgrade in place is complete for Cluster API.",
+	)
+	fs.BoolVar(
 		&o.ResolveReleases, "resolve-releases", true,
 		"Ask registries for the digest and the Kubernetes version of release images, with the pull secret of the cluster. Nothing waits for "+
 			"the answer.",

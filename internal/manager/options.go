@@ -55,6 +55,9 @@ type Options struct {
 	// DiscoveryIgnitionTimeout bounds one attempt to fetch a discovery ignition.
 	DiscoveryIgnitionTimeout time.Duration
 
+	// FollowUpgrades makes the versions of workers follow those of their Nodes.
+	FollowUpgrades bool
+
 	// ResolveReleases makes the manager ask registries what release images are.
 	ResolveReleases bool
 	// RegistryCAFile is a file of PEM certificates by which those registries are trusted besides the system's; may be empty.

@@ -24,6 +24,7 @@ func TestContractAdmission(t *testing.T) {
 		begin(t, cl)
 		testRefusedUpdates(t, cl, lateUpdates)
 	})
+	t.Run("a policy refuses what would install workers anew", func(t *testing.T) { testPolicy(t, cl) })
 	t.Run("CP-9 a version gets its leading v", func(t *testing.T) {
 		object := with(t, good(t, controlPlane), "spec.version", "1.33.4")
 		object.SetName("without-v")

@@ -27,6 +27,9 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
+// policyFile is an admission policy that a user may apply.
+const policyFile = "policy-keep-workers.yaml"
+
 // TestContractFiles checks which files a release has, and what is in those that are no components.
 func TestContractFiles(t *testing.T) {
 	t.Run("CTL-1 CTL-2 clusterctl finds both providers by name, with the configuration that the release brings", checkLocalRepository)
@@ -64,8 +67,9 @@ func checkAssets(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	want := []string{
 		"metadata.yaml", "bootstrap-components.yaml", "control-plane-components.yaml", "bootstrap-configmap.yaml", "control-plane-configmap.yaml",
-		"bootstrap-sbom.cdx.json", "control-plane-sbom.cdx.json",
+		"bootstrap-sbom.cdx.json", "control-plane-sbom.cdx.json", policyFile,
 	}
+	g.Expect(read(t, released, policyFile)).To(Equal(read(t, root, path.Join("config", "policy", policyFile))))
 	templates, err := os.ReadDir(filepath.Join(root, "templates"))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, template := range templates {

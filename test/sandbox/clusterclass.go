@@ -124,6 +124,59 @@ func (w *World) machineDeploymentOf(ctx context.Context, key types.NamespacedNam
 	return &list.Items[0], nil
 }
 
+// WorkersOutdated checks that the only MachineDeployment of a Cluster has a MachineSet for its changed template, and that every worker stays and
+// says that it is outdated: with the rollout strategy OnDelete it is replaced when somebody deletes it.
+func (w *World) WorkersOutdated(cluster types.NamespacedName, before map[string]types.UID) Check {
+	return func(ctx context.Context) (string, error) {
+		deployment, err := w.machineDeploymentOf(ctx, cluster)
+		if err != nil {
+			return "", err
+		}
+		sets := &clusterv1.MachineSetList{}
+		if err := w.Client.List(ctx, sets, ofCluster(cluster)...); err != nil {
+			return "", fmt.Errorf("cannot list the MachineSets of Cluster %s: %w", cluster, err)
+		}
+		current := slices.ContainsFunc(sets.Items, func(set clusterv1.MachineSet) bool {
+			return set.Spec.Template.Spec.Bootstrap.ConfigRef == deployment.Spec.Template.Spec.Bootstrap.ConfigRef
+		})
+		if !current {
+			return "MachineDeployment " + deployment.Name + " has no MachineSet of its changed template", nil
+		}
+		machines, err := w.Machines(ctx, cluster)
+		if err != nil {
+			return "", err
+		}
+		for i := range machines {
+			machine := &machines[i]
+			switch {
+			case util.IsControlPlaneMachine(machine):
+			case before[machine.Name] != machine.UID:
+				return "", fmt.Errorf("worker %s was replaced", machine.Name)
+			case !conditions.IsFalse(machine, clusterv1.MachineUpToDateCondition):
+				return "worker " + machine.Name + " is not outdated: " + conditionText(machine, clusterv1.MachineUpToDateCondition), nil
+			}
+		}
+		return "", nil
+	}
+}
+
+// DeleteWorkers deletes every worker Machine of a Cluster.
+func (w *World) DeleteWorkers(ctx context.Context, cluster types.NamespacedName) error {
+	machines, err := w.Machines(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	for i := range machines {
+		if util.IsControlPlaneMachine(&machines[i]) {
+			continue
+		}
+		if err := w.Client.Delete(ctx, &machines[i]); err != nil {
+			return fmt.Errorf("cannot delete Machine %s: %w", machines[i].Name, err)
+		}
+	}
+	return nil
+}
+
 // WorkersReplaced checks that every worker of a Cluster is up to date and none of them existed before: before has the
 // Machines of that time by name.
 func (w *World) WorkersReplaced(cluster types.NamespacedName, before map[string]types.UID) Check {

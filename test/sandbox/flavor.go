@@ -59,7 +59,7 @@ var flavors = map[string]flavor{
 	"sno":     {topology: SNO},
 	"arbiter": {topology: Arbiter},
 	"fencing": {topology: Fencing, prepare: createFencingCredentials},
-	// One worker, because all of them are replaced one after the other when a variable changes.
+	// One worker, because all of them are replaced when a variable has changed.
 	"topology":     {topology: HA, workers: 1, managed: true},
 	"static-ip":    {topology: HA, workers: 1, prepare: createNetworkConfigs},
 	"ipv6":         {topology: HA, workers: 1, address: "::1"},

@@ -156,7 +156,8 @@ func (r *run) verifyJoined(
 }
 
 // changeVariable changes what the discovery of every host depends on, and checks what docs/guides/clusterclass.md says of
-// it: workers are replaced one after the other, control-plane Machines stay and are not outdated: they were discovered long ago.
+// it: workers are outdated and are replaced when they are deleted, control-plane Machines stay and are not outdated: they were discovered long
+// ago.
 func (r *run) changeVariable(ctx context.Context) error {
 	before, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {
@@ -167,6 +168,14 @@ func (r *run) changeVariable(ctx context.Context) error {
 		return err
 	}
 	if err := r.world.SetVariable(ctx, r.cluster, "additionalNTPSources", []string{changedNTPSource}); err != nil {
+		return err
+	}
+	outdated := r.world.WorkersOutdated(r.cluster, machines)
+	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the workers to be outdated", outdated); err != nil {
+		return err
+	}
+	r.narrator.printf("deleting the workers: those in their places are made with the changed variable")
+	if err := r.world.DeleteWorkers(ctx, r.cluster); err != nil {
 		return err
 	}
 	count := r.request.Machines()

@@ -71,6 +71,10 @@ var Occasional = map[string][]Enforcement{
 			Permission{"patch", "clusterdeployments", "hive.openshift.io"},
 			"mark a cluster as installed whose AgentClusterInstall somebody deleted (DESIGN D22)",
 		},
+		{
+			Permission{"patch", "machinesets", "cluster.x-k8s.io"},
+			"set the version of a MachineSet whose Nodes were upgraded in place, as test/contract/machines has it (DESIGN D33)",
+		},
 	},
 }
 

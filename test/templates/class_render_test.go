@@ -48,9 +48,20 @@ var uses = map[string]struct{ kind, name, holder, fieldPath string }{
 // rendered are the specs of the templates, by the names above.
 type rendered map[string]map[string]any
 
-// render gives the variables, of YAML values, to the class, as a Cluster's topology does: Cluster API's own code checks them, adds defaults
-// and makes the patches.
+// renderedVersion is the Kubernetes version of the control plane, unless a test says another one.
+const renderedVersion = "v1.33.4"
+
+// render gives the variables, of YAML values, to the class, as a Cluster's topology does.
 func render(t *testing.T, values map[string]string) rendered {
+	t.Helper()
+	specs, err := renderAt(t, renderedVersion, values)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return specs
+}
+
+// renderAt renders with a Kubernetes version of the control plane: Cluster API's own code checks the variables, adds defaults and makes the
+// patches. The error is that of a patch.
+func renderAt(t *testing.T, version string, values map[string]string) (rendered, error) {
 	t.Helper()
 	g := NewWithT(t)
 	class := class(t)
@@ -65,10 +76,12 @@ func render(t *testing.T, values map[string]string) rendered {
 	slices.SortFunc(cluster.Spec.Topology.Variables, func(a, b clusterv1.ClusterVariable) int { return strings.Compare(a.Name, b.Name) })
 	g.Expect((&admission.Cluster{}).DefaultAndValidateVariables(t.Context(), cluster, nil, class)).To(BeEmpty())
 
-	request := requestFor(t, cluster.Spec.Topology.Variables)
+	request := requestFor(t, version, cluster.Spec.Topology.Variables)
 	for i := range class.Spec.Patches {
 		response, err := inline.NewGenerator(&class.Spec.Patches[i]).Generate(t.Context(), cluster, request)
-		g.Expect(err).NotTo(HaveOccurred(), class.Spec.Patches[i].Name)
+		if err != nil {
+			return nil, fmt.Errorf("patch %s: %w", class.Spec.Patches[i].Name, err)
+		}
 		for _, item := range response.Items {
 			g.Expect(patch(request, item)).To(Succeed(), "patch %s of %s", class.Spec.Patches[i].Name, item.UID)
 		}
@@ -79,11 +92,11 @@ func render(t *testing.T, values map[string]string) rendered {
 		g.Expect(err).NotTo(HaveOccurred())
 		specs[string(request.Items[i].UID)] = spec
 	}
-	return specs
+	return specs, nil
 }
 
-// requestFor asks for the patches of all templates.
-func requestFor(t *testing.T, variables []clusterv1.ClusterVariable) *runtimehooksv1.GeneratePatchesRequest {
+// requestFor asks for the patches of all templates, with the variables that Cluster API adds and the class uses.
+func requestFor(t *testing.T, version string, variables []clusterv1.ClusterVariable) *runtimehooksv1.GeneratePatchesRequest {
 	t.Helper()
 	g := NewWithT(t)
 	_, body := read(t, classFile)
@@ -100,9 +113,13 @@ func requestFor(t *testing.T, variables []clusterv1.ClusterVariable) *runtimehoo
 			UID: types.UID(name), HolderReference: runtimehooksv1.HolderReference{Kind: use.holder, FieldPath: use.fieldPath},
 		}
 		item.Object.Object = &objects[at]
-		if use.holder == "MachineDeployment" {
-			builtin := runtimehooksv1.Variable{Name: "builtin"}
+		builtin := runtimehooksv1.Variable{Name: "builtin"}
+		switch name {
+		case worker, workerMachine:
 			builtin.Value.Raw = []byte(`{"machineDeployment":{"class":"worker"}}`)
+			item.Variables = append(item.Variables, builtin)
+		case controlPlane, controlPlaneMachine:
+			builtin.Value.Raw = fmt.Appendf(nil, `{"controlPlane":{"version":%q}}`, version)
 			item.Variables = append(item.Variables, builtin)
 		}
 		request.Items = append(request.Items, item)

@@ -16,6 +16,7 @@ import (
 	featuretesting "k8s.io/component-base/featuregate/testing"
 	"sigs.k8s.io/yaml"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
 	"sigs.k8s.io/cluster-api/feature"
 
@@ -27,6 +28,9 @@ import (
 // needed are the variables without which nothing is rendered.
 var needed = map[string]string{"openshiftVersion": "4.20.0", "baseDomain": "example.com", "controlPlaneEndpointHost": "192.0.2.9"}
 
+// instead are the variables whose places others take.
+var instead = map[string]string{"releases": "openshiftVersion"}
+
 // at is a field of a template's spec.
 type at struct{ template, field string }
 
@@ -35,7 +39,13 @@ var fields = map[string]struct {
 	value string
 	want  map[at]string
 }{
-	"openshiftVersion":         {"4.20.1", map[at]string{{controlPlane, "distributionVersion"}: ""}},
+	"openshiftVersion": {"4.20.1", map[at]string{{controlPlane, "distributionVersion"}: ""}},
+	"releases": {
+		"[{version: v1.32.9, release: 4.19.9}, {version: v1.33.4, release: 4.20.4, image: \"registry.example.com/release@sha256:ab\"}]",
+		map[at]string{
+			{controlPlane, "distributionVersion"}: "4.20.4", {controlPlane, "release"}: "{image: \"registry.example.com/release@sha256:ab\"}",
+		},
+	},
 	"release":                  {"{image: registry.example.com/release:4.20.0}", map[at]string{{controlPlane, "release"}: ""}},
 	"baseDomain":               {"example.org", map[at]string{{controlPlane, "install.baseDomain"}: ""}},
 	"openshiftClusterName":     {"other", map[at]string{{controlPlane, "install.clusterName"}: ""}},
@@ -154,6 +164,7 @@ func TestClassVariables(t *testing.T) {
 			g.Expect(ok).To(BeTrue(), "say in fields what it is for")
 			g.Expect(string(guide)).To(ContainSubstring("| `"+variable.Name+"` |"), "docs/guides/clusterclass.md")
 			values := maps.Clone(needed)
+			delete(values, instead[variable.Name])
 			values[variable.Name] = test.value
 			specs := render(t, values)
 			checkTypes(t, specs)
@@ -173,6 +184,79 @@ func TestClassVariables(t *testing.T) {
 			}
 			g.Expect(specs).To(Equal(plain), "without those fields")
 		})
+	}
+}
+
+// TestReleases: the release is looked up by the version that the control plane has at the step, and what cannot be looked up is no release.
+func TestReleases(t *testing.T) {
+	const both = "[{version: v1.33.4, release: 4.20.4}, {version: v1.34.1+3b9f8b6, release: 4.21.3, image: \"example.com/release:4.21.3\"}]"
+	for name, tt := range map[string]struct {
+		values           map[string]string
+		version, release string
+		image            any
+		err              string
+	}{
+		"before the step": {values: map[string]string{"releases": both}, version: "v1.33.4", release: "4.20.4"},
+		"after the step": {
+			values: map[string]string{"releases": both}, version: "v1.34.1+3b9f8b6", release: "4.21.3", image: "example.com/release:4.21.3",
+		},
+		"one release, whatever the version": {values: map[string]string{"openshiftVersion": "4.20.1"}, version: "v1.34.1", release: "4.20.1"},
+		"no such version": {
+			values: map[string]string{"releases": both}, version: "v1.34.1", err: "variable releases has no release of version v1.34.1",
+		},
+		"a version twice": {
+			values:  map[string]string{"releases": "[{version: v1.33.4, release: 4.20.4}, {version: v1.33.4, release: 4.20.5}]"},
+			version: "v1.33.4", err: "variable releases has version v1.33.4 twice",
+		},
+		"neither": {version: "v1.33.4", err: "variable openshiftVersion or releases has to be set"},
+		"both": {
+			values: map[string]string{"releases": both, "openshiftVersion": "4.20.4"}, version: "v1.33.4", err: "remove these",
+		},
+		"an image for all versions": {
+			values: map[string]string{"releases": both, "release": "{image: example.com/release}"}, version: "v1.33.4", err: "remove these",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			values := maps.Clone(needed)
+			delete(values, "openshiftVersion")
+			maps.Copy(values, tt.values)
+			specs, err := renderAt(t, tt.version, values)
+			if tt.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tt.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			checkTypes(t, specs)
+			g.Expect(specs[controlPlane]).To(HaveKeyWithValue("distributionVersion", tt.release))
+			if tt.image == nil {
+				g.Expect(specs[controlPlane]).NotTo(HaveKey("release"))
+			} else {
+				g.Expect(specs[controlPlane]).To(HaveKeyWithValue("release", map[string]any{"image": tt.image}))
+			}
+		})
+	}
+}
+
+// TestWorkersAreNotReinstalled: a changed version has Cluster API replace no server (DESIGN D33).
+func TestWorkersAreNotReinstalled(t *testing.T) {
+	onDelete := clusterv1.OnDeleteMachineDeploymentStrategyType
+	for _, deployment := range class(t).Spec.Workers.MachineDeployments {
+		NewWithT(t).Expect(deployment.Rollout.Strategy.Type).To(Equal(onDelete), classFile)
+	}
+	for _, flavor := range flavors() {
+		_, body := read(t, file(flavor))
+		for _, text := range strings.Split(body, "\n---\n") {
+			if !strings.Contains(text, "\nkind: MachineDeployment\n") {
+				continue
+			}
+			// A variable is no number.
+			text = strings.Split(variableWithDefault.ReplaceAllString(text, "$2"), "\n  template:\n")[0]
+			text = strings.ReplaceAll(text, "${WORKER_MACHINE_COUNT}", "1")
+			deployment := &clusterv1.MachineDeployment{}
+			NewWithT(t).Expect(yaml.Unmarshal([]byte(text), deployment)).To(Succeed(), flavor)
+			NewWithT(t).Expect(deployment.Spec.Rollout.Strategy.Type).To(Equal(onDelete), flavor)
+		}
 	}
 }
 

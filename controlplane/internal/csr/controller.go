@@ -17,6 +17,7 @@ import (
 
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/served"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -57,7 +58,7 @@ type Reconciler struct {
 
 // Reconcile approves what can be approved in one installed cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	cluster, cp, err := r.observeOwners(ctx, req.NamespacedName)
+	cluster, cp, err := served.Cluster(ctx, r.Client, req.NamespacedName, r.WatchFilter)
 	if err != nil || cp == nil {
 		return ctrl.Result{}, err
 	}

@@ -44,10 +44,10 @@ func installed(requests ...*certificatesv1.CertificateSigningRequest) *workloadt
 	return f
 }
 
-// served are the CRDs that are not.
-type served []string
+// unserved are the CRDs that are not served.
+type unserved []string
 
-func (s served) Missing(crds ...string) []string {
+func (s unserved) Missing(crds ...string) []string {
 	return slices.DeleteFunc(crds, func(crd string) bool { return !slices.Contains(s, crd) })
 }
 
@@ -72,7 +72,7 @@ func reconciler(
 	recorder := events.NewFakeRecorder(10)
 	return &Reconciler{
 		Client:       fake.NewClientBuilder().WithScheme(scheme).WithObjects(c, cp, m).WithStatusSubresource(m).Build(),
-		Certificates: cluster, Recorder: recorder, Gate: served{}, controller: capicontrollerutil.NewFakeController(),
+		Certificates: cluster, Recorder: recorder, Gate: unserved{}, controller: capicontrollerutil.NewFakeController(),
 		reported: lru.New(reportedSize), now: func() time.Time { return now },
 	}, recorder
 }
@@ -156,7 +156,7 @@ func TestReconcile(t *testing.T) {
 	})
 	t.Run("an address with which another host was discovered", func(t *testing.T) {
 		for name, tt := range map[string]struct {
-			served  served
+			served  unserved
 			uid     types.UID
 			node    string
 			refused string
@@ -165,7 +165,7 @@ func TestReconcile(t *testing.T) {
 			"that Machine's Node has it still":       {uid: "other", node: "192.0.2.21", refused: "192.0.2.21 is an address of Machine other"},
 			"that Machine's Node has another by now": {uid: "other", node: "192.0.2.99"},
 			"by an earlier Machine of the name":      {uid: "earlier"},
-			"and Agents are not served":              {uid: "other", served: served{assisted.CRDAgents}},
+			"and Agents are not served":              {uid: "other", served: unserved{assisted.CRDAgents}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				g := NewWithT(t)

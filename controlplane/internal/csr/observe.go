@@ -16,14 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/labels"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
-	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // scope is all that one pass knows.
@@ -47,23 +44,6 @@ type scope struct {
 
 // owner is a Machine that is recorded with an address, and the name of its Node, which is empty while there is none.
 type owner struct{ machine, node string }
-
-// observeOwners reads the Cluster and its control plane; the control plane is nil when nothing is to be approved in its cluster.
-func (r *Reconciler) observeOwners(
-	ctx context.Context, key client.ObjectKey,
-) (*clusterv1.Cluster, *controlplanev1.OpenshiftAssistedControlPlane, error) {
-	cluster, err := kube.GetOrNil[clusterv1.Cluster](ctx, r.Client, key)
-	if err != nil || cluster == nil || cluster.Spec.ControlPlaneRef.Kind != "OpenshiftAssistedControlPlane" {
-		return nil, nil, err
-	}
-	key = client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
-	cp, err := kube.GetOrNil[controlplanev1.OpenshiftAssistedControlPlane](ctx, r.Client, key)
-	if err != nil || cp == nil || r.WatchFilter != "" && !labels.HasWatchLabel(cp, r.WatchFilter) ||
-		annotations.IsPaused(cluster, cp) || !cp.DeletionTimestamp.IsZero() {
-		return nil, nil, err
-	}
-	return cluster, cp, nil
-}
 
 // observe reads no more than the cached requests while none is pending.
 func (r *Reconciler) observe(

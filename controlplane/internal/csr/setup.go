@@ -21,6 +21,7 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/served"
 )
 
 // SetupWithManager adds the controller to a manager.
@@ -34,7 +35,7 @@ func (r *Reconciler) SetupWithManager(
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), nodes).
 		// One that is no longer paused, but none of the changes of its status.
-		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, handler.EnqueueRequestsFromMapFunc(ofControlPlane), unpaused).
+		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, handler.EnqueueRequestsFromMapFunc(served.ByLabel), served.Resumed).
 		WatchesRawSource(clusters.GetClusterSource(controllerName, itself)).
 		Build(ctx, r)
 	if err != nil {
@@ -43,9 +44,6 @@ func (r *Reconciler) SetupWithManager(
 	r.controller = c
 	return nil
 }
-
-// unpaused lets the events through after which requests of a control plane's cluster may be approved that were left alone before.
-var unpaused = predicate.Or[client.Object](predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 
 // nodes lets the events through by which a Machine gets its Node: a request that came before is approved then.
 var nodes = predicate.Funcs{
@@ -71,15 +69,6 @@ func ofMachine(_ context.Context, o client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}}}
-}
-
-// ofControlPlane maps a control plane to its Cluster.
-func ofControlPlane(_ context.Context, o client.Object) []reconcile.Request {
-	cluster := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if cluster == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: cluster}}}
 }
 
 // itself maps a Cluster to itself.

@@ -110,14 +110,20 @@ func (s *story) machines(t *testing.T, g Gomega) []clusterv1.Machine {
 // node reads a Node of the cluster.
 func (s *story) node(t *testing.T, name string) *corev1.Node {
 	t.Helper()
+	node := &corev1.Node{}
+	NewWithT(t).Expect(s.installed(t).Get(t.Context(), types.NamespacedName{Name: name}, node)).To(Succeed())
+	return node
+}
+
+// installed is a client of the cluster's own API.
+func (s *story) installed(t *testing.T) client.Client {
+	t.Helper()
 	g := NewWithT(t)
 	config, err := world.Workload.Config(sandbox.InstallKey(s.key))
 	g.Expect(err).NotTo(HaveOccurred())
 	installed, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	node := &corev1.Node{}
-	g.Expect(installed.Get(t.Context(), types.NamespacedName{Name: name}, node)).To(Succeed())
-	return node
+	return installed
 }
 
 // part is a part of a story, with a name for the test.

@@ -31,9 +31,12 @@ func TestContractWorkers(t *testing.T) {
 	s.expectWorkers(t, installTimeout, 1)
 
 	tell(t,
-		part{"E2E-25 another worker joins, and a worker leaves", s.scale},
+		part{"E2E-25 another worker joins", func(t *testing.T) { s.scaleTo(t, 2) }},
+		part{"Nodes are upgraded in place, and their Machines and MachineSet follow (DESIGN D33)", s.followUpgrade},
+		part{"E2E-25 a worker leaves", func(t *testing.T) { s.scaleTo(t, 1) }},
 		part{"E2E-25 CORE-30 a worker that a health check gave up is replaced", s.remediate},
-		part{"E2E-25 a new template rolls the workers out", s.rollOut},
+		part{"E2E-25 a new template rolls the workers out, where that is asked for", s.rollOut},
+		part{"then a new version does so too, though the Node runs it (DESIGN D33)", s.rollOutVersion},
 	)
 }
 
@@ -45,12 +48,11 @@ func (s workersStory) deployment(t *testing.T) *clusterv1.MachineDeployment {
 	return deployment
 }
 
-func (s workersStory) scale(t *testing.T) {
-	for _, replicas := range []int32{2, 1} {
-		deployment := s.deployment(t)
-		change(t, deployment, func() { deployment.Spec.Replicas = ptr.To(replicas) })
-		s.expectWorkers(t, joinTimeout, int(replicas))
-	}
+func (s workersStory) scaleTo(t *testing.T, replicas int32) {
+	t.Helper()
+	deployment := s.deployment(t)
+	change(t, deployment, func() { deployment.Spec.Replicas = ptr.To(replicas) })
+	s.expectWorkers(t, joinTimeout, int(replicas))
 }
 
 func (s workersStory) expectWorkers(t *testing.T, timeout time.Duration, workers int) {
@@ -88,7 +90,10 @@ func (s workersStory) rollOut(t *testing.T) {
 	template.Spec.Template.Spec.NodeRegistration.Labels = []bootstrapv1.NodeLabel{{Key: generation, Value: ptr.To("2")}}
 	g.Expect(world.Client.Create(t.Context(), template)).To(Succeed())
 	deployment := s.deployment(t)
-	change(t, deployment, func() { deployment.Spec.Template.Spec.Bootstrap.ConfigRef.Name = template.Name })
+	change(t, deployment, func() {
+		deployment.Spec.Rollout.Strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
+		deployment.Spec.Template.Spec.Bootstrap.ConfigRef.Name = template.Name
+	})
 	s.expectReplaced(t, old)
 
 	g.Expect(s.node(t, s.machines(t, g)[0].Status.NodeRef.Name).Labels).To(HaveKeyWithValue(generation, "2"))

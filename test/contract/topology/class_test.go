@@ -5,6 +5,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -77,8 +79,9 @@ func TestContractClusterClass(t *testing.T) {
 	t.Run("CP-18 E2E-21 nobody rewrites what the topology has made", func(t *testing.T) { checkUntouched(t, s) })
 	t.Run("BOOT-40 templates may change, so that a topology can try every change", func(t *testing.T) { checkDryRuns(t, s) })
 	t.Run("E2E-21 what an installation cannot change is refused", func(t *testing.T) { checkImmutable(t, s) })
+	t.Run("a Cluster chooses the rollout strategy of a group of workers", func(t *testing.T) { checkStrategy(t, s) })
 	t.Run(
-		"BOOT-11 BOOT-40 E2E-21 a changed template and a changed variable replace the workers",
+		"BOOT-11 BOOT-40 E2E-21 a changed template and a changed variable outdate the workers, which are replaced when they are deleted",
 		func(t *testing.T) { checkRotation(t, s, request) },
 	)
 	t.Run("E2E-21 the class and its templates are left when the Cluster is deleted", func(t *testing.T) { checkDeletion(t, s) })
@@ -172,8 +175,38 @@ func (s story) topologyReconciled(status metav1.ConditionStatus, message string)
 	}
 }
 
-// checkRotation changes the metadata of the class's worker template and a variable that every config has, in this order, so that the
-// workers are replaced at most once for each. The control plane stays (docs/guides/clusterclass.md).
+// checkStrategy asks for RollingUpdate as docs/guides/workers.md has it, and goes back to what the class says.
+func checkStrategy(t *testing.T, s story) {
+	none := intstr.FromInt32(0)
+	one := intstr.FromInt32(1)
+	rolling := clusterv1.MachineDeploymentTopologyRolloutSpec{Strategy: clusterv1.MachineDeploymentTopologyRolloutStrategy{
+		Type:          clusterv1.RollingUpdateMachineDeploymentStrategyType,
+		RollingUpdate: clusterv1.MachineDeploymentTopologyRolloutStrategyRollingUpdate{MaxSurge: &none, MaxUnavailable: &one},
+	}}
+	for _, step := range []struct {
+		rollout clusterv1.MachineDeploymentTopologyRolloutSpec
+		want    clusterv1.MachineDeploymentRolloutStrategyType
+	}{
+		{rolling, clusterv1.RollingUpdateMachineDeploymentStrategyType},
+		{clusterv1.MachineDeploymentTopologyRolloutSpec{}, clusterv1.OnDeleteMachineDeploymentStrategyType},
+	} {
+		NewWithT(t).Expect(world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
+			topology.Workers.MachineDeployments[0].Rollout = step.rollout
+			return nil
+		})).To(Succeed())
+		s.await(t, settleTimeout, "the strategy", func(ctx context.Context) (string, error) {
+			deployments := &clusterv1.MachineDeploymentList{}
+			err := world.Client.List(ctx, deployments, client.InNamespace(s.key.Namespace))
+			if err != nil || deployments.Items[0].Spec.Rollout.Strategy.Type == step.want {
+				return "", err
+			}
+			return fmt.Sprintf("it is %+v", deployments.Items[0].Spec.Rollout.Strategy), nil
+		})
+	}
+}
+
+// checkRotation changes the metadata of the class's worker template and a variable that every config has, in this order, and deletes the
+// workers once both have reached their MachineDeployment. The control plane stays (docs/guides/clusterclass.md).
 func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g := NewWithT(t)
 	before, err := world.MachineUIDs(t.Context(), s.key)
@@ -190,6 +223,8 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	}
 	g.Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
 	g.Expect(world.SetVariable(t.Context(), s.key, "installation", map[string]any{"kernelArguments": []string{kernelArgument}})).To(Succeed())
+	s.await(t, settleTimeout, "the workers to be outdated", sandbox.All(s.workersWanted(kernelArgument), world.WorkersOutdated(s.key, before)))
+	g.Expect(world.DeleteWorkers(t.Context(), s.key)).To(Succeed())
 	s.await(t, installTimeout, "the workers to be replaced", sandbox.All(
 		world.WorkersReplaced(s.key, before),
 		world.ControlPlaneKept(s.key, before, sandbox.ConfigOutdated),
@@ -205,6 +240,25 @@ func checkRotation(t *testing.T, s story, request sandbox.ClusterRequest) {
 	g.Expect(config.Annotations[clusterv1.TemplateClonedFromNameAnnotation]).NotTo(Equal(templates.Items[0].Name), "the template was rotated")
 	g.Expect(conditions.IsTrue(s.controlPlane(t), controlplanev1.RollingOutCondition)).
 		To(BeTrue(), "the control plane says that it is outdated")
+}
+
+// workersWanted checks that configs of new workers have a kernel argument.
+func (s story) workersWanted(argument string) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		deployments := &clusterv1.MachineDeploymentList{}
+		if err := world.Client.List(ctx, deployments, client.InNamespace(s.key.Namespace)); err != nil {
+			return "", err
+		}
+		template := &bootstrapv1.OpenshiftAssistedConfigTemplate{}
+		key := client.ObjectKey{Namespace: s.key.Namespace, Name: deployments.Items[0].Spec.Template.Spec.Bootstrap.ConfigRef.Name}
+		if err := world.Client.Get(ctx, key, template); err != nil {
+			return "", err
+		}
+		if !slices.Contains(template.Spec.Template.Spec.Installation.KernelArguments, argument) {
+			return "the template of the workers' configs is " + template.Name, nil
+		}
+		return "", nil
+	}
 }
 
 func checkDeletion(t *testing.T, s story) {

@@ -99,7 +99,8 @@ func TestContractVersions(t *testing.T) {
 	s.delete(t)
 }
 
-// checkUpgrade changes both versions in one edit, and checks that the topology hands them on in one write.
+// checkUpgrade changes the version, and says in the same edit which releases there are, and checks that the topology hands both on in one
+// write (DESIGN D31).
 func checkUpgrade(t *testing.T, s story) {
 	const kubernetes, openshift = "v1.34.1", "4.21.0"
 	var mu sync.Mutex
@@ -111,7 +112,13 @@ func checkUpgrade(t *testing.T, s story) {
 			seen[controlPlane.Spec.Version+" "+controlPlane.Spec.DistributionVersion] = true
 		}
 	})
-	NewWithT(t).Expect(s.setVersions(t, kubernetes, openshift)).To(Succeed())
+	NewWithT(t).Expect(world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
+		topology.Version = kubernetes
+		topology.Variables = slices.DeleteFunc(topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == "openshiftVersion" })
+		return sandbox.SetVariable(topology, "releases", []map[string]string{
+			{"version": kubeletVersion, "release": sandbox.OpenShiftVersion}, {"version": kubernetes, "release": openshift},
+		})
+	})).To(Succeed())
 	s.await(t, settleTimeout, "the new versions", func(context.Context) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()

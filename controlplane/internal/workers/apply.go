@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workers
+
+import (
+	"context"
+
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capi-openshift/agent-providers/internal/kube"
+)
+
+// fieldManager is the name under which Machines and MachineSets record who has written their version.
+const fieldManager = "openshift-assisted-workerversions"
+
+// apply writes one field of each object, and returns the MachineSets that have their version now. One that cannot be written keeps none of
+// the others. One that was changed or deleted since it was read is looked at again: its change triggers the next pass.
+func (r *Reconciler) apply(ctx context.Context, d decision) ([]setVersion, error) {
+	c := client.WithFieldOwner(r.Client, fieldManager)
+	log := ctrl.LoggerFrom(ctx)
+	var errs []error
+	for _, f := range d.machines {
+		log.Info("Setting the version of a Machine to what its Node runs", "Machine", klog.KObj(f.machine), "version", f.version)
+		err := kube.PatchUnchanged(ctx, c, f.machine, func(m *clusterv1.Machine) { m.Spec.Version = f.version })
+		errs = append(errs, kube.OutcomeOf(client.IgnoreNotFound(err)).Err())
+	}
+	var followed []setVersion
+	for _, f := range d.sets {
+		log.Info("Setting the version of a MachineSet to what all its Nodes run", "MachineSet", klog.KObj(f.set), "version", f.version)
+		err := kube.PatchUnchanged(ctx, c, f.set, func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = f.version })
+		if err == nil {
+			followed = append(followed, f)
+		}
+		errs = append(errs, kube.OutcomeOf(client.IgnoreNotFound(err)).Err())
+	}
+	return followed, kerrors.NewAggregate(errs)
+}
