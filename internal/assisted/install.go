@@ -4,7 +4,9 @@ package assisted
 
 import (
 	"sort"
+	"strconv"
 	"strings"
+	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -98,6 +100,15 @@ func FormatDayOneAgents(names []string) string {
 	sorted := append([]string(nil), names...)
 	sort.Strings(sorted)
 	return strings.Join(sorted, ",")
+}
+
+// HostRegistrationTimeout is how long a host of the cluster may take to register once it was booted; 0 is without limit.
+func HostRegistrationTimeout(aci *hiveext.AgentClusterInstall) time.Duration {
+	value, ok := aci.Annotations[HostRegistrationTimeoutAnnotation]
+	if seconds, err := strconv.ParseInt(value, 10, 32); ok && err == nil && seconds >= 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return DefaultHostRegistrationTimeout // Also when somebody broke it.
 }
 
 // Gate says whether a recognised host may be bound now.

@@ -4,6 +4,7 @@ package assisted
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -124,6 +125,19 @@ func TestGateOfArbiters(t *testing.T) {
 	aci.Annotations = map[string]string{TwoNodeAnnotation: TwoNodeArbiter}
 	g.Expect(GateOf(aci, RoleArbiter)).To(Equal(GateClosed))
 	g.Expect(GateOf(aci, RoleWorker)).To(Equal(GateDayTwo))
+}
+
+func TestHostRegistrationTimeout(t *testing.T) {
+	g := NewWithT(t)
+	aci := install(ClusterStateReady)
+	g.Expect(HostRegistrationTimeout(aci)).To(Equal(DefaultHostRegistrationTimeout))
+	for value, want := range map[string]time.Duration{
+		"0": 0, "600": 10 * time.Minute, "": DefaultHostRegistrationTimeout, "-1": DefaultHostRegistrationTimeout,
+		"x": DefaultHostRegistrationTimeout, "99999999999": DefaultHostRegistrationTimeout,
+	} {
+		aci.Annotations = map[string]string{HostRegistrationTimeoutAnnotation: value}
+		g.Expect(HostRegistrationTimeout(aci)).To(Equal(want), value)
+	}
 }
 
 func TestDayOneAgents(t *testing.T) {

@@ -2,6 +2,8 @@
 
 package assisted
 
+import "time"
+
 // Names that assisted-service and hive give meaning to.
 const (
 	// InfraEnvLabel, on an Agent, is the name of the InfraEnv that the host registered through (ASSISTED 1.2).
@@ -56,6 +58,11 @@ const (
 	// WorkerWaitStartedAnnotation holds the RFC 3339 time at which all control-plane hosts were ready and the wait for workers began.
 	WorkerWaitStartedAnnotation = "controlplane.cluster.x-k8s.io/worker-wait-started"
 
+	// HostRegistrationTimeoutAnnotation holds for how many seconds a host of the cluster may take to register once it was booted; 0 is without
+	// limit. DefaultHostRegistrationTimeout holds while it is absent. It follows the control plane at any time, and is here because it
+	// concerns the hosts of workers too, and reaches those that wait already.
+	HostRegistrationTimeoutAnnotation = "controlplane.cluster.x-k8s.io/host-registration-timeout-seconds"
+
 	// TwoNodeAnnotation holds TwoNodeArbiter or TwoNodeFencing for a control plane of two hosts. It never changes.
 	TwoNodeAnnotation = "controlplane.cluster.x-k8s.io/two-node"
 	// TwoNodeArbiter: the cluster takes one arbiter, on day 1.
@@ -63,6 +70,9 @@ const (
 	// TwoNodeFencing: control-plane hosts need credentials for fencing.
 	TwoNodeFencing = "Fencing"
 )
+
+// DefaultHostRegistrationTimeout is how long a host may take to register when the control plane does not say.
+const DefaultHostRegistrationTimeout = 30 * time.Minute
 
 // InstallSpecAnnotation, on an AgentClusterInstall, is a hash of what the control plane provider last wrote of what is changeable before
 // the installation. The cache does not hold fields that are newer than its types, and the API server adds defaults: only a record tells

@@ -106,6 +106,12 @@ func ProvisioningBegan(host *bmov1alpha1.BareMetalHost) metav1.Time {
 	return host.Status.OperationHistory.Provision.Start
 }
 
+// ProvisioningEnded returns when baremetal-operator last booted the host from its image. It is zero when it never did, while it provisions
+// the host anew, and when its status did not come along in a move.
+func ProvisioningEnded(host *bmov1alpha1.BareMetalHost) metav1.Time {
+	return host.Status.OperationHistory.Provision.End
+}
+
 // Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61). A BMC that does not
 // control the host's power shows in a condition, also while baremetal-operator tries again and status.errorType is empty (METAL3 M3-63).
 func Error(host *bmov1alpha1.BareMetalHost) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +22,9 @@ import (
 const (
 	// outage is how long something is away, in simulated time: longer than a host's installation.
 	outage = 8 * time.Second
+
+	// registrationSeconds is how long a host may take to register where one does not.
+	registrationSeconds = 10
 
 	validationID      = "dns-domain-defined"
 	validationMessage = "The base domain is undefined and must be provided."
@@ -41,6 +45,16 @@ func recoveringFaults() []Fault {
 		{
 			Name: "worker-never-boots", Summary: "a worker boots only after the installation, and joins as day 2", NeedsWorker: true,
 			Variables: map[string]string{"OPENSHIFT_WORKER_WAIT_TIMEOUT_SECONDS": "5"}, Inject: delayWorker, Verify: verifyLateWorker,
+		},
+		{
+			Name: "boot-fails-once", Summary: "a host does not register until it is power-cycled",
+			Inject: func(s *FaultScene) {
+				s.OnFirstHost(true, func(host types.NamespacedName) {
+					s.World.Assisted.Faults().BootsFail(host, 1)
+					s.Later(s.giveHostsLessTime)
+				})
+			},
+			Verify: verifyPowerCycled,
 		},
 		{
 			Name: "stray-agent", Summary: "hosts that nobody asked for register before and during the installation",
@@ -98,6 +112,32 @@ func stopWorkloadAPI(s *FaultScene) {
 		s.printf("fault: the installed cluster's API is down")
 		return s.World.Workload.Down(s.Install(), s.scaled(outage))
 	})
+}
+
+// giveHostsLessTime lets nobody wait half an hour for a host that does not register. The field is changeable at any time.
+func (s *FaultScene) giveHostsLessTime(ctx context.Context) error {
+	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
+	if err := s.World.Client.Get(ctx, s.Install(), controlPlane); err != nil {
+		return fmt.Errorf("cannot read the control plane: %w", err)
+	}
+	changed := controlPlane.DeepCopy()
+	changed.Spec.Install.HostRegistrationTimeoutSeconds = new(int32(registrationSeconds))
+	if err := s.World.Client.Patch(ctx, changed, client.MergeFrom(controlPlane)); err != nil {
+		return fmt.Errorf("cannot change spec.install.hostRegistrationTimeoutSeconds: %w", err)
+	}
+	return nil
+}
+
+// verifyPowerCycled checks that nothing of the power cycle is left on the host: without one it would not have registered.
+func verifyPowerCycled(ctx context.Context, s *FaultScene) error {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := s.World.Client.Get(ctx, s.Victim(), host); err != nil {
+		return fmt.Errorf("cannot read the host: %w", err)
+	}
+	if record, ok := host.Annotations[bootstrapv1.PowerCycleAnnotation]; ok {
+		return fmt.Errorf("BareMetalHost %s has registered, and still the record of its power cycle: %s", host.Name, record)
+	}
+	return nil
 }
 
 // loseAgent deletes the Agent of a control-plane host when it was recognised, and does not reboot the host.

@@ -78,9 +78,12 @@ func identityFaults() []Fault {
 		{
 			Name: "control-plane-never-boots", Summary: "a control-plane host never registers",
 			Inject: func(s *FaultScene) {
-				s.OnFirstHost(true, func(host types.NamespacedName) { s.World.Assisted.Faults().HostNeverBoots(host, true) })
+				s.OnFirstHost(true, func(host types.NamespacedName) {
+					s.World.Assisted.Faults().HostNeverBoots(host, true)
+					s.Later(s.giveHostsLessTime)
+				})
 			},
-			Report: aboutVictim("was booted and its Agent has not registered"),
+			Report: aboutVictim("(attempt 2 of 2): look at the host's console, its boot medium and its network"),
 			Verify: verifyVictimIsOut,
 		},
 	}

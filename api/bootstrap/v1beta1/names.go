@@ -57,6 +57,11 @@ const (
 	// AgentDeletionHookOwner is the value of AgentDeletionHook.
 	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
 
+	// PowerCycleAnnotation, on a BareMetalHost, records as JSON for which Machine the bootstrap manager last asked for a power cycle, when, and
+	// how many times in a row the host was booted by then without registering. It is written together with that request, so that no host is
+	// power-cycled twice for one reason. It goes when the host has registered, and with the Machine.
+	PowerCycleAnnotation = "bootstrap.cluster.x-k8s.io/power-cycle"
+
 	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is what its InfraEnv selects it by: a hash of the Cluster's UID and the
 	// InfraEnv's name, since assisted-service looks for NMStateConfigs in all namespaces. InfraEnvs of the first version select their own
 	// name. NMStateConfigs without the label are never changed nor deleted.
@@ -221,8 +226,13 @@ const (
 	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
 	WaitingForHostReason = "WaitingForHost"
 
-	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet.
+	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet; the message says
+	// when the host is power-cycled or given up.
 	WaitingForAgentReason = "WaitingForAgent"
+
+	// HostNeverRegisteredReason: the host has not registered in the time that spec.install.hostRegistrationTimeoutSeconds of the control plane
+	// gives it, nor in the same time after a power cycle. Nothing is tried again by itself; a host that registers all the same is let in.
+	HostNeverRegisteredReason = "HostNeverRegistered"
 
 	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is claimed in one of the next passes.
 	ClaimingAgentReason = "Claiming"
@@ -374,8 +384,12 @@ const (
 	// EventAgentDeleted: an Agent was deleted, because its Machine goes or has gone.
 	EventAgentDeleted = "AgentDeleted"
 
-	// EventHostRebooted: the host was power-cycled, because its Agent was lost before it was installed.
+	// EventHostRebooted: the host was power-cycled, because its Agent was lost before it was installed, or because it had not registered in
+	// time.
 	EventHostRebooted = "HostRebooted"
+
+	// EventHostNeverRegistered: the host was power-cycled once and has not registered in time again.
+	EventHostNeverRegistered = "HostNeverRegistered"
 
 	// EventHostError: the BareMetalHost began to report an error.
 	EventHostError = "HostError"

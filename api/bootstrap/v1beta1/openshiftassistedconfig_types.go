@@ -230,10 +230,28 @@ type OpenshiftAssistedConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	DataSecretName string `json:"dataSecretName,omitempty"`
 
+	// hostRegistration is how far the host is that was booted and has not registered with assisted-service yet; it is not set before, and not
+	// afterwards.
+	// +optional
+	HostRegistration HostRegistrationStatus `json:"hostRegistration,omitempty,omitzero"`
+
 	// observedGeneration is the generation of the spec that the status was computed from.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// HostRegistrationStatus is how far a host is that has not registered.
+// +kubebuilder:validation:MinProperties=1
+type HostRegistrationStatus struct {
+	// attempt is the number of the boot, counted from 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Attempt *int32 `json:"attempt,omitempty"`
+
+	// nextRetryTime is when the host is power-cycled if it has not registered by then; it is not set while it is not going to be.
+	// +optional
+	NextRetryTime metav1.Time `json:"nextRetryTime,omitempty,omitzero"`
 }
 
 // OpenshiftAssistedConfigInitializationStatus is what Cluster API reads to go on with the Machine (CONTRACT BOOT-10).

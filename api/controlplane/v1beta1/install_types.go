@@ -196,6 +196,24 @@ type InstallSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	WorkerWaitTimeoutSeconds *int32 `json:"workerWaitTimeoutSeconds,omitempty"`
+
+	// retries is how many attempts begin by themselves after an installation has failed: with 3 there are at most 4 attempts. The next attempt
+	// begins 10 minutes after the first one has failed, and each later one waits twice as long. None begins by itself once the API of the
+	// cluster may have answered; the condition Installed says why none does. Defaults to 0. Changeable at any time.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3
+	Retries *int32 `json:"retries,omitempty"`
+
+	// hostRegistrationTimeoutSeconds is how long a host of the Cluster, of a worker as well, may take to register with assisted-service once
+	// its BareMetalHost is provisioned. A host that takes longer is power-cycled once; when it has not registered after the same time again,
+	// the condition HostRecognized of its OpenshiftAssistedConfig says so, and so does its Machine. It is here, and not in the configs, because
+	// one time fits all hosts and because it takes effect on hosts that wait already. 0 is without limit. Defaults to 1800. Changeable at any
+	// time.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	HostRegistrationTimeoutSeconds *int32 `json:"hostRegistrationTimeoutSeconds,omitempty"`
 }
 
 // TwoNodeTopology is how a control plane of two hosts keeps its quorum.

@@ -25,6 +25,11 @@ const (
 	// removed when the user asks for an attempt.
 	LostInstallationsAnnotation = "controlplane.cluster.x-k8s.io/lost-installations"
 
+	// InstallationFailedAnnotation records on a control plane with spec.install.retries, as JSON, which attempt was seen to have failed and
+	// when, and whether the API of its cluster has answered. The wait for the next attempt is counted from that time. It is removed when the
+	// next attempt begins (DESIGN D35).
+	InstallationFailedAnnotation = "controlplane.cluster.x-k8s.io/installation-failed"
+
 	// InstalledClusterAnnotation records on a control plane, as JSON, which cluster was installed for it: the attempt, the ID of the OpenShift
 	// cluster and the ID under which assisted-service installed it. It outlives a move to another management cluster, where nothing is
 	// installed for a control plane that has it: its cluster is imported (DESIGN D22).

@@ -88,8 +88,17 @@ const (
 	// FinalizingReason: the cluster's operators are being installed.
 	FinalizingReason = "Finalizing"
 
-	// InstallationFailedReason: the installation failed; the message names the first host and its reason, and how to retry.
+	// InstallationFailedReason: the installation failed; the message names the first host and its reason, how to retry, and, with
+	// spec.install.retries, why no attempt begins by itself.
 	InstallationFailedReason = "InstallationFailed"
+
+	// RetryWaitingReason: the installation failed, or its ClusterDeployment or AgentClusterInstall vanished, and the next attempt begins by
+	// itself at the time that the message and status.install.nextRetryTime have (DESIGN D35).
+	RetryWaitingReason = "RetryWaiting"
+
+	// RetriesExhaustedReason: the installation failed, or its ClusterDeployment or AgentClusterInstall vanished, and the attempts that begin by
+	// themselves are used up; the message says why the last one ended, and how to retry.
+	RetriesExhaustedReason = "RetriesExhausted"
 
 	// RetryingReason: an installation that failed, or whose ClusterDeployment or AgentClusterInstall vanished, is being cleaned up before the
 	// next attempt.

@@ -25,7 +25,7 @@ const (
 	// EventHostUnbound: a host that was not ready was left out of the first installation.
 	EventHostUnbound = "HostUnbound"
 
-	// EventInstallationFailed: the installation failed.
+	// EventInstallationFailed: the installation failed; the note says when the next attempt begins, if one does by itself.
 	EventInstallationFailed = "InstallationFailed"
 
 	// EventMachineDeleted: a surplus control-plane Machine, or one of an earlier attempt, was deleted.
@@ -40,7 +40,8 @@ const (
 	// EventDayOneReopened: a control-plane host of the first installation was lost before it began, and hosts are waited for again.
 	EventDayOneReopened = "DayOneReopened"
 
-	// EventRetryStarted: the next attempt of the installation began, because the user set the annotation for it.
+	// EventRetryStarted: the next attempt of the installation began, because the user set the annotation for it, because spec.install.retries
+	// allows it, or because objects of the one before vanished.
 	EventRetryStarted = "InstallationRetryStarted"
 
 	// EventInstallObjectsLost: the ClusterDeployment or the AgentClusterInstall vanished after the installation had begun, and the next

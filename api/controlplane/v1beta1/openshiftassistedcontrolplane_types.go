@@ -290,6 +290,15 @@ type InstallStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
+
+	// attempt is the number of the attempt to install, counted from 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Attempt *int32 `json:"attempt,omitempty"`
+
+	// nextRetryTime is when the next attempt begins by itself; it is not set while none is going to.
+	// +optional
+	NextRetryTime metav1.Time `json:"nextRetryTime,omitempty,omitzero"`
 }
 
 // OpenshiftAssistedControlPlane is the control plane of an OpenShift cluster on bare metal, installed by the Assisted Installer.

@@ -18,12 +18,12 @@ import (
 
 // outcomes are what came of a decision or a departure, by subject. A subject whose outcome stops the pass leaves those after it untried.
 type outcomes struct {
-	hook, identity, joining, departure kube.Outcome
+	hook, identity, joining, departure, record kube.Outcome
 }
 
 // err is what the workqueue has to know.
 func (o outcomes) err() error {
-	for _, outcome := range []kube.Outcome{o.hook, o.identity, o.joining, o.departure} {
+	for _, outcome := range []kube.Outcome{o.hook, o.identity, o.joining, o.departure, o.record} {
 		if err := outcome.Err(); err != nil {
 			return err
 		}
@@ -42,8 +42,12 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 		}
 	}
 	r.tellDispute(s, d.recognition)
+	r.tellNeverRegistered(s, d.recognition)
 	if o.identity = r.applyIdentity(ctx, s, d.recognition); !o.identity.Stops() {
 		o.joining = r.applyJoining(ctx, s, d.joining)
+	}
+	if d.forget { // Last: nothing waits for it.
+		o.record = kube.OutcomeOf(r.forgetPowerCycle(ctx, s))
 	}
 	return o
 }
@@ -53,6 +57,14 @@ func (r *Reconciler) tellError(s *scope, d decision) {
 	if d.healthy.Reason == bootstrapv1.HostErrorReason &&
 		conditions.GetReason(s.config, bootstrapv1.HostHealthyCondition) != d.healthy.Reason {
 		r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostError, "%s", d.healthy.Message)
+	}
+}
+
+// tellNeverRegistered records an event when a host is given up that has not registered.
+func (r *Reconciler) tellNeverRegistered(s *scope, d recognition) {
+	if d.recognized.Reason == bootstrapv1.HostNeverRegisteredReason &&
+		conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition) != d.recognized.Reason {
+		r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostNeverRegistered, "%s", d.recognized.Message)
 	}
 }
 

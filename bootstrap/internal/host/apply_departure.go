@@ -27,7 +27,12 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope, d departure) 
 	if !d.unhook {
 		return outcomes{}
 	}
-	return outcomes{departure: kube.OutcomeOf(r.unhook(ctx, s))}
+	o := outcomes{}
+	if d.forget { // Before the hook goes, after which the host may be another Machine's. That it fails keeps no host from being freed.
+		o.record = kube.OutcomeOf(r.forgetPowerCycle(ctx, s))
+	}
+	o.departure = kube.OutcomeOf(r.unhook(ctx, s))
+	return o
 }
 
 // unhook takes the pre-terminate hook off, unless an Agent exists that the cache does not show yet: its event triggers another pass.

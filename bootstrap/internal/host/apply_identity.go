@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,9 @@ func (r *Reconciler) applyIdentity(ctx context.Context, s *scope, d recognition)
 		return kube.OutcomeOf(r.claim(ctx, s, d.claim))
 	case d.reboot:
 		return r.reboot(ctx, s)
+	case d.wait.cycle:
+		why := fmt.Sprintf("BareMetalHost %s has not registered in time", s.host.Name)
+		return kube.OutcomeOf(r.powerCycle(ctx, s, d.wait.boot+1, why))
 	}
 	return kube.Outcome{}
 }
@@ -103,12 +107,29 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	if exists {
 		return kube.Outcome{}
 	}
-	err = kube.Patch(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
+	return kube.OutcomeOf(r.powerCycle(ctx, s, 1, fmt.Sprintf("Agent %s was lost", name)))
+}
+
+// powerCycle asks for one power cycle of the Machine's host, and records in the same patch that the boot of this number begins. A host that
+// has changed since it was read may have been asked already.
+func (r *Reconciler) powerCycle(ctx context.Context, s *scope, boot int, why string) error {
+	record := powerCycle{Machine: s.claim(), Time: s.now.UTC().Truncate(time.Second), Boot: boot}
+	err := kube.PatchUnchanged(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, rebootAnnotation, rebootMode)
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, bootstrapv1.PowerCycleAnnotation, record.String())
 	})
 	if err != nil {
-		return kube.OutcomeOf(fmt.Errorf("reboot BareMetalHost %s: %w", s.host.Name, err))
+		return fmt.Errorf("reboot BareMetalHost %s: %w", s.host.Name, err)
 	}
-	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostRebooted, "Agent %s was lost: rebooting BareMetalHost %s", name, s.host.Name)
-	return kube.OutcomeOf(nil)
+	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostRebooted, "%s: rebooting BareMetalHost %s", why, s.host.Name)
+	return nil
+}
+
+// forgetPowerCycle takes the record of a power cycle off the Machine's host.
+func (r *Reconciler) forgetPowerCycle(ctx context.Context, s *scope) error {
+	err := kube.Patch(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bootstrapv1.PowerCycleAnnotation) })
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the record of the power cycle of BareMetalHost %s: %w", s.host.Name, err)
+	}
+	return nil
 }

@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if came, err = r.pass(ctx, s); err != nil || came.decision == nil {
 		return ctrl.Result{}, err
 	}
-	// No event tells that a bound host has taken longer than its checks may take.
+	// No event tells that a bound host has taken longer than its checks may take, nor that a host has not registered in time.
 	return ctrl.Result{RequeueAfter: came.decision.lookAgain}, nil
 }
 

@@ -81,6 +81,7 @@ func decide(s *scope) decision {
 		)
 	} else {
 		d.recognition, agent = decideIdentity(s)
+		d.lookAgain = d.wait.left(s.now)
 	}
 	switch {
 	case agent == nil:

@@ -15,8 +15,9 @@ import (
 type departure struct {
 	// agents are deleted, with assisted-service's cleanup of the installed cluster switched off.
 	agents []assisted.Agent
-	// unhook is true when the pre-terminate hook goes.
-	unhook bool
+	// unhook is true when the pre-terminate hook goes, forget when the record of a power cycle goes from the BareMetalHost as well: it is of
+	// no use for the next Machine.
+	unhook, forget bool
 
 	// recognized says what is waited for; nothing else does, while assisted-service does not answer.
 	recognized fact.Fact
@@ -48,6 +49,7 @@ func decideDeparture(s *scope) departure {
 	}
 	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
 	d.unhook = hooked && len(d.agents) == 0
+	d.forget = d.unhook && wasCycled(s)
 	if len(d.agents) > 0 {
 		d.recognized = fact.Waiting(
 			bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", d.agents[0].Name,

@@ -34,6 +34,10 @@ type recognition struct {
 	claim *assisted.Agent
 	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
 	reboot bool
+	// wait is how far a host is that was booted and has not registered; its zero value says nothing.
+	wait registrationWait
+	// forget is true when the record of a power cycle goes from the BareMetalHost, because the host has registered since.
+	forget bool
 	// record is the name of the Agent to record on the config; empty when it is recorded.
 	record string
 	// doubted: the Agent is only shown, because its installation has begun: nothing is decided about it any more (DESIGN D6).
@@ -56,7 +60,8 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 		d.recognized = lostFact(s, &d, recorded)
 		return d, nil
 	case agent == nil:
-		d.recognized = unrecognizedFact(verdict)
+		d.wait = registrationWaitOf(s, verdict)
+		d.recognized = unregisteredFact(s, d.wait, verdict)
 		return d, nil
 	case agent.Annotations[bootstrapv1.ClaimAnnotation] != s.claim():
 		d.recognized = decideClaim(s, &d, agent)
@@ -69,6 +74,8 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 		return d, nil
 	case recorded != agent.Name:
 		d.record = agent.Name
+	default:
+		d.forget = wasCycled(s)
 	}
 	d.disputed = verdict.Note != ""
 	d.recognized = fact.Ongoing(bootstrapv1.HostRecognizedReason, "%s", verdict.Note)

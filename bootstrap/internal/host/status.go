@@ -41,6 +41,7 @@ func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 		return
 	}
 	setRecords(config, r.decision, r.outcomes)
+	config.Status.HostRegistration = r.decision.wait.status()
 	r.decision.healthy.Set(config, bootstrapv1.HostHealthyCondition)
 	recognizedFact(r.decision, r.outcomes).Set(config, bootstrapv1.HostRecognizedCondition)
 	installedFact(r.decision, r.outcomes).Set(config, bootstrapv1.AgentInstalledCondition)

@@ -38,6 +38,7 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.leaving.add(r.leaveEtcd(ctx, v, d.leaving))
 	o.machines.add(r.adoptMachines(ctx, v, d.machines))
 	o.attempt.add(r.restoreAttempt(ctx, v, d.attempt))
+	o.attempt.add(r.recordFailure(ctx, v, d.attempt))
 	o.attempt.add(r.startRetry(ctx, v, d.attempt))
 	o.attempt.add(r.cleanUpAttempt(ctx, v, d.attempt))
 	o.install.add(r.recordInstalled(ctx, v, d))
@@ -45,6 +46,7 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.install.add(r.restoreImageSet(ctx, v, d.install))
 	o.install.add(r.markInstalled(ctx, v, d.install))
 	o.install.add(r.importCluster(ctx, v, d.install))
+	o.install.add(r.setRegistrationTimeout(ctx, v, d.install))
 	o.install.add(r.updateInstall(ctx, v, d.install))
 	o.machines.add(r.ensureTemplateOwner(ctx, v, d.machines))
 	if o.install.taken == "" { // Machines whose cluster can never be installed would have to be deleted again.

@@ -41,10 +41,10 @@ func (r *Reconciler) recordStart(ctx context.Context, v *view.View, d installDec
 	return err
 }
 
-// confirmLost reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the
+// confirmOver reads without the cache whether what the pass misses is gone, and whether the Cluster still wants it: a move pauses the
 // Cluster first. What the cache does not show yet triggers a pass later. The control plane itself needs no such look: it is only written as
 // it was read.
-func (r *Reconciler) confirmLost(ctx context.Context, v *view.View) (bool, error) {
+func (r *Reconciler) confirmOver(ctx context.Context, v *view.View) (bool, error) {
 	cluster := &clusterv1.Cluster{}
 	exists, err := kube.Get(ctx, r.APIReader, v.ClusterKey(), cluster)
 	if err != nil || !exists || cluster.UID != v.Cluster.UID || !cluster.DeletionTimestamp.IsZero() ||
@@ -79,13 +79,25 @@ func (r *Reconciler) restoreAttempt(ctx context.Context, v *view.View, d plan.At
 	return err
 }
 
+// recordFailure remembers since when the attempt has failed, so that the wait for the next one outlives the manager.
+func (r *Reconciler) recordFailure(ctx context.Context, v *view.View, d plan.AttemptDecision) error {
+	if d.Retry.Record == "" {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Recording the failure of the installation", "record", d.Retry.Record)
+	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
+		"annotations": map[string]any{controlplanev1.InstallationFailedAnnotation: d.Retry.Record},
+	}, nil)
+	return err
+}
+
 // startRetry asks for the next attempt. Counting up and removing the user's annotation is one patch: no crash can count twice.
 func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d plan.AttemptDecision) error {
 	if !d.Start {
 		return nil
 	}
-	if d.Lost != "" {
-		if confirmed, err := r.confirmLost(ctx, v); err != nil || !confirmed {
+	if !d.Asked || d.Lost != "" {
+		if confirmed, err := r.confirmOver(ctx, v); err != nil || !confirmed {
 			return err
 		}
 	}
@@ -95,21 +107,25 @@ func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d plan.Attemp
 			controlplanev1.InstallAttemptAnnotation, klog.KObj(v.ControlPlane), err)
 	}
 	next := strconv.Itoa(attempt + 1)
-	var again any // A merge patch removes what is null.
-	if !d.Asked {
-		again = plan.LostOf(v.ControlPlane).Again(v.Now)
+	changes := map[string]any{ // A merge patch removes what is null.
+		controlplanev1.InstallAttemptAnnotation: next, controlplanev1.RetryInstallationAnnotation: nil,
+		controlplanev1.InstallationFailedAnnotation: nil,
+	}
+	switch {
+	case d.Asked:
+		changes[controlplanev1.LostInstallationsAnnotation] = nil
+	case d.Lost != "":
+		changes[controlplanev1.LostInstallationsAnnotation] = plan.LostOf(v.ControlPlane).Again(v.Now)
 	}
 	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
-	written, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": map[string]any{
-		controlplanev1.InstallAttemptAnnotation: next, controlplanev1.RetryInstallationAnnotation: nil,
-		controlplanev1.LostInstallationsAnnotation: again,
-	}}, nil)
+	written, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": changes}, nil)
 	if written && d.Lost != "" {
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",
 			"%s vanished during attempt %d of the installation, which is given up", d.Lost, attempt)
 	}
 	if written {
-		r.event(v, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation", next)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventRetryStarted, "Retry", "Starting attempt %s of the installation",
+			attemptOf(v.ControlPlane, next))
 	}
 	return err
 }

@@ -131,6 +131,16 @@ func (r *Reconciler) updateInstall(ctx context.Context, v *view.View, d installD
 	return err
 }
 
+// setRegistrationTimeout gives the hosts of the cluster another time to register.
+func (r *Reconciler) setRegistrationTimeout(ctx context.Context, v *view.View, d installDecision) error {
+	if d.registration == nil {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Changing how long hosts may take to register", "object", klog.KObj(v.Install.AgentClusterInstall))
+	_, err := r.patchInstall(ctx, v, d.registration, nil)
+	return err
+}
+
 // recordInstalled remembers the installed cluster on the control plane, before status says that it is installed: a move may follow at once.
 func (r *Reconciler) recordInstalled(ctx context.Context, v *view.View, d decision) error {
 	annotations := map[string]any{}

@@ -67,7 +67,8 @@ func TestInstallationThatVanishesAgainAndAgain(t *testing.T) {
 		w.vanish(w.install())
 		left := w.reconcile().RequeueAfter
 		g.Expect(left).To(BeNumerically(">", 0))
-		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RetryingReason))
+		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RetryWaitingReason))
+		g.Expect(w.controlPlane().Status.Install.NextRetryTime.UTC()).To(Equal(w.now.Add(left).UTC()))
 		g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("begins at " + w.now.Add(left).UTC().Format(time.RFC3339)))
 		g.Expect(w.uidsOfMachines()).To(Equal(before))
 		w.now = w.now.Add(left)
@@ -79,8 +80,9 @@ func TestInstallationThatVanishesAgainAndAgain(t *testing.T) {
 	w.now = w.now.Add(24 * time.Hour)
 	w.reconcile()
 	g.Expect(w.attempt()).To(Equal("4"))
-	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallationFailedReason))
+	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RetriesExhaustedReason))
 	g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring(controlplanev1.RetryInstallationAnnotation))
+	g.Expect(w.controlPlane().Status.Install).To(Equal(controlplanev1.InstallStatus{Attempt: new(int32(4))}))
 	cp := w.controlPlane()
 	cp.Annotations[controlplanev1.RetryInstallationAnnotation] = ""
 	w.must(w.client.Update(context.Background(), cp))

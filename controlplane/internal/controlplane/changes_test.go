@@ -146,3 +146,33 @@ func TestNetworksThatChangeTooLate(t *testing.T) {
 	})
 	w.run(nil, w.available)
 }
+
+// TestTimeToRegister: hosts get another time to register whenever the user wants it, and nothing else of the installation changes.
+func TestTimeToRegister(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	give := func(seconds *int32) {
+		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.Install.HostRegistrationTimeoutSeconds = seconds
+		})
+	}
+	give(new(int32(600)))
+	w.run(nil, func() bool { return w.install() != nil })
+	g.Expect(assisted.HostRegistrationTimeout(w.install())).To(Equal(10 * time.Minute))
+	for _, stage := range []int{1, 2, 4} {
+		w.run(nil, func() bool { return w.stage >= stage })
+		w.reconcile()
+		before := w.install()
+		give(new(int32(0)))
+		w.reconcile()
+		g.Expect(assisted.HostRegistrationTimeout(w.install())).To(BeZero(), "stage %d", stage)
+		give(nil)
+		w.reconcile()
+		after := w.install()
+		g.Expect(assisted.HostRegistrationTimeout(after)).To(Equal(30*time.Minute), "stage %d", stage)
+		g.Expect(after.Spec).To(Equal(before.Spec), "stage %d", stage)
+		w.reconcile()
+		g.Expect(w.install().ResourceVersion).To(Equal(after.ResourceVersion), "nothing is left to write")
+	}
+	w.run(nil, w.available)
+}

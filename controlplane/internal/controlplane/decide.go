@@ -78,7 +78,7 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if d.machines.AwaitsTemplate {
 		waits = append(waits, templateRetryInterval)
 	}
-	if !d.attempt.RetryAt.IsZero() {
+	if !d.attempt.RetryAt.IsZero() { // The wait for the attempt that begins by itself.
 		waits = append(waits, d.attempt.RetryAt.Sub(v.Now))
 	}
 	if wait := d.install.dayOne.RequeueAfter; wait > 0 { // What is left of the wait for workers.

@@ -21,6 +21,8 @@ type installDecision struct {
 	importCluster, markInstalled bool
 	// update brings the AgentClusterInstall in line with a control plane that has changed; nil when it is.
 	update *render.InstallUpdate
+	// registration is a change of the AgentClusterInstall's annotations by which hosts get another time to register; nil when there is none.
+	registration map[string]any
 	// dayOne is the next step of the first installation.
 	dayOne plan.DayOneStep
 }
@@ -33,6 +35,9 @@ func decideInstall(v *view.View) installDecision {
 	d.restoreImageSet = objects.ClusterDeployment != nil && objects.AgentClusterInstall != nil && objects.ImageSet == nil &&
 		v.ControlPlane.Spec.Release.ImageSetRef.Name == ""
 	d.importCluster, d.markInstalled = plan.DecideImport(v)
+	if objects.AgentClusterInstall != nil && objects.AgentClusterInstall.DeletionTimestamp.IsZero() {
+		d.registration = render.Install{ControlPlane: v.ControlPlane, Cluster: v.Cluster}.RegistrationTimeout(objects.AgentClusterInstall)
+	}
 	d.update, d.dayOne = installation(v)
 	return d
 }

@@ -17,6 +17,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while
@@ -36,6 +37,10 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 		var err error
 		v.Workload.Etcd, err = r.Etcd.EtcdOperator(ctx, v.ClusterKey(), subscriber)
 		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
+	}
+	if v.Install.Phase() == assisted.PhaseFailed && v.Install.ClusterDeployment != nil {
+		// The probes of an attempt before concern another cluster.
+		v.Workload.Answered = r.Health.LastAnswer(ctx, v.ClusterKey()).After(v.Install.ClusterDeployment.CreationTimestamp.Time)
 	}
 	if v.Record != nil && (!v.Initialized() || v.Install.AgentClusterInstall == nil && len(v.Install.MissingCRDs) == 0) {
 		var err error

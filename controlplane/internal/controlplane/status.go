@@ -5,6 +5,7 @@ package controlplane
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,7 @@ var ownedConditions = []string{
 // updateStatus computes conditions and counters from the facts of the pass, in memory.
 func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 	cp := v.ControlPlane
-	wasFailed := conditions.GetReason(cp, controlplanev1.InstalledCondition) == controlplanev1.InstallationFailedReason
+	wasFailed := slices.Contains(failedReasons, conditions.GetReason(cp, controlplanev1.InstalledCondition))
 	if d.initialize {
 		cp.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInitialized, "Initialize", "The cluster is installed and its API answers")
@@ -68,8 +69,7 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 			bounded.SetCondition(cp, *condition)
 		}
 	}
-	if c := conditions.Get(cp, controlplanev1.InstalledCondition); c != nil && c.Reason == controlplanev1.InstallationFailedReason &&
-		!wasFailed {
+	if c := conditions.Get(cp, controlplanev1.InstalledCondition); c != nil && slices.Contains(failedReasons, c.Reason) && !wasFailed {
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallationFailed, "Install", "%s", c.Message)
 	}
 }
@@ -84,7 +84,7 @@ func tellUnread(cp *controlplanev1.OpenshiftAssistedControlPlane, err error) {
 		conditionType, unread = controlplanev1.InstalledCondition, metav1.ConditionFalse
 	}
 	fact.TellUnread(cp, conditionType, fact.Fact{Status: unread, Reason: controlplanev1.ReadFailedReason}, err,
-		controlplanev1.PreparationFailedReason, controlplanev1.InstallationFailedReason)
+		append(slices.Clone(failedReasons), controlplanev1.PreparationFailedReason)...)
 }
 
 // setCounters counts Machines by their conditions (CONTRACT CP-83) and versions (CP-10).

@@ -6,11 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
-	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,9 +24,6 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
-
-// clusterFailedToInstall is how the service describes a host that failed only because another one did (ASSISTED 3.11).
-const clusterFailedToInstall = "Host is part of a cluster that failed to install"
 
 // installProgress is what is said of an installation in a phase: the reason of the condition Installed, and status.install.phase.
 var installProgress = map[assisted.Phase]struct{ reason, phase, message string }{
@@ -69,6 +65,10 @@ func setInstallStatus(v *view.View, d decision, o *outcomes) {
 	} else if !v.Initialized() {
 		cp.Status.Install = controlplanev1.InstallStatus{}
 	}
+	if attempt, err := strconv.ParseInt(view.Attempt(cp), 10, 32); err == nil && attempt > 0 {
+		cp.Status.Install.Attempt = new(int32(attempt))
+	}
+	cp.Status.Install.NextRetryTime = metav1.NewTime(d.attempt.RetryAt)
 	condition := metav1.Condition{Type: controlplanev1.InstalledCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	if reason == controlplanev1.InstalledReason {
 		condition.Status = metav1.ConditionTrue
@@ -104,45 +104,13 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 	case assisted.PhaseWaiting, assisted.PhaseUnknown:
 		return waitingForHosts(v, d, installProgress[phase].message)
 	case assisted.PhaseFailed:
-		return controlplanev1.InstallationFailedReason, failure(v)
+		return failedReason(v, d.attempt.Retry)
 	case assisted.PhaseCompleted:
 		return controlplanev1.InstalledReason, "Waiting for the API of the cluster to answer"
 	default:
 		// Without the percentage, for which status would be written every few seconds.
 		return installProgress[phase].reason, withHostProblems(v, installProgress[phase].message)
 	}
-}
-
-// betweenAttempts says how far the end of one attempt and the beginning of the next are; the reason is empty while an attempt goes on.
-func betweenAttempts(v *view.View, d decision) (reason, message string) {
-	attempt := view.Attempt(v.ControlPlane)
-	switch {
-	case d.attempt.Lost != "" && !d.attempt.Start:
-		return lostReason(v, d)
-	case d.attempt.Lost != "":
-		return controlplanev1.RetryingReason, fmt.Sprintf(
-			"%s vanished during attempt %s of the installation: the next attempt begins", d.attempt.Lost, attempt,
-		)
-	case d.attempt.Start:
-		return controlplanev1.RetryingReason, fmt.Sprintf("Attempt %s of the installation failed: the next attempt begins", attempt)
-	case d.attempt.Retrying:
-		return controlplanev1.RetryingReason, fmt.Sprintf("Removing what is left of the failed installation before attempt %s begins", attempt)
-	default:
-		return "", ""
-	}
-}
-
-// lostReason says when the next attempt begins after objects have vanished more than once.
-func lostReason(v *view.View, d decision) (reason, message string) {
-	vanished := fmt.Sprintf("%s vanished during attempt %s of the installation", d.attempt.Lost, view.Attempt(v.ControlPlane))
-	if !d.attempt.RetryAt.IsZero() {
-		return controlplanev1.RetryingReason, fmt.Sprintf(
-			"%s: the next attempt begins at %s", vanished, d.attempt.RetryAt.UTC().Format(time.RFC3339),
-		)
-	}
-	return controlplanev1.InstallationFailedReason, fmt.Sprintf("%s, and so it was in the attempts before: find out who deletes it. "+
-		"To install again, set annotation %s on the control plane; its hosts are power-cycled", vanished,
-		controlplanev1.RetryInstallationAnnotation)
 }
 
 // importing says why a cluster that was installed before its control plane came here is not known to be that cluster yet.
@@ -248,43 +216,4 @@ func hostProblems(v *view.View) []string {
 // hostsSettled reports whether no bound host is on its way to being ready.
 func hostsSettled(v *view.View) bool {
 	return !slices.ContainsFunc(v.BoundAgents(), func(a *assisted.Agent) bool { return !a.ReadyToInstall() })
-}
-
-// failure names the first host that failed by itself, with its reason, and how to retry.
-func failure(v *view.View) string {
-	var failed []*assisted.Agent
-	for _, a := range v.BoundAgents() {
-		if a.Failed() {
-			failed = append(failed, a)
-		}
-	}
-	slices.SortStableFunc(failed, func(a, b *assisted.Agent) int { return cmp.Compare(victim(a), victim(b)) })
-	var text string
-	if len(failed) > 0 {
-		a := failed[0]
-		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", view.MachineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
-	} else if c := stopped(v.Install.AgentClusterInstall); c != nil {
-		text = c.Message
-	}
-	return fmt.Sprintf(
-		"%s. To install again, set annotation %s on the control plane; its hosts are power-cycled", strings.TrimSuffix(text, "."),
-		controlplanev1.RetryInstallationAnnotation,
-	)
-}
-
-// stopped is the condition that says why the installation ended: it failed, or somebody cancelled it.
-func stopped(install *hiveext.AgentClusterInstall) *hivev1.ClusterInstallCondition {
-	failed := assisted.ClusterCondition(install, hiveext.ClusterFailedCondition)
-	if failed != nil && failed.Status == corev1.ConditionTrue {
-		return failed
-	}
-	return assisted.ClusterCondition(install, hiveext.ClusterStoppedCondition)
-}
-
-// victim is 1 for a host that failed only because another one did, and 0 otherwise.
-func victim(a *assisted.Agent) int {
-	if strings.Contains(a.Status.DebugInfo.StateInfo, clusterFailedToInstall) {
-		return 1
-	}
-	return 0
 }

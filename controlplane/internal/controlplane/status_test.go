@@ -20,6 +20,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -152,7 +153,14 @@ func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
 	v.Install.Agents = []assisted.Agent{
 		agentOf("a", "error", clusterFailedToInstall), agentOf("b", "error", "Failed - disk is broken"), agentOf("c", "error", "Failed - late"),
 	}
-	got := failure(v)
+	failure := func() string {
+		reason, message := failedReason(v, plan.RetryDecision{})
+		if reason != controlplanev1.InstallationFailedReason {
+			t.Errorf("the reason is %s", reason)
+		}
+		return message
+	}
+	got := failure()
 	for _, want := range []string{"machine-b", "Agent b", "disk is broken", controlplanev1.RetryInstallationAnnotation} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
@@ -162,14 +170,14 @@ func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
 	v.Install.AgentClusterInstall.Status.Conditions = []hivev1.ClusterInstallCondition{
 		{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionTrue, Message: "operators timed out."},
 	}
-	if got := failure(v); !strings.HasPrefix(got, "operators timed out. To install again") {
+	if got := failure(); !strings.HasPrefix(got, "operators timed out. To install again") {
 		t.Errorf("without a failed host: %q", got)
 	}
 	v.Install.AgentClusterInstall.Status.Conditions = []hivev1.ClusterInstallCondition{
 		{Type: hiveext.ClusterFailedCondition, Status: corev1.ConditionFalse, Message: "The installation has not failed"},
 		{Type: hiveext.ClusterStoppedCondition, Status: corev1.ConditionTrue, Message: "The installation was cancelled."},
 	}
-	if got := failure(v); !strings.HasPrefix(got, "The installation was cancelled. To install again") {
+	if got := failure(); !strings.HasPrefix(got, "The installation was cancelled. To install again") {
 		t.Errorf("cancelled: %q", got)
 	}
 }

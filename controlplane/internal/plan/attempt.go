@@ -26,11 +26,14 @@ type AttemptDecision struct {
 	Restore string
 	// Lost names the objects of the installation that are gone after it had begun; empty when none is.
 	Lost string
-	// Over: the attempt has lost its objects, or it has failed and the user asked for the next one. Nothing else is decided.
+	// Over: the attempt has lost its objects, or it has failed and the next one begins. Nothing else is decided.
 	Over bool
 	// Asked: the user asked for the next attempt, and the current one has failed or lost its objects.
 	Asked bool
-	// Start: the next attempt begins: the user asked for it and the current one has failed, or it has lost the objects that Lost names.
+	// Retry is about the next attempt after one that has failed, unless the user asked for it.
+	Retry RetryDecision
+	// Start: the next attempt begins: the user asked for it and the current one has failed, Retry says so, or it has lost the objects that
+	// Lost names.
 	Start bool
 	// RetryAt is when the next attempt begins by itself; zero when the user has to ask for it, or when it begins now.
 	RetryAt time.Time
@@ -48,6 +51,11 @@ func DecideAttempt(v *view.View) AttemptDecision {
 	d.Lost, d.Asked = lost(v), retryAsked(v)
 	if d.Over = d.Lost != "" || d.Asked; d.Over {
 		d.Start, d.RetryAt = mayRetry(v)
+		return d
+	}
+	d.Retry = DecideRetry(v)
+	d.Over, d.Start, d.RetryAt = d.Retry.Now, d.Retry.Now, d.Retry.At
+	if d.Over {
 		return d
 	}
 	d.Retrying, d.Stale = stale(v)

@@ -28,7 +28,7 @@ func (i Install) ImportedClusterDeployment(record view.Installed) *hivev1.Cluste
 // keeps the service from starting anything should it ever take it for a new one.
 func (i Install) ImportedAgentClusterInstall(record view.Installed) *hiveext.AgentClusterInstall {
 	return &hiveext.AgentClusterInstall{
-		ObjectMeta: i.meta(),
+		ObjectMeta: i.installMeta(),
 		Spec: hiveext.AgentClusterInstallSpec{
 			ClusterDeploymentRef: corev1.LocalObjectReference{Name: i.ControlPlane.Name}, ClusterMetadata: i.importedMetadata(record),
 			ImageSetRef: &hivev1.ClusterImageSetReference{Name: i.imageSetName()}, HoldInstallation: true,

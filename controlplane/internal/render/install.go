@@ -3,6 +3,8 @@
 package render
 
 import (
+	"strconv"
+
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	hiveagent "github.com/openshift/hive/apis/hive/v1/agent"
@@ -65,7 +67,7 @@ func (i Install) AgentClusterInstall() (*hiveext.AgentClusterInstall, error) {
 	platform := view.PlatformOf(spec)
 	replicas := int(ptr.Deref(spec.Replicas, 0))
 	install := &hiveext.AgentClusterInstall{
-		ObjectMeta: i.meta(),
+		ObjectMeta: i.installMeta(),
 		Spec: hiveext.AgentClusterInstallSpec{
 			ClusterDeploymentRef: corev1.LocalObjectReference{Name: i.ControlPlane.Name},
 			ImageSetRef:          &hivev1.ClusterImageSetReference{Name: i.imageSetName()},
@@ -104,6 +106,15 @@ func (i Install) meta() metav1.ObjectMeta {
 		annotations[assisted.TwoNodeAnnotation] = string(twoNode)
 	}
 	return metav1.ObjectMeta{Name: i.ControlPlane.Name, Namespace: i.ControlPlane.Namespace, Labels: labels, Annotations: annotations}
+}
+
+// installMeta is the metadata of the AgentClusterInstall, by which the bootstrap provider knows how long hosts may take to register.
+func (i Install) installMeta() metav1.ObjectMeta {
+	meta := i.meta()
+	if timeout := i.ControlPlane.Spec.Install.HostRegistrationTimeoutSeconds; timeout != nil {
+		meta.Annotations[assisted.HostRegistrationTimeoutAnnotation] = strconv.Itoa(int(*timeout))
+	}
+	return meta
 }
 
 func (i Install) networking(platform controlplanev1.Platform) hiveext.Networking {

@@ -109,6 +109,22 @@ func (i Install) Update(current *hiveext.AgentClusterInstall) (*InstallUpdate, e
 	return update, nil
 }
 
+// RegistrationTimeout is the change of an AgentClusterInstall's annotations by which hosts get another time to register; nil when there is
+// none. It is no part of what is installed, so that it follows the control plane at any time.
+func (i Install) RegistrationTimeout(current *hiveext.AgentClusterInstall) map[string]any {
+	const key = assisted.HostRegistrationTimeoutAnnotation
+	wanted, set := i.installMeta().Annotations[key]
+	have, known := current.Annotations[key]
+	switch {
+	case set && have != wanted:
+		return map[string]any{key: wanted}
+	case !set && known:
+		return map[string]any{key: nil} // A merge patch removes what is null.
+	default:
+		return nil
+	}
+}
+
 // updateOf is the patch that writes all that is changeable, with null for what an object does not have.
 func updateOf(object *unstructured.Unstructured) *InstallUpdate {
 	update := &InstallUpdate{Annotations: map[string]any{}, Spec: map[string]any{}}

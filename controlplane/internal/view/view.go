@@ -144,6 +144,8 @@ type Workload struct {
 	ExpectedSince time.Time
 	// LastAnswer is when that API last answered a probe; zero if it has not since the manager started.
 	LastAnswer time.Time
+	// Answered: the API of an installation that has failed has answered a probe of this manager since its ClusterDeployment was made.
+	Answered bool
 	// Down: it has not answered for longer than the grace period. Known: it has answered, since the manager started.
 	Down, Known bool
 	// Settling: this manager has expected answers for at most the grace period, so the manager before it may have known more.

@@ -23,6 +23,7 @@ type faultState struct {
 // hostFaults are the faults of one machine.
 type hostFaults struct {
 	neverBoots     bool
+	failedBoots    int
 	wrongBootOrder bool
 	hangStage      string
 	failStage      string
@@ -75,6 +76,15 @@ func (f *hostFaults) takePrepareFailure() bool {
 		return false
 	}
 	f.prepareFails--
+	return true
+}
+
+// takeFailedBoot says whether this boot of the discovery image fails, and counts it.
+func (f *hostFaults) takeFailedBoot() bool {
+	if f.failedBoots == 0 {
+		return false
+	}
+	f.failedBoots--
 	return true
 }
 

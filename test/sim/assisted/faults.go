@@ -32,6 +32,11 @@ func (f Faults) HostNeverBoots(host HostKey, on bool) {
 	f.change(func(b *backend) { b.faults.of(host).neverBoots = on })
 }
 
+// BootsFail makes the next n boots of a host's discovery image fail: it is on and never registers, until it is power-cycled.
+func (f Faults) BootsFail(host HostKey, n int) {
+	f.change(func(b *backend) { b.faults.of(host).failedBoots = n })
+}
+
 // HostDies cuts the power of a host for ever: it stays off, also when its BareMetalHost is switched on.
 func (f Faults) HostDies(host HostKey) {
 	f.change(func(b *backend) {

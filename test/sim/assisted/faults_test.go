@@ -30,6 +30,22 @@ func TestHostBootsAtLast(t *testing.T) {
 	f.waitAgent(h0, hostKnownUnbound)
 }
 
+// TestBootFails: a host whose boot failed registers when it is power-cycled, and not before.
+func TestBootFails(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.infraEnv("ie", "")
+	f.sim.Faults().BootsFail(f.key("h0"), 1)
+	h0 := f.boot("h0", "ie")
+	h1 := f.boot("h1", "ie")
+	f.waitAgent(h1, hostKnownUnbound)
+	if f.agent(h0).UID != "" {
+		t.Error("a host whose boot failed has registered")
+	}
+	f.sim.PowerOff(f.key("h0"))
+	f.sim.Reboot(f.key("h0"))
+	f.waitAgent(h0, hostKnownUnbound)
+}
+
 func TestAgentVanishes(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.infraEnv("ie", "")

@@ -54,6 +54,10 @@ func (b *backend) powerOn(m *machine) {
 		m.mode, m.due = machineRebooting, b.now().Add(b.opts.Durations.Reboot)
 		return
 	}
+	if b.faults.of(m.key).takeFailedBoot() {
+		m.mode = machineFrozen
+		return
+	}
 	m.mode, m.due = machineBooting, b.now().Add(b.jitter(b.opts.Durations.Discovery))
 }
 
