@@ -166,5 +166,5 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 .PHONY: sandbox
 sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2
-##> HOLD=true FAULT=name RETRY=true STORY=scale|replace|remediate|rollout SPEED=n SEED=n
+##> HOLD=true FAULT=name RETRY=true STORY=scale|replace|remediate|rollout|upgrade SPEED=n SEED=n
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

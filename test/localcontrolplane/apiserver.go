@@ -12,6 +12,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// installedAuditPolicy records what is written to the spec of ClusterVersions, with its contents.
+const installedAuditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  verbs: [get, list, watch]
+- level: Request
+  resources: [{group: config.openshift.io, resources: [clusterversions]}]
+- level: None
+`
+
+const auditLogName = "audit.log"
+
 // serviceAccountIssuer names who signs tokens; no client here checks it, but kube-apiserver demands it.
 const serviceAccountIssuer = "https://kubernetes.default.svc"
 
@@ -56,7 +70,13 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context, opts APIServerOption
 	}
 	// Without a kube-controller-manager no namespace ever gets its default ServiceAccount, so this plugin would refuse
 	// every Pod.
-	server, err := cp.newAPIServer(ctx, apiServerName+"-"+opts.Name, opts, "--disable-admission-plugins=ServiceAccount",
+	name := apiServerName + "-" + opts.Name
+	policy := filepath.Join(cp.dir, name, "audit-policy.yaml")
+	if err := writeFile(policy, []byte(installedAuditPolicy)); err != nil {
+		return nil, err
+	}
+	server, err := cp.newAPIServer(ctx, name, opts, "--disable-admission-plugins=ServiceAccount",
+		"--audit-policy-file="+policy, "--audit-log-path="+filepath.Join(cp.dir, name, auditLogName), "--audit-log-format=json",
 		// Who plays the kubelets of its Nodes gives them an address of this type.
 		"--kubelet-preferred-address-types=InternalDNS")
 	if err != nil {
@@ -70,6 +90,9 @@ func (s *APIServer) URL() string { return s.url }
 
 // Config returns a client configuration with cluster-admin rights.
 func (s *APIServer) Config() *rest.Config { return restConfig(s.url, s.ca, s.admin) }
+
+// AuditLog returns the path of the audit log: what is written to the spec of ClusterVersions.
+func (s *APIServer) AuditLog() string { return filepath.Join(s.dir, auditLogName) }
 
 // CA returns the certificate of the authority that signed the API's certificate, as PEM.
 func (s *APIServer) CA() []byte { return s.ca.pem }

@@ -235,7 +235,11 @@ func (r *run) steps() []step {
 		steps = append(steps, step{"recovery from " + r.fault.Name, r.verifyRecovery})
 	}
 	if r.story != nil {
-		steps = append(steps, step{"story " + r.story.Name, r.watchAvailable})
+		watch := r.watchAvailable
+		if r.story.watch != nil {
+			watch = func(ctx context.Context) error { return r.story.watch(r, ctx) }
+		}
+		steps = append(steps, step{"story " + r.story.Name, watch})
 		steps = append(append(steps, r.story.steps(r)...), step{"verify the story", r.verifyStory})
 	}
 	if r.scales() {

@@ -34,6 +34,8 @@ type Story struct {
 	Hosts int
 
 	steps func(r *run) []step
+	// watch begins to watch what has to stay as it is; nil watches that the Cluster stays Available.
+	watch func(r *run, ctx context.Context) error
 }
 
 // Stories returns every story.
@@ -57,6 +59,10 @@ func Stories() []Story {
 			Name: "rollout", Summary: "all control-plane hosts are replaced, one after the other: first without a spare host, then with one",
 			Hosts: 1, steps: func(r *run) []step { return []step{r.rollOut(0), r.rollOut(1)} },
 		},
+		{
+			Name: "upgrade", Summary: "the cluster is upgraded to a newer release of its minor version, and to the next minor one",
+			steps: (*run).upgradeSteps, watch: (*run).watchAPI,
+		},
 	}
 }
 
@@ -71,10 +77,16 @@ func storyNamed(name string) (*Story, error) {
 	return nil, fmt.Errorf("unknown story %q: choose one of %s", name, strings.Join(names, ", "))
 }
 
-// guard watches that a cluster stays Available.
+// guard watches that a cluster stays as it is.
 type guard struct {
 	mu     sync.Mutex
 	broken string
+}
+
+func (g *guard) breaks(why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.broken = why
 }
 
 // watchAvailable begins to watch a Cluster that is Available.
@@ -86,9 +98,7 @@ func (r *run) watchAvailable(context.Context) error {
 			return
 		}
 		if !conditions.IsTrue(cluster, clusterv1.ClusterAvailableCondition) {
-			r.guard.mu.Lock()
-			defer r.guard.mu.Unlock()
-			r.guard.broken = conditionText(cluster, clusterv1.ClusterAvailableCondition)
+			r.guard.breaks(conditionText(cluster, clusterv1.ClusterAvailableCondition))
 		}
 	})
 	return nil

@@ -205,11 +205,11 @@ type InstallSpec struct {
 	// +kubebuilder:validation:Maximum=3
 	Retries *int32 `json:"retries,omitempty"`
 
-	// hostRegistrationTimeoutSeconds is how long a host of the Cluster, of a worker as well, may take to register with assisted-service once
-	// its BareMetalHost is provisioned. A host that takes longer is power-cycled once; when it has not registered after the same time again,
-	// the condition HostRecognized of its OpenshiftAssistedConfig says so, and so does its Machine. It is here, and not in the configs, because
-	// one time fits all hosts and because it takes effect on hosts that wait already. 0 is without limit. Defaults to 1800. Changeable at any
-	// time.
+	// hostRegistrationTimeoutSeconds is how long a host of the Cluster, of a worker as well, may take to register with assisted-service
+	// once its BareMetalHost is provisioned. A host that takes longer is power-cycled once; when it has not registered after the same time
+	// again, the condition HostRecognized of its OpenshiftAssistedConfig says so, and so does its Machine. It is here, and not in the
+	// configs, because one time fits all hosts and because it takes effect on hosts that wait already. 0 is without limit. Defaults to
+	// 1800. Changeable at any time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400

@@ -96,8 +96,8 @@ const (
 	// itself at the time that the message and status.install.nextRetryTime have (DESIGN D35).
 	RetryWaitingReason = "RetryWaiting"
 
-	// RetriesExhaustedReason: the installation failed, or its ClusterDeployment or AgentClusterInstall vanished, and the attempts that begin by
-	// themselves are used up; the message says why the last one ended, and how to retry.
+	// RetriesExhaustedReason: the installation failed, or its ClusterDeployment or AgentClusterInstall vanished, and the attempts that
+	// begin by themselves are used up; the message says why the last one ended, and how to retry.
 	RetriesExhaustedReason = "RetriesExhausted"
 
 	// RetryingReason: an installation that failed, or whose ClusterDeployment or AgentClusterInstall vanished, is being cleaned up before the

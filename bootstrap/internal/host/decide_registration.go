@@ -88,8 +88,8 @@ func wasCycled(s *scope) bool {
 	return s.host != nil && s.host.Annotations[bootstrapv1.PowerCycleAnnotation] != ""
 }
 
-// lastBoot is when the host was last booted for the Machine, as far as the providers know: by its provisioning, or by a power cycle since. A
-// record that somebody broke counts as the last boot there may be: no host is power-cycled on a guess.
+// lastBoot is when the host was last booted for the Machine, as far as the providers know: by its provisioning, or by a power cycle
+// since. A record that somebody broke counts as the last boot there may be: no host is power-cycled on a guess.
 func lastBoot(s *scope) registrationWait {
 	ended := metal3.ProvisioningEnded(s.host)
 	first := registrationWait{boot: 1, since: ended.Time}

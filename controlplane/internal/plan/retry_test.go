@@ -118,12 +118,14 @@ func TestRetryIsBlocked(t *testing.T) {
 // TestRetryIsNotDecided: whenever no attempt has failed, or the user wants none to begin by itself.
 func TestRetryIsNotDecided(t *testing.T) {
 	for name, change := range map[string]func(*view.View){
-		"spec.install.retries is unset":       func(v *view.View) { v.ControlPlane.Spec.Install.Retries = nil },
-		"spec.install.retries is 0":           func(v *view.View) { v.ControlPlane.Spec.Install.Retries = new(int32(0)) },
-		"the installation runs":               func(v *view.View) { v.Life = view.Installing },
-		"the cluster runs":                    func(v *view.View) { v.Life = view.Running },
-		"the cluster is imported":             func(v *view.View) { v.Life = view.Imported },
-		"the installation is being deleted":   func(v *view.View) { v.Install.AgentClusterInstall.DeletionTimestamp = &metav1.Time{Time: failedAt} },
+		"spec.install.retries is unset": func(v *view.View) { v.ControlPlane.Spec.Install.Retries = nil },
+		"spec.install.retries is 0":     func(v *view.View) { v.ControlPlane.Spec.Install.Retries = new(int32(0)) },
+		"the installation runs":         func(v *view.View) { v.Life = view.Installing },
+		"the cluster runs":              func(v *view.View) { v.Life = view.Running },
+		"the cluster is imported":       func(v *view.View) { v.Life = view.Imported },
+		"the installation is being deleted": func(v *view.View) {
+			v.Install.AgentClusterInstall.DeletionTimestamp = &metav1.Time{Time: failedAt}
+		},
 		"it is the one of an earlier attempt": func(v *view.View) { v.Install.AgentClusterInstall.Annotations = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

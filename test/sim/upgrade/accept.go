@@ -27,7 +27,8 @@ type verdict struct {
 
 // loaded is the verdict on a release that is accepted.
 func loaded(release Release) verdict {
-	return verdict{configv1.ConditionTrue, "PayloadLoaded", "Payload loaded " + named(release.Version, release.Image) + " architecture=\"amd64\""}
+	return verdict{configv1.ConditionTrue, "PayloadLoaded", fmt.Sprintf("Payload loaded %s architecture=\"amd64\"",
+		named(release.Version, release.Image))}
 }
 
 func named(version, image string) string { return fmt.Sprintf("version=%q image=%q", version, image) }
@@ -166,6 +167,9 @@ func (c *Cluster) begin(release Release, verified bool, risks string) {
 	c.history = append([]configv1.UpdateHistory{{
 		State: configv1.PartialUpdate, StartedTime: now, Version: release.Version, Image: release.Image, Verified: verified, AcceptedRisks: risks,
 	}}, c.history...)
+	for _, o := range slices.Concat(c.waves...) {
+		o.mixed = o.mixed || o.toward != o.release.Image
+	}
 	c.target, c.began, c.request, c.accepted = release, c.now, request{}, loaded(release)
 	c.retrieve()
 }

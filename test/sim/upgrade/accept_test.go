@@ -58,14 +58,17 @@ func TestAccept(t *testing.T) {
 			update: configv1.Update{Version: "4.20.9", Image: image("4.20.9"), Force: true}, reason: "PayloadLoaded", target: "4.20.9",
 			risks: "cannot be verified, but continuing anyway because the update was forced",
 		},
-		"an unknown digest":          {update: configv1.Update{Image: unknown}, reason: "RetrievePayload", message: "cannot be verified"},
-		"an unknown digest by force": {update: configv1.Update{Image: unknown, Force: true}, reason: "RetrievePayload", message: "manifest unknown"},
+		"an unknown digest": {update: configv1.Update{Image: unknown}, reason: "RetrievePayload", message: "cannot be verified"},
+		"an unknown digest by force": {
+			update: configv1.Update{Image: unknown, Force: true}, reason: "RetrievePayload", message: "manifest unknown",
+		},
 		"a version and another image": {
 			update: configv1.Update{Version: "4.20.7", Image: image("4.20.8")}, reason: "VerifyPayloadVersion",
 			message: "release image version 4.20.8 does not match the expected upstream version 4.20.7",
 		},
 		"a rollback without a history": {
-			update: configv1.Update{Image: image("4.19.30")}, reason: "PreconditionChecks", message: `"ClusterVersionRollback" failed because of "LowDesiredVersion"`,
+			update: configv1.Update{Image: image("4.19.30")}, reason: "PreconditionChecks",
+			message: `"ClusterVersionRollback" failed because of "LowDesiredVersion"`,
 		},
 		"two minor versions": {
 			update: configv1.Update{Image: image("4.22.0")}, reason: "PreconditionChecks",
@@ -77,9 +80,13 @@ func TestAccept(t *testing.T) {
 		},
 		"5.0 from an early 4.y": {update: configv1.Update{Image: image("5.0.0")}, reason: "PreconditionChecks", message: "MajorVersionUpdate"},
 		"5.0 from the last 4.y": {from: "4.23.1", update: configv1.Update{Image: image("5.0.0")}, reason: "PayloadLoaded", target: "5.0.0"},
-		"5.1 from the last 4.y": {from: "4.23.1", update: configv1.Update{Image: image("5.1.0")}, reason: "PreconditionChecks", message: "MajorVersionUpdate"},
-		"a minor version":       {from: "4.20.7", update: configv1.Update{Image: image("4.21.3")}, reason: "PayloadLoaded", target: "4.21.3"},
-		"no acknowledgement":    {from: "4.20.8", update: configv1.Update{Image: image("4.21.3")}, reason: "PreconditionChecks", message: "AdminAckRequired"},
+		"5.1 from the last 4.y": {
+			from: "4.23.1", update: configv1.Update{Image: image("5.1.0")}, reason: "PreconditionChecks", message: "MajorVersionUpdate",
+		},
+		"a minor version": {from: "4.20.7", update: configv1.Update{Image: image("4.21.3")}, reason: "PayloadLoaded", target: "4.21.3"},
+		"no acknowledgement": {
+			from: "4.20.8", update: configv1.Update{Image: image("4.21.3")}, reason: "PreconditionChecks", message: "AdminAckRequired",
+		},
 		"no acknowledgement needed": {
 			from: "4.20.8", update: configv1.Update{Image: image("4.20.9")},
 			change: func(w *world) { w.Knobs.Signatures = []string{"sha256:" + digest("4.20.9")} }, reason: "PayloadLoaded", target: "4.20.9",
@@ -107,9 +114,9 @@ func TestAccept(t *testing.T) {
 			w.ticks(3)
 			accepted := w.condition("ReleaseAccepted")
 			w.g.Expect(accepted.Reason).To(Equal(tc.reason), accepted.Message)
-			w.g.Expect(accepted.Status == configv1.ConditionTrue).To(Equal(tc.reason == "PayloadLoaded"))
+			w.g.Expect(w.is("ReleaseAccepted", configv1.ConditionTrue)).To(Equal(tc.reason == "PayloadLoaded"))
 			w.g.Expect(accepted.Message).To(ContainSubstring(tc.message))
-			w.g.Expect(w.condition("Invalid").Status == configv1.ConditionTrue).To(Equal(tc.invalid != ""))
+			w.g.Expect(w.is("Invalid", configv1.ConditionTrue)).To(Equal(tc.invalid != ""))
 			w.g.Expect(w.condition("Invalid").Message).To(ContainSubstring(tc.invalid))
 			w.g.Expect(w.Status().ObservedGeneration).To(Equal(int64(2)))
 			newest := w.Status().History[0]
@@ -149,9 +156,12 @@ func TestUpgradeable(t *testing.T) {
 		from, reason, message string
 		change                func(*world)
 	}{
-		"nothing":         {},
-		"a gate":          {from: "4.20.8", reason: "AdminAckRequired", message: "Kubernetes 1.34 removes APIs."},
-		"an operator":     {change: func(w *world) { w.Knobs.NotUpgradeable = map[string]string{"console": "no"} }, reason: "NotUpgradeable", message: "console"},
+		"nothing": {},
+		"a gate":  {from: "4.20.8", reason: "AdminAckRequired", message: "Kubernetes 1.34 removes APIs."},
+		"an operator": {
+			change: func(w *world) { w.Knobs.NotUpgradeable = map[string]string{"console": "no"} },
+			reason: "NotUpgradeable", message: "console",
+		},
 		"a degraded pool": {change: func(w *world) { w.Knobs.PoolDegraded = map[string]string{Worker: "disk full"} }, reason: "DegradedPool"},
 		"an override": {
 			change: func(w *world) { w.in.Spec.Overrides = []configv1.ComponentOverride{{Unmanaged: true}} }, reason: "ClusterVersionOverridesSet",
@@ -182,8 +192,9 @@ func TestUpgradeable(t *testing.T) {
 			is := w.condition("Upgradeable")
 			w.g.Expect(is.Reason).To(Equal(tc.reason), is.Message)
 			w.g.Expect(is.Message).To(ContainSubstring(tc.message))
-			w.g.Expect(is.Status == configv1.ConditionFalse).To(Equal(tc.reason != ""))
-			w.g.Expect(w.condition("UpgradeableAdminAck").Reason != "").To(Equal(tc.reason == "MultipleReasons"), "one source has no condition of its own")
+			w.g.Expect(w.is("Upgradeable", configv1.ConditionFalse)).To(Equal(tc.reason != ""))
+			// One source has no condition of its own.
+			w.g.Expect(w.is("UpgradeableAdminAck", configv1.ConditionFalse)).To(Equal(tc.reason == "MultipleReasons"))
 		})
 	}
 }
@@ -208,7 +219,7 @@ func TestGraph(t *testing.T) {
 			w.in.Spec.Channel, w.Knobs.Unreachable = tc.channel, tc.unreachable
 			w.ticks(1)
 			w.g.Expect(w.condition("RetrievedUpdates").Reason).To(Equal(tc.reason))
-			w.g.Expect(w.condition("RetrievedUpdates").Status == configv1.ConditionTrue).To(Equal(tc.reason == ""))
+			w.g.Expect(w.is("RetrievedUpdates", configv1.ConditionTrue)).To(Equal(tc.reason == ""))
 			var available []string
 			for _, offered := range w.Status().AvailableUpdates {
 				available = append(available, offered.Version)
@@ -222,7 +233,8 @@ func TestGraph(t *testing.T) {
 			conditional := w.Status().ConditionalUpdates[0]
 			w.g.Expect(conditional.Risks).To(HaveLen(3))
 			w.g.Expect(conditional.Conditions[0].Status).To(BeEquivalentTo("False"))
-			w.g.Expect(conditional.Conditions[0].Message).To(Equal("Hosts boot slowly. https://example.com/1\n\nOld disks fail. https://example.com/2"))
+			w.g.Expect(conditional.Conditions[0].Message).To(Equal(
+				"Hosts boot slowly. https://example.com/1\n\nOld disks fail. https://example.com/2"))
 		})
 	}
 }

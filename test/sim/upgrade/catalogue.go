@@ -23,8 +23,8 @@ type Release struct {
 	KubeletVersion, OSImage string
 	// Signed says that a signature of the digest is found.
 	Signed bool
-	// Gates are what the release writes to ConfigMap admin-gates: keys such as ack-4.20-kube-1.34-api-removals-in-4.21 with a text. Each has to
-	// be acknowledged before the next minor version.
+	// Gates are what the release writes to ConfigMap admin-gates: keys such as ack-4.20-kube-1.34-api-removals-in-4.21 with a text. Each has
+	// to be acknowledged before the next minor version.
 	Gates map[string]string
 }
 

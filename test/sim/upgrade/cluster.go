@@ -133,7 +133,7 @@ func (c *Cluster) Target() Release { return c.target }
 
 // Updating reports whether operators or hosts get another release.
 func (c *Cluster) Updating() bool {
-	return !c.reconciling() || slices.ContainsFunc(c.pools, func(p *pool) bool { return p.current.Image != p.target.Image })
+	return !c.reconciling() || slices.ContainsFunc(c.pools, func(p *pool) bool { return !c.has(p) })
 }
 
 // Gates is the data of ConfigMap admin-gates: what the release that runs completely has written.

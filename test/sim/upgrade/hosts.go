@@ -110,19 +110,23 @@ func (c *Cluster) runHosts() {
 			m.release, m.phase = m.desired, returning
 			continue
 		}
-		if !c.in.API {
-			continue
+		if c.in.API {
+			c.runHost(host, m)
 		}
-		switch {
-		case m.phase == draining && !host.Node:
-			m.phase, m.desired = settled, m.release
-		case m.phase == draining && host.Running && host.Drained && !host.Held:
-			m.phase, m.since = restarting, c.now
-		case m.phase == returning && host.Node && host.Ready:
-			m.phase = uncordoning
-		case m.phase == uncordoning && !host.Cordoned:
-			m.phase = settled
-		}
+	}
+}
+
+// runHost is a step of a host that the operator makes in the API.
+func (c *Cluster) runHost(host Host, m *machine) {
+	switch {
+	case m.phase == draining && !host.Node:
+		m.phase, m.desired = settled, m.release
+	case m.phase == draining && host.Running && host.Drained && !host.Held:
+		m.phase, m.since = restarting, c.now
+	case m.phase == returning && host.Node && host.Ready:
+		m.phase = uncordoning
+	case m.phase == uncordoning && !host.Cordoned:
+		m.phase = settled
 	}
 }
 
@@ -167,7 +171,7 @@ func (c *Cluster) rollOut() bool {
 	done := true
 	for _, p := range c.required() {
 		p.target = c.target
-		done = done && p.current.Image == c.target.Image
+		done = c.has(p) && done
 	}
 	return done
 }
@@ -176,7 +180,7 @@ func (c *Cluster) rollOut() bool {
 // etcd is one; the workers get a release when the cluster has it, while real ones may begin beside the control plane.
 func (c *Cluster) updatePools() {
 	for _, p := range c.pools {
-		if c.all(p.name, func(_ Host, m *machine) bool { return m.phase == settled && m.release.Image == p.target.Image }) {
+		if c.has(p) {
 			p.current = p.target
 		}
 	}
@@ -202,6 +206,11 @@ func (c *Cluster) next(group []*pool) {
 			return
 		}
 	}
+}
+
+// has reports whether every host of a pool has its target. A release that was given up may have come to some of them.
+func (c *Cluster) has(p *pool) bool {
+	return c.all(p.name, func(_ Host, m *machine) bool { return m.phase == settled && m.release.Image == p.target.Image })
 }
 
 // behind is the first host of a pool that has another release, by name.

@@ -25,6 +25,8 @@ type operator struct {
 	release Release
 	toward  string
 	started time.Time
+	// mixed says that it had begun with a release that was given up then: its operands may have either.
+	mixed bool
 }
 
 // Operator is what an operator reports, as far as a release concerns it.
@@ -60,7 +62,7 @@ func (c *Cluster) updateOperators() {
 	for _, wave := range c.waves {
 		waiting := false
 		for _, o := range wave {
-			if o.release.Image != c.target.Image {
+			if !c.hasTarget(o) {
 				waiting = true
 				c.updateOperator(o)
 			}
@@ -90,13 +92,16 @@ func (c *Cluster) updateOperator(o *operator) {
 		held = !c.rollOut() || held
 	}
 	if !held {
-		o.release = c.target
+		o.release, o.mixed = c.target, false
 	}
 }
 
+// hasTarget reports whether an operator and all its operands have the target.
+func (c *Cluster) hasTarget(o *operator) bool { return o.release.Image == c.target.Image && !o.mixed }
+
 // underWay reports whether an operator has begun with the target and is not done.
 func (c *Cluster) underWay(o *operator) bool {
-	return !c.reconciling() && o.toward == c.target.Image && o.release.Image != c.target.Image
+	return !c.reconciling() && o.toward == c.target.Image && !c.hasTarget(o)
 }
 
 // Toward is the image of the release that the operands of an operator should have.
@@ -184,7 +189,7 @@ func (c *Cluster) done() (done, all int) {
 	for _, wave := range c.waves {
 		for _, o := range wave {
 			all += manifests
-			if o.release.Image == c.target.Image {
+			if c.hasTarget(o) {
 				done += manifests
 			}
 		}

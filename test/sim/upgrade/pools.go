@@ -91,13 +91,13 @@ func (c *Cluster) brokenPool() *pool {
 	return nil
 }
 
-// reportMachineConfig adds what pools make of the operator: a required pool that is degraded degrades it, one that is paused holds it up, and
-// every pool that is degraded or that hosts of which get another configuration is against another minor version.
+// reportMachineConfig adds what pools make of the operator: a required pool that is degraded degrades it, one that is paused holds it up,
+// and a pool that is degraded, or whose hosts get another configuration, is against another minor version.
 func (c *Cluster) reportMachineConfig(report *Operator) {
 	if p := c.brokenPool(); p != nil {
 		report.DegradedReason = "RequiredPoolsFailed"
-		report.Degraded = fmt.Sprintf("Failed to resync %s because: error during syncRequiredMachineConfigPools: MachineConfigPool %s is degraded: %s",
-			c.target.Version, p.name, c.reportPool(p).Failure)
+		report.Degraded = fmt.Sprintf("Failed to resync %s because: error during syncRequiredMachineConfigPools: MachineConfigPool %s is "+
+			"degraded: %s", c.target.Version, p.name, c.reportPool(p).Failure)
 	}
 	if report.Progressing != "" {
 		report.Progressing += c.paused()
@@ -105,7 +105,7 @@ func (c *Cluster) reportMachineConfig(report *Operator) {
 	var degraded, updating bool
 	for _, p := range c.pools {
 		degraded = degraded || c.brokenHost(p.name) != ""
-		updating = updating || p.current.Image != p.target.Image && !c.in.Paused[p.name]
+		updating = updating || !c.has(p) && !c.in.Paused[p.name]
 	}
 	switch {
 	case report.NotUpgradeable != "":
@@ -123,7 +123,7 @@ func (c *Cluster) reportMachineConfig(report *Operator) {
 func (c *Cluster) paused() string {
 	var names []string
 	for _, p := range c.required() {
-		if c.in.Paused[p.name] && p.current.Image != c.target.Image {
+		if c.in.Paused[p.name] && !c.has(p) {
 			names = append(names, p.name)
 		}
 	}

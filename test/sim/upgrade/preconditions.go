@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// lastMinorOfFour is the only 4.y from which 5.0 is reached here. The operator itself has let every 4.y go to 5.0 while 5.0 was made; a test
-// should rather meet the stricter rule.
+// lastMinorOfFour is the only 4.y from which 5.0 is reached here. The operator itself has let every 4.y go to 5.0 while 5.0 was made; a
+// test should rather meet the stricter rule.
 const lastMinorOfFour = 23
 
 // preconditions are what is against an update to a release, and what only warns of it.
@@ -105,7 +105,8 @@ func (c *Cluster) upgradeable() []configv1.ClusterOperatorStatusCondition {
 			"updates between minor or major versions. Please remove overrides before requesting a minor or major version update.")
 	}
 	if !c.reconciling() {
-		add("UpgradeableUpgradeInProgress", "UpdateInProgress", "An update is already in progress and the details are in the Progressing condition")
+		add("UpgradeableUpgradeInProgress", "UpdateInProgress",
+			"An update is already in progress and the details are in the Progressing condition")
 	}
 	if len(out) == 1 {
 		out[0].Type = configv1.OperatorUpgradeable

@@ -77,7 +77,8 @@ func TestFailing(t *testing.T) {
 	w.in.Degraded["etcd"], w.in.Degraded["kube-apiserver"] = true, true
 	w.ticks(1)
 	w.g.Expect(w.condition("Failing").Reason).To(Equal("ClusterOperatorsDegraded"))
-	w.g.Expect(w.condition("Progressing").Message).To(Equal("Error while reconciling 4.20.8: the cluster operators etcd, kube-apiserver are degraded"))
+	w.g.Expect(w.condition("Progressing").Message).To(Equal(
+		"Error while reconciling 4.20.8: the cluster operators etcd, kube-apiserver are degraded"))
 	w.g.Expect(w.condition("Progressing").Status).To(Equal(configv1.ConditionFalse))
 }
 
@@ -96,7 +97,8 @@ func TestInterrupted(t *testing.T) {
 	w.settledAt("4.20.8")
 	w.askFor("4.20.0")
 	w.ticks(3)
-	w.g.Expect(w.condition("ReleaseAccepted").Message).To(ContainSubstring("the only supported rollback is to the cluster's previous version 4.20.7"))
+	w.g.Expect(w.condition("ReleaseAccepted").Message).To(ContainSubstring(
+		"the only supported rollback is to the cluster's previous version 4.20.7"))
 	w.askFor("4.20.7")
 	w.settledAt("4.20.7")
 	w.g.Expect(w.Status().Desired.Version).To(Equal("4.20.7"))
@@ -104,7 +106,21 @@ func TestInterrupted(t *testing.T) {
 	w.settledAt("4.21.3")
 	w.askFor("4.20.7")
 	w.ticks(3)
-	w.g.Expect(w.condition("ReleaseAccepted").Message).To(ContainSubstring("rollbacks that change major or minor versions are not recommended"))
+	w.g.Expect(w.condition("ReleaseAccepted").Message).To(ContainSubstring(
+		"rollbacks that change major or minor versions are not recommended"))
+}
+
+// TestGivenUp is a way back when the first host has the new release already.
+func TestGivenUp(t *testing.T) {
+	w := six(t)
+	w.askFor("4.20.8")
+	w.until("m0 has it", func() bool { return w.Machine("m0").Release.Version == "4.20.8" })
+	w.askFor("4.20.0")
+	w.completed("4.20.0")
+	w.g.Expect(w.Machine("m0").Release.Version).To(Equal("4.20.0"))
+	w.settledAt("4.20.0")
+	w.g.Expect(w.Status().History).To(HaveLen(3))
+	w.g.Expect(w.Updating()).To(BeFalse())
 }
 
 // TestRetarget is that Upgradeable=False, which an update makes, does not stop another z-stream of the new minor version.

@@ -80,7 +80,8 @@ func newWorld(t *testing.T, version string, options Options, hosts ...string) *w
 	w.Cluster = New(catalogue(), options, installed, []configv1.UpdateHistory{{
 		State: configv1.CompletedUpdate, StartedTime: done, CompletionTime: &done, Version: installed.Version, Image: installed.Image,
 	}}, names)
-	w.in = Input{API: true, Generation: 1, Acks: map[string]string{}, Busy: map[string]bool{}, Degraded: map[string]bool{}, Paused: map[string]bool{}}
+	w.in = Input{API: true, Generation: 1, Acks: map[string]string{}, Busy: map[string]bool{}, Degraded: map[string]bool{}}
+	w.in.Paused = map[string]bool{}
 	w.in.Spec.Channel = "stable-4.21"
 	for _, name := range hosts {
 		w.add(name)
@@ -195,6 +196,8 @@ func (w *world) condition(kind string) configv1.ClusterOperatorStatusCondition {
 	}
 	return configv1.ClusterOperatorStatusCondition{}
 }
+
+func (w *world) is(kind string, status configv1.ConditionStatus) bool { return w.condition(kind).Status == status }
 
 func (w *world) operatorReport(name string) Operator {
 	reports := w.Operators()

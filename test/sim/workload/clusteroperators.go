@@ -26,7 +26,7 @@ type operatorStatus struct {
 // staticPodOperators have a static Pod on each host, and are degraded while a host is silent.
 var staticPodOperators = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// operands are the operators whose operands do not have yet what the operator wants for them, and those that are degraded by their operands.
+// operands are the operators whose operands do not have yet what the operator wants for them, and those that their operands degrade.
 func (c *cluster) operands() (busy, degraded map[string]bool) {
 	c.etcdLock.Lock()
 	defer c.etcdLock.Unlock()
@@ -127,7 +127,8 @@ func (c *cluster) showOperator(ctx context.Context, name string, wanted operator
 	before := o.DeepCopy()
 	o.Status.Conditions = nil
 	for _, condition := range wanted.conditions {
-		at := slices.IndexFunc(before.Status.Conditions, func(have configv1.ClusterOperatorStatusCondition) bool { return have.Type == condition.Type })
+		same := func(have configv1.ClusterOperatorStatusCondition) bool { return have.Type == condition.Type }
+		at := slices.IndexFunc(before.Status.Conditions, same)
 		kept := metav1.Now().Rfc3339Copy()
 		if at >= 0 && before.Status.Conditions[at].Status == condition.Status {
 			kept = before.Status.Conditions[at].LastTransitionTime

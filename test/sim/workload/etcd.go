@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -52,16 +53,17 @@ func (c *cluster) syncEtcd(ctx context.Context, spec assisted.ClusterSpec, nodes
 
 // tickEtcd lets etcd do its next step, after it has begun.
 func (c *cluster) tickEtcd(spec assisted.ClusterSpec, hosts []etcd.Host) {
+	release := cmp.Or(c.updates.toward(etcdOperator), c.manager.installed(spec).Image)
 	c.etcdLock.Lock()
 	defer c.etcdLock.Unlock()
 	if c.etcd == nil {
 		seed := fnv.New64a()
 		_, _ = seed.Write([]byte(spec.Key.String()))
 		c.etcd = etcd.New(seed.Sum64(), c.manager.opts.Etcd)
-		c.etcd.Release(c.updates.toward(etcdOperator))
+		c.etcd.Release(release)
 		c.etcd.Bootstrap(hosts)
 	}
-	c.etcd.Release(c.updates.toward(etcdOperator))
+	c.etcd.Release(release)
 	c.etcd.Tick(time.Now(), hosts)
 	c.noteQuorum()
 }

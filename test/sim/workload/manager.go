@@ -39,6 +39,8 @@ type APIServer interface {
 	Config() *rest.Config
 	// AdminKubeconfig returns a kubeconfig with all rights that calls the given server URL.
 	AdminKubeconfig(server string) ([]byte, error)
+	// AuditLog is the path of a log of what is written to the spec of its ClusterVersion.
+	AuditLog() string
 	Stop() error
 }
 
@@ -58,7 +60,8 @@ type Options struct {
 	// KubeletVersion is what the Nodes of a cluster report when they join with the release that it was installed with. The default is that of
 	// the release in the catalogue, else v1.33.4.
 	KubeletVersion func(cluster types.NamespacedName) string
-	// Version is the OpenShift version with which clusters are installed whose release image is not in the catalogue, by default 4.20.0.
+	// Version is the OpenShift version with which clusters are installed whose release image is not in the catalogue and has no version in its
+	// tag, by default 4.20.0.
 	Version string
 	// Catalogue is every release that a cluster can get besides the one it was installed with, and the graph of updates.
 	Catalogue upgrade.Catalogue
@@ -224,4 +227,14 @@ func (m *Manager) Config(key types.NamespacedName) (*rest.Config, error) {
 		}
 	}
 	return nil, fmt.Errorf("cluster %s has no API server yet: wait until its AgentClusterInstall is installing", key)
+}
+
+// AuditLog is the path of a log of what is written to the spec of a cluster's ClusterVersion; empty before the cluster has an API server.
+func (m *Manager) AuditLog(key types.NamespacedName) string {
+	if c := m.find(key); c != nil {
+		if server := c.apiServer(); server != nil {
+			return server.AuditLog()
+		}
+	}
+	return ""
 }

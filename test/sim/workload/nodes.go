@@ -68,8 +68,8 @@ func (c *cluster) stopKubelet(ctx context.Context, name string) error {
 	return c.setReady(ctx, node, corev1.ConditionUnknown)
 }
 
-// restartKubelet is what the cluster sees of a host that restarts with another release. Its kubelet is silent, has its certificate still when
-// it comes back, and registers anew.
+// restartKubelet is what the cluster sees of a host that restarts with another release. Its kubelet is silent, has its certificate still
+// when it comes back, and registers anew.
 func (c *cluster) restartKubelet(ctx context.Context, name string) error {
 	progress := &nodeProgress{started: time.Now(), restarted: true}
 	if former := c.nodes[name]; former != nil {
@@ -117,11 +117,7 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		progress.requested = true
 	}
 	ready := now.Sub(progress.since()) >= c.manager.opts.ReadyDelay
-	status := corev1.ConditionFalse
-	if ready {
-		status = corev1.ConditionTrue
-	}
-	if err := c.setReady(ctx, node, status); err != nil {
+	if err := c.setReady(ctx, node, readiness(ready)); err != nil {
 		return assisted.NodeStatus{}, err
 	}
 	if !progress.labelled && (ready || !host.Day2) {
@@ -131,6 +127,14 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		progress.labelled = true
 	}
 	return assisted.NodeStatus{Joined: true, Ready: ready && progress.labelled}, nil
+}
+
+// readiness is the status of the condition Ready.
+func readiness(ready bool) corev1.ConditionStatus {
+	if ready {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionFalse
 }
 
 // join creates the Node as its kubelet does: with its role, without a provider ID and without the labels that the

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -119,10 +120,9 @@ func (m *Manager) RequestOutOfBand(ctx context.Context, key types.NamespacedName
 func (m *Manager) installed(spec assisted.ClusterSpec) upgrade.Release {
 	release, known := m.opts.Catalogue.ByImage(spec.ReleaseImage)
 	if !known {
-		release, known = m.opts.Catalogue.ByVersion(m.opts.Version)
-	}
-	if !known {
-		release = upgrade.Release{Version: m.opts.Version, Signed: true}
+		version := cmp.Or(taggedVersion(spec.ReleaseImage), m.opts.Version)
+		release, _ = m.opts.Catalogue.ByVersion(version)
+		release.Version, release.Signed = version, true
 	}
 	release.Image = spec.ReleaseImage
 	release.OSImage = cmp.Or(release.OSImage, "Red Hat Enterprise Linux CoreOS "+release.Version)
@@ -131,6 +131,18 @@ func (m *Manager) installed(spec assisted.ClusterSpec) upgrade.Release {
 	}
 	release.KubeletVersion = cmp.Or(release.KubeletVersion, "v1.33.4")
 	return release
+}
+
+// taggedVersion is the version in the tag of a release image, such as 4.20.8 in ocp-release:4.20.8-x86_64; empty when it has none.
+func taggedVersion(image string) string {
+	tag := image[strings.LastIndex(image, ":")+1:]
+	for _, architecture := range []string{"x86_64", "aarch64", "ppc64le", "s390x", "multi", "arm64"} {
+		tag = strings.TrimSuffix(tag, "-"+architecture)
+	}
+	if version, err := semver.Parse(tag); err == nil {
+		return version.String()
+	}
+	return ""
 }
 
 // boot is the release with which a host joins.
@@ -249,9 +261,9 @@ func roleOf(node corev1.Node) string {
 	return upgrade.Worker
 }
 
-// etcdNeeds reports whether etcd cannot be without the member of a host now, because another one does not serve or is about to restart. That
-// is what the guard pods are for, which a drain cannot evict then; but between the last look of a drain and the restart a member can begin
-// to restart here, because the time between two looks is long.
+// etcdNeeds reports whether etcd cannot be without the member of a host now, because another one does not serve or is about to restart.
+// That is what the guard pods are for, which a drain cannot evict then; but between the last look of a drain and the restart a member can
+// begin to restart here, because the time between two looks is long.
 func (c *cluster) etcdNeeds(host string) bool {
 	c.etcdLock.Lock()
 	defer c.etcdLock.Unlock()

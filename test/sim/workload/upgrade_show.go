@@ -118,7 +118,7 @@ func (c *cluster) showMachine(ctx context.Context, spec assisted.ClusterSpec, no
 	return c.showKubelet(ctx, spec, node, machine)
 }
 
-// showKubelet writes of which release the kubelet is that runs on a Node, when it has got another one. What a kubelet reported first stands.
+// showKubelet writes of which release the kubelet is that runs on a Node, when it has got another. What a kubelet reported first stands.
 func (c *cluster) showKubelet(ctx context.Context, spec assisted.ClusterSpec, node *corev1.Node, machine upgrade.Machine) error {
 	shown, known := c.updates.kubelets[node.Name]
 	if known && (shown == machine.Release.Image || machine.Away || !c.runs(node.Name)) {

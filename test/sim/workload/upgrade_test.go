@@ -53,7 +53,8 @@ func TestUpgrade(t *testing.T) {
 	g := NewWithT(t)
 	m := startManager(t, g, Options{
 		Poll: 40 * time.Millisecond, Catalogue: testCatalogue(), ReadyDelay: 100 * time.Millisecond,
-		Etcd: etcd.Options{Restart: 300 * time.Millisecond, HealthInterval: time.Millisecond}, Upgrade: upgrade.Options{Restart: 300 * time.Millisecond},
+		Etcd:    etcd.Options{Restart: 300 * time.Millisecond, HealthInterval: time.Millisecond},
+		Upgrade: upgrade.Options{Restart: 300 * time.Millisecond},
 	})
 	s := &upgradeStory{story: &story{WithT: g, t: t, m: m, key: types.NamespacedName{Namespace: "default", Name: "demo"}}}
 	s.spec = assisted.ClusterSpec{
@@ -151,7 +152,8 @@ func (s *upgradeStory) installed(*testing.T) {
 	s.m.Apply(s.spec)
 	s.Eventually(func() bool {
 		status := s.m.Status(s.key)
-		return len(status.Nodes) == 5 && !slices.ContainsFunc(s.spec.Nodes, func(n assisted.NodeSpec) bool { return !status.Nodes[n.Name].Ready })
+		missing := func(n assisted.NodeSpec) bool { return !status.Nodes[n.Name].Ready }
+		return len(status.Nodes) == 5 && !slices.ContainsFunc(s.spec.Nodes, missing)
 	}, time.Minute).Should(BeTrue())
 	s.Expect(s.m.Upgrade(s.key, func(*upgrade.Knobs) {})).NotTo(Succeed())
 	s.spec.Complete = true
@@ -170,10 +172,12 @@ func (s *upgradeStory) installed(*testing.T) {
 
 func (s *upgradeStory) refused(*testing.T) {
 	ask := func(patch string) error {
-		return s.client().Patch(s.t.Context(), s.version(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"desiredUpdate":`+patch+`}}`)))
+		update := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"desiredUpdate":`+patch+`}}`))
+		return s.client().Patch(s.t.Context(), s.version(), update)
 	}
 	s.Expect(ask(`{"architecture":"Multi"}`)).To(MatchError(ContainSubstring("Version must be set if Architecture is set")))
-	s.Expect(ask(`{"architecture":"Multi","version":"1","image":"a"}`)).To(MatchError(ContainSubstring("cannot set both Architecture and Image")))
+	s.Expect(ask(`{"architecture":"Multi","version":"1","image":"a"}`)).
+		To(MatchError(ContainSubstring("cannot set both Architecture and Image")))
 	s.Expect(ask(`"4.20.8"`)).NotTo(Succeed())
 	s.Expect(s.m.RequestOutOfBand(s.t.Context(), s.key, "4.99.0", false)).NotTo(Succeed())
 }
@@ -213,7 +217,8 @@ func (s *upgradeStory) zStream(*testing.T) {
 	s.Expect(s.version().Status.ObservedGeneration).To(Equal(s.version().Generation))
 	s.Expect(s.version().Status.History).To(HaveLen(2))
 	s.awaits("v1.33.6", "w0 is drained", func() bool { return s.node("w0").Spec.Unschedulable })
-	s.Consistently(func() bool { return s.pod("app") && s.node("w0").Spec.Unschedulable }, time.Second).Should(BeTrue(), "a budget is respected")
+	s.Consistently(func() bool { return s.pod("app") && s.node("w0").Spec.Unschedulable }, time.Second).
+		Should(BeTrue(), "a budget is respected")
 	s.Expect(s.node("w0").Annotations).To(HaveKeyWithValue(stateAnnotation, "Working"))
 	s.budget(1)
 	s.awaits("v1.33.6", "all hosts", func() bool { return s.everywhere("v1.33.6") })
@@ -265,8 +270,13 @@ func (s *upgradeStory) newHost(*testing.T) {
 	s.Eventually(func() bool { return s.everywhere("v1.34.2") }, time.Minute).Should(BeTrue())
 }
 
-// written is a counter of the API server for requests that write what the simulator writes.
-var written = regexp.MustCompile(`(?m)^apiserver_request_total\{(.*)\} (\d+)$`)
+// The counters of the API server for requests, the resources that the simulator writes, and the verbs that write nothing.
+var (
+	requests  = regexp.MustCompile(`(?m)^apiserver_request_total\{(.*)\} (\d+)$`)
+	simulated = regexp.MustCompile(
+		`resource="(clusterversions|clusteroperators|machineconfigpools|etcds|nodes|pods|configmaps|poddisruptionbudgets)"`)
+	reading = regexp.MustCompile(`verb="(GET|LIST|WATCH)"`)
+)
 
 // writes is how often somebody has written to the API.
 func (s *upgradeStory) writes() int {
@@ -276,11 +286,9 @@ func (s *upgradeStory) writes() int {
 	s.Expect(err).NotTo(HaveOccurred())
 	text, err := set.RESTClient().Get().AbsPath("/metrics").DoRaw(s.t.Context())
 	s.Expect(err).NotTo(HaveOccurred())
-	simulated := regexp.MustCompile(`resource="(clusterversions|clusteroperators|machineconfigpools|etcds|nodes|pods|configmaps|poddisruptionbudgets)"`)
-	read := regexp.MustCompile(`verb="(GET|LIST|WATCH)"`)
 	total := 0
-	for _, counter := range written.FindAllStringSubmatch(string(text), -1) {
-		if simulated.MatchString(counter[1]) && !read.MatchString(counter[1]) {
+	for _, counter := range requests.FindAllStringSubmatch(string(text), -1) {
+		if simulated.MatchString(counter[1]) && !reading.MatchString(counter[1]) {
 			count, err := strconv.Atoi(counter[2])
 			s.Expect(err).NotTo(HaveOccurred())
 			total += count

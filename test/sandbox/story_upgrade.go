@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
+)
+
+// upgradeSteps bring a cluster to a newer release of its minor version, and to the next minor one.
+func (r *run) upgradeSteps() []step {
+	var before map[string]types.UID
+	return []step{
+		{"note the Machines", func(ctx context.Context) (err error) {
+			before, err = r.world.MachineUIDs(ctx, r.cluster)
+			return err
+		}},
+		{"upgrade to " + PatchRelease.Version, func(ctx context.Context) error {
+			if err := r.wantRelease(ctx, PatchRelease); err != nil {
+				return err
+			}
+			return r.awaitRelease(ctx, PatchRelease)
+		}},
+		{"ask for " + MinorRelease.Version, func(ctx context.Context) error {
+			if err := r.wantRelease(ctx, MinorRelease); err != nil {
+				return err
+			}
+			return r.world.Watch.Await(ctx, r.slower(settleTimeout), "the upgrade to wait for its acknowledgement",
+				r.world.Upgrading(r.cluster, controlplanev1.UpgradeNotAcknowledgedReason))
+		}},
+		{"acknowledge and upgrade to " + MinorRelease.Version, func(ctx context.Context) error {
+			if err := r.patchControlPlane(ctx, fmt.Sprintf(`{"spec":{"upgrade":{"acknowledgements":[%q]}}}`, Acknowledgement)); err != nil {
+				return err
+			}
+			return r.awaitRelease(ctx, MinorRelease)
+		}},
+		{"verify the upgrades", func(ctx context.Context) error { return r.verifyUpgrades(ctx, before) }},
+	}
+}
+
+func (r *run) patchControlPlane(ctx context.Context, patch string) error {
+	_, err := r.world.Kubectl(ctx, "patch", "openshiftassistedcontrolplane", InstallKey(r.cluster).Name, "-n", r.cluster.Namespace,
+		"--type=merge", "-p", patch)
+	return err
+}
+
+// wantRelease is what a user sets: both versions of the control plane in one edit, and the version of the workers.
+func (r *run) wantRelease(ctx context.Context, release upgrade.Release) error {
+	err := r.patchControlPlane(ctx, fmt.Sprintf(`{"spec":{"distributionVersion":%q,"version":%q}}`, release.Version, release.KubeletVersion))
+	if err != nil || !r.request.HasWorkers() {
+		return err
+	}
+	deployment, err := r.world.machineDeploymentOf(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	_, err = r.world.Kubectl(ctx, "patch", "machinedeployment", deployment.Name, "-n", r.cluster.Namespace, "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, release.KubeletVersion))
+	return err
+}
+
+// awaitRelease waits until the cluster runs a release, and all its Machines follow.
+func (r *run) awaitRelease(ctx context.Context, release upgrade.Release) error {
+	timeout := r.slower(installTimeout)
+	if err := r.world.AwaitCluster(ctx, r.cluster, timeout, "release "+release.Version, r.world.Runs(r.cluster, release)); err != nil {
+		return err
+	}
+	return r.verifyControlPlane(ctx)
+}
+
+// Upgrading checks that the condition Upgrading of a control plane has a reason.
+func (w *World) Upgrading(cluster types.NamespacedName, reason string) Check {
+	return func(ctx context.Context) (string, error) {
+		controlPlane, err := w.controlPlaneOf(ctx, cluster)
+		if err != nil || conditions.GetReason(controlPlane, controlplanev1.UpgradingCondition) == reason {
+			return "", err
+		}
+		return conditionText(controlPlane, controlplanev1.UpgradingCondition), nil
+	}
+}
+
+// Runs checks that a cluster was brought to a release completely, and that all its Machines have followed and are up to date.
+func (w *World) Runs(cluster types.NamespacedName, release upgrade.Release) Check {
+	return func(ctx context.Context) (string, error) {
+		controlPlane, err := w.controlPlaneOf(ctx, cluster)
+		if err != nil {
+			return "", err
+		}
+		var missing []string
+		if runs := controlPlane.Status.DistributionVersion; runs != release.Version {
+			missing = append(missing, fmt.Sprintf("the cluster runs %s: %s", runs, conditionText(controlPlane, controlplanev1.UpgradingCondition)))
+		}
+		machines, err := w.Machines(ctx, cluster)
+		if err != nil {
+			return "", err
+		}
+		for i := range machines {
+			m := &machines[i]
+			if m.Spec.Version != release.KubeletVersion {
+				missing = append(missing, fmt.Sprintf("Machine %s has version %s", m.Name, m.Spec.Version))
+			}
+			if why := notTrue(m, clusterv1.MachineUpToDateCondition); why != "" {
+				missing = append(missing, fmt.Sprintf("Machine %s: %s", m.Name, why))
+			}
+		}
+		return strings.Join(missing, "\n"), nil
+	}
+}
+
+// verifyUpgrades checks that every Machine stayed, and what was written to the ClusterVersion.
+func (r *run) verifyUpgrades(ctx context.Context, before map[string]types.UID) error {
+	after, err := r.world.MachineUIDs(ctx, r.cluster)
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(before, after) {
+		return fmt.Errorf("the Machines of Cluster %s were %v before the upgrades, and are %v", r.cluster.Name, before, after)
+	}
+	return r.verifyRequests(PatchRelease.Version, MinorRelease.Version)
+}
+
+// versionWrite is an operation of a JSON patch of a ClusterVersion.
+type versionWrite struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// verifyRequests reads in the audit log of the installed cluster which releases it was asked for: these, each once, and nothing else was
+// written to the spec of its ClusterVersion.
+func (r *run) verifyRequests(wanted ...string) error {
+	var asked []string
+	var problem error
+	err := ReadAudit(r.world.simulators.workload.AuditLog(InstallKey(r.cluster)), func(event *auditv1.Event) {
+		ref := event.ObjectRef
+		if ref == nil || ref.Resource != "clusterversions" || ref.Subresource != "" || event.Verb == "create" || event.RequestObject == nil {
+			return
+		}
+		var writes []versionWrite
+		if err := json.Unmarshal(event.RequestObject.Raw, &writes); err != nil {
+			problem = fmt.Errorf("%s writes to the ClusterVersion by %s %s", event.User.Username, event.Verb, event.RequestObject.Raw)
+			return
+		}
+		for _, write := range writes {
+			value, _ := write.Value.(map[string]any)
+			switch {
+			case write.Op == "test" && write.Path == "/metadata/resourceVersion":
+			case write.Op == "add" && write.Path == "/spec/desiredUpdate" && slices.Equal(slices.Sorted(maps.Keys(value)), []string{"image", "version"}):
+				asked = append(asked, fmt.Sprint(value["version"]))
+			default:
+				problem = fmt.Errorf("%s writes %s to the ClusterVersion", event.User.Username, event.RequestObject.Raw)
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case problem != nil:
+		return problem
+	case !slices.Equal(asked, wanted):
+		return fmt.Errorf("the cluster was asked for the releases %v, and once for each of %v was wanted", asked, wanted)
+	}
+	return nil
+}
+
+// watchAPI begins to watch that the API of a cluster answers. Its workers restart in an upgrade, so that the Cluster is not Available for
+// moments, and its control plane is all the time.
+func (r *run) watchAPI(context.Context) error {
+	r.guard = &guard{}
+	r.world.Watch.OnChange(func(object client.Object) {
+		controlPlane, ok := object.(*controlplanev1.OpenshiftAssistedControlPlane)
+		if ok && client.ObjectKeyFromObject(controlPlane) == InstallKey(r.cluster) && controlPlane.DeletionTimestamp.IsZero() &&
+			!conditions.IsTrue(controlPlane, controlplanev1.AvailableCondition) {
+			r.guard.breaks(conditionText(controlPlane, controlplanev1.AvailableCondition))
+		}
+	})
+	return nil
+}
