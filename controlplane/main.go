@@ -6,12 +6,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
@@ -31,6 +33,9 @@ import (
 )
 
 const name = "openshift-assisted-control-plane-manager"
+
+// credentialRetryInterval is for how long an installed cluster is not asked again about a credential that it could not be asked about.
+const credentialRetryInterval = 30 * time.Second
 
 func main() {
 	manager.Main(manager.Config{
@@ -55,24 +60,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
-	installed := workload.Cached{Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod)}
-	reconciler := &controlplane.Reconciler{
-		Client:               mgr.GetClient(),
-		APIReader:            mgr.GetAPIReader(),
-		Kubeconfigs:          mgr.GetCache(),
-		InstallerKubeconfigs: installerKubeconfigs,
-		Infrastructure: &infrastructure.Reader{
-			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Label: controlplanev1.InfrastructureRoleLabel,
-		},
-		Identity:                    installed,
-		Health:                      installed,
-		Upgrades:                    installed,
-		Etcd:                        installed,
-		Nodes:                       installed,
-		Recorder:                    recorder,
-		WatchFilter:                 o.WatchFilter,
-		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,
-	}
+	reconciler := newReconciler(mgr, clusters, installerKubeconfigs, o)
 	watches := controlplane.Watches{
 		Gate: gate, ClusterCache: clusters, InstallerKubeconfigs: installerKubeconfigs, Options: o.ControllerOptions(o.ControlPlaneConcurrency),
 	}
@@ -99,6 +87,34 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	return webhook.Setup(mgr)
+}
+
+// newReconciler is the reconciler of control planes, which asks no registry yet.
+func newReconciler(
+	mgr ctrl.Manager, clusters clustercache.ClusterCache, installerKubeconfigs client.Reader, o manager.Options,
+) *controlplane.Reconciler {
+	installed := workload.Cached{
+		Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod), Failures: workload.NewFailures(credentialRetryInterval),
+	}
+	return &controlplane.Reconciler{
+		Client:               mgr.GetClient(),
+		APIReader:            mgr.GetAPIReader(),
+		Kubeconfigs:          mgr.GetCache(),
+		InstallerKubeconfigs: installerKubeconfigs,
+		Infrastructure: &infrastructure.Reader{
+			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: o.Namespace, Label: controlplanev1.InfrastructureRoleLabel,
+		},
+		Identity:                    installed,
+		Health:                      installed,
+		Upgrades:                    installed,
+		Etcd:                        installed,
+		Nodes:                       installed,
+		Credentials:                 installed,
+		TokenLifetime:               o.WorkloadTokenLifetime,
+		Recorder:                    bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)},
+		WatchFilter:                 o.WatchFilter,
+		RemoteConditionsGracePeriod: o.RemoteConditionsGracePeriod,
+	}
 }
 
 // setupInstalledClusters adds the controllers that look after Nodes of installed clusters, and after workers whose Nodes were upgraded.

@@ -40,6 +40,7 @@ const (
 	flagClusterCacheConcurrency     = "clustercache-concurrency"
 	flagDiscoveryIgnitionTimeout    = "discovery-ignition-timeout"
 	flagRemoteConditionsGracePeriod = "remote-conditions-grace-period"
+	flagWorkloadTokenLifetime       = "workload-token-lifetime"
 )
 
 // AddFlags adds the flags that both managers have. Names and defaults are those of Cluster API's own managers; the
@@ -115,6 +116,10 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 			"Grace period after which a workload cluster that does not answer counts as not available (reason ConnectionDown). At least %s.",
 			minRemoteConditionsGracePeriod,
 		),
+	)
+	fs.DurationVar(
+		&o.WorkloadTokenLifetime, flagWorkloadTokenLifetime, 7*24*time.Hour,
+		fmt.Sprintf("How long the token in <cluster>-kubeconfig is valid. It is renewed at half of that. At least %s.", minWorkloadTokenLifetime),
 	)
 	fs.BoolVar(
 		&o.FollowUpgrades, "follow-upgrades", true,

@@ -87,6 +87,7 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	addFlags(&o, pflag.CommandLine)
 	pflag.CommandLine.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
 	pflag.Parse()
+	o.LimitLogs()
 	if err := errors.Join(o.Validate(), logsv1.ValidateAndApply(o.Logs, o.Features)); err != nil {
 		return fmt.Errorf("flags: %w", err)
 	}

@@ -18,6 +18,13 @@ import (
 // conditions never turn Unknown while it still believes in the connection.
 const minRemoteConditionsGracePeriod = 2 * time.Minute
 
+// minWorkloadTokenLifetime leaves half an hour for a token to be renewed.
+const minWorkloadTokenLifetime = time.Hour
+
+// maxVerbosity is the most that is logged: client-go logs the bodies of requests and responses from 8 on, and with them the data of Secrets
+// and the tokens of installed clusters.
+const maxVerbosity = 7
+
 // Options are the values of the flags of both managers. A manager without a flag leaves its field at zero.
 type Options struct {
 	// Version makes the manager print its version and stop.
@@ -74,6 +81,8 @@ type Options struct {
 	ClusterCacheBurst int
 	// RemoteConditionsGracePeriod is how long conditions that come from a workload cluster are believed after it stopped answering.
 	RemoteConditionsGracePeriod time.Duration
+	// WorkloadTokenLifetime is how long the tokens are valid that are requested from workload clusters.
+	WorkloadTokenLifetime time.Duration
 
 	// WebhookHost is the address the webhook server binds to; empty is every address.
 	WebhookHost string
@@ -97,6 +106,9 @@ func (o *Options) Validate() error {
 			"--%s is %s: it must be at least %s", flagRemoteConditionsGracePeriod, o.RemoteConditionsGracePeriod, minRemoteConditionsGracePeriod,
 		)
 	}
+	if o.WorkloadTokenLifetime != 0 && o.WorkloadTokenLifetime < minWorkloadTokenLifetime {
+		return fmt.Errorf("--%s is %s: it must be at least %s", flagWorkloadTokenLifetime, o.WorkloadTokenLifetime, minWorkloadTokenLifetime)
+	}
 	if o.DiscoveryIgnitionTimeout < 0 {
 		return fmt.Errorf("--%s is %s: it must be positive", flagDiscoveryIgnitionTimeout, o.DiscoveryIgnitionTimeout)
 	}
@@ -116,6 +128,9 @@ func (o *Options) Validate() error {
 	}
 	return nil
 }
+
+// LimitLogs keeps credentials out of the log, whatever --v says.
+func (o *Options) LimitLogs() { o.Logs.Verbosity = min(o.Logs.Verbosity, maxVerbosity) }
 
 // ControllerOptions are the options of a controller with the concurrency of its kind, which may be 0.
 func (o Options) ControllerOptions(concurrency int) controller.Options {

@@ -101,6 +101,7 @@ func TestControllerOptions(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for flag, message := range map[string]string{
 		"--remote-conditions-grace-period=1m":            "at least 2m",
+		"--workload-token-lifetime=59m":                  "at least 1h",
 		"--max-concurrent-reconciles=0":                  "at least 1",
 		"--openshiftassistedcontrolplane-concurrency=-1": "at least 0",
 		"--clustercache-concurrency=-1":                  "at least 0",
@@ -109,6 +110,17 @@ func TestValidate(t *testing.T) {
 		o, fs := flagsOf((*Options).AddControlPlaneFlags)
 		g.Expect(fs.Parse([]string{flag})).To(Succeed())
 		g.Expect(o.Validate()).To(MatchError(ContainSubstring(message)), flag)
+	}
+}
+
+// TestLogsNoBodies: client-go logs what is in requests and responses from verbosity 8 on, Secrets and tokens among them.
+func TestLogsNoBodies(t *testing.T) {
+	for given, want := range map[string]int{"--v=10": 7, "--v=8": 7, "--v=7": 7, "--v=2": 2} {
+		g := NewWithT(t)
+		o, fs := flagsOf((*Options).AddControlPlaneFlags)
+		g.Expect(fs.Parse([]string{given})).To(Succeed())
+		o.LimitLogs()
+		g.Expect(o.Logs.Verbosity).To(BeEquivalentTo(want), given)
 	}
 }
 

@@ -55,6 +55,10 @@ const (
 	// when the upgrade is requested (DESIGN D28).
 	RetryUpgradeAnnotation = "controlplane.cluster.x-k8s.io/retry-upgrade"
 
+	// KubeconfigTokenAnnotation records on the Secret <cluster>-kubeconfig, as JSON, until when its token is valid and from when on another one
+	// is requested (DESIGN D34). Who removes it makes the manager request another token at once.
+	KubeconfigTokenAnnotation = "controlplane.cluster.x-k8s.io/kubeconfig-token"
+
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from
 	// machineTemplate.metadata, as JSON, so that a key removed there is removed here and keys of others stay (CONTRACT CP-40).
 	TemplateKeysAnnotation = "controlplane.cluster.x-k8s.io/template-keys"

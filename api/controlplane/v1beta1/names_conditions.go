@@ -152,14 +152,16 @@ const (
 	InstallPhaseFailed = "Failed"
 )
 
-// KubeconfigAvailableCondition is True when the Secret <cluster>-kubeconfig is published (CONTRACT CP-52).
+// KubeconfigAvailableCondition is True when the Secret <cluster>-kubeconfig is published (CONTRACT CP-52). Of an installed cluster, the message
+// says which credential it holds: a token, with the end of its life, or the installer's, with the reason.
 const (
 	KubeconfigAvailableCondition = "KubeconfigAvailable"
 
 	// KubeconfigAvailableReason: the Secret is published.
 	KubeconfigAvailableReason = "Available"
 
-	// KubeconfigNotAvailableReason: assisted-service has not published the cluster's credentials yet, or they cannot be used.
+	// KubeconfigNotAvailableReason: assisted-service has not published the cluster's credentials yet, or they cannot be used: the installed
+	// cluster refuses them, or its certificate does not verify. The message says which certificate was seen.
 	KubeconfigNotAvailableReason = "NotAvailable"
 
 	// KubeconfigUserProvidedReason: the Secret belongs to somebody else and is left alone (CONTRACT CP-55). The condition is False when nobody

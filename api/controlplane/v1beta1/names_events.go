@@ -63,6 +63,13 @@ const (
 	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
 	EventKubeconfigPublished = "KubeconfigPublished"
 
+	// EventKubeconfigTokenIssued: a token of the installed cluster was written to the Secret <cluster>-kubeconfig.
+	EventKubeconfigTokenIssued = "KubeconfigTokenIssued"
+
+	// EventInstallerCredentialUsed: the installer's credential was written to the Secret <cluster>-kubeconfig, because the token in it was of
+	// no use any more and no other could be had.
+	EventInstallerCredentialUsed = "InstallerCredentialUsed"
+
 	// EventClusterImported: an installed cluster was made known to the assisted-service of this management cluster.
 	EventClusterImported = "ClusterImported"
 

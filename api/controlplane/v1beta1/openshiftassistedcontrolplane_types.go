@@ -86,6 +86,10 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	// time.
 	// +optional
 	Upgrade UpgradeSpec `json:"upgrade,omitempty,omitzero"`
+
+	// kubeconfig says what the Secret <cluster>-kubeconfig holds. Changeable at any time.
+	// +optional
+	Kubeconfig KubeconfigSpec `json:"kubeconfig,omitempty,omitzero"`
 }
 
 // ReleaseSpec says where the release comes from (DESIGN D10).

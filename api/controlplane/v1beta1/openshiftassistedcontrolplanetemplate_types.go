@@ -68,6 +68,10 @@ type OpenshiftAssistedControlPlaneTemplateResourceSpec struct {
 	// upgrade says what else the version operator of an installed cluster needs to know when distributionVersion changes.
 	// +optional
 	Upgrade TemplateUpgradeSpec `json:"upgrade,omitempty,omitzero"`
+
+	// kubeconfig says what the Secret <cluster>-kubeconfig holds.
+	// +optional
+	Kubeconfig KubeconfigSpec `json:"kubeconfig,omitempty,omitzero"`
 }
 
 // TemplateMachineTemplate is a MachineTemplate without the infrastructure reference.

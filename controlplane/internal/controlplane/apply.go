@@ -9,6 +9,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
@@ -59,7 +60,7 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.machines.add(r.syncMachines(ctx, v, d.machines, o))
 	o.install.add(r.recordStart(ctx, v, d.install))
 	o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
-	o.kubeconfig.add(r.publishKubeconfig(ctx, v, d.kubeconfig, o))
+	o.kubeconfig.add(r.keepCredential(ctx, v, d.kubeconfig, o))
 	o.kubeconfig.add(r.shareKubeconfig(ctx, v, d.kubeconfig))
 	o.upgrade.add(r.upgrade(ctx, v, d.upgrade))
 	return o
@@ -117,6 +118,7 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, v *view.View, d kube
 		return nil
 	}
 	wanted := kubeconfig.GenerateSecretWithOwner(v.ClusterKey(), d.publish, view.ControllerReference(v.ControlPlane))
+	recordToken(v, wanted, d)
 	ctrl.LoggerFrom(ctx).Info("Publishing kubeconfig", "Secret", klog.KObj(wanted))
 	if v.Kubeconfigs.Cluster == nil {
 		if err := r.Client.Create(ctx, wanted); err != nil {
@@ -138,9 +140,14 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, v *view.View, d kube
 		updated.Labels = map[string]string{}
 	}
 	updated.Labels[clusterv1.ClusterNameLabel] = v.ClusterName
+	delete(updated.Annotations, controlplanev1.KubeconfigTokenAnnotation)
+	if value, ok := wanted.Annotations[controlplanev1.KubeconfigTokenAnnotation]; ok {
+		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, controlplanev1.KubeconfigTokenAnnotation, value)
+	}
 	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
 		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
 	}
+	r.tellInstallerCredential(v, d)
 	return nil
 }
 

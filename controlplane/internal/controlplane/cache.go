@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -30,11 +31,11 @@ func CacheRules() map[client.Object]cache.ByObject {
 	}
 }
 
-// keepKubeconfigs drops the data of Secrets that are no kubeconfig of a Cluster.
+// keepKubeconfigs drops the data of Secrets that are no kubeconfig of a Cluster and no copy of an installer's credential.
 func keepKubeconfigs(in any) (any, error) {
 	if s, ok := in.(*corev1.Secret); ok {
 		s.SetManagedFields(nil)
-		if !strings.HasSuffix(s.Name, "-"+string(secret.Kubeconfig)) {
+		if !strings.HasSuffix(s.Name, "-"+string(secret.Kubeconfig)) && !strings.HasSuffix(s.Name, view.InstallerCredentialsSuffix) {
 			s.Data = nil
 		}
 	}

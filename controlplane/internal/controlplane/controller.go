@@ -57,6 +57,9 @@ type Reconciler struct {
 	Nodes workload.ControlPlaneNodes
 	// Upgrades asks the installed cluster for another release.
 	Upgrades workload.Upgrades
+	// Credentials issues tokens of the installed cluster, each for TokenLifetime.
+	Credentials   workload.Credentials
+	TokenLifetime time.Duration
 	// Releases tells what release images are; nil asks no registry.
 	Releases Releases
 	// Recorder records events.

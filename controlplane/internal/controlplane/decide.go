@@ -99,6 +99,9 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if !d.rollout.AfterAt.IsZero() {
 		waits = append(waits, d.rollout.AfterAt.Sub(v.Now))
 	}
+	if !d.kubeconfig.at.IsZero() { // When a token is renewed, or requested again.
+		waits = append(waits, max(d.kubeconfig.at.Sub(v.Now), time.Second))
+	}
 	if len(waits) == 0 {
 		return 0
 	}
@@ -112,6 +115,10 @@ func decide(v *view.View) decision {
 	if v.Life == view.Deleting {
 		d.deletion.step, d.deletion.reason, d.deletion.message = plan.LeftoversOf(v).Next()
 		return d
+	}
+	// A token is renewed whatever else is missing.
+	if keepsCredential(v) {
+		d.kubeconfig = decideCredential(v)
 	}
 	// Before all that may have to wait: the cluster of a control plane that was moved here runs, whatever is missing to add hosts to it.
 	d.initialize = v.Verified() && !v.Initialized()
@@ -145,7 +152,9 @@ func decideCurrent(v *view.View, d *decision) {
 		d.install.dayOne = plan.DayOneStep{Note: d.install.dayOne.Note}
 	}
 	d.install.start, d.install.dayOne = plan.DecideStart(v, d.install.dayOne)
-	d.kubeconfig = decideKubeconfig(v)
+	if !keepsCredential(v) {
+		d.kubeconfig = decideKubeconfig(v)
+	}
 }
 
 // waiting says what has to be there before anything is created.

@@ -5,14 +5,14 @@ package controlplane
 import (
 	"bytes"
 	"fmt"
-	"net"
-	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -26,6 +26,18 @@ type kubeconfigDecision struct {
 	problem string
 	// share is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
 	share []byte
+
+	// Of an installed cluster: copy is the data to write to the Secret with the copy of the installer's credential, nil if it is up to date.
+	copy []byte
+	// issue says how a token is requested, nil when none is; what is published then holds it.
+	issue *issuance
+	// holds is what <cluster>-kubeconfig holds without a new token, life is how long its token lives when it is a new one, and note says what
+	// there is to say about it.
+	holds plan.CredentialKind
+	life  *view.TokenLife
+	note  string
+	// at is when the next pass is due; zero when none is.
+	at time.Time
 }
 
 // decideKubeconfig compares <cluster>-kubeconfig with the installer's kubeconfig (DESIGN D11, CONTRACT CP-52…CP-58).
@@ -44,9 +56,7 @@ func decideKubeconfig(v *view.View) kubeconfigDecision {
 	if problem := sourceProblem(v); problem != "" {
 		return kubeconfigDecision{problem: problem}
 	}
-	endpoint := v.Cluster.Spec.ControlPlaneEndpoint
-	data, err := render.RewriteKubeconfig(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], endpoint.Host,
-		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), view.APIName(v.ControlPlane.Spec.Install, v.Cluster))
+	data, err := rewritten(v)
 	if err != nil {
 		return kubeconfigDecision{problem: fmt.Sprintf("Secret %s cannot be used: %v", v.Kubeconfigs.Installer.Name, err)}
 	}
@@ -93,26 +103,36 @@ func sourceKnown(v *view.View) bool {
 }
 
 // decideImportedKubeconfig keeps <cluster>-kubeconfig, which is all that is left of the installer's credentials, and has assisted-service
-// use it too (DESIGN D22). Its data is never changed.
+// use it too (DESIGN D22). Its data is not changed before the cluster's API has answered.
 func decideImportedKubeconfig(v *view.View) kubeconfigDecision {
 	published := v.Kubeconfigs.Cluster
 	if published == nil {
-		return kubeconfigDecision{problem: fmt.Sprintf("Secret %s does not exist: restore it, nothing else leads to the installed cluster",
-			secret.Name(v.ClusterName, secret.Kubeconfig))}
+		return kubeconfigDecision{problem: kubeconfigLost(v)}
 	}
 	var d kubeconfigDecision
 	data := published.Data[secret.KubeconfigDataName]
 	if !foreignKubeconfig(v) && !ownsKubeconfig(v) {
 		d.publish = data
 	}
-	deployment := v.Install.ClusterDeployment
-	if deployment == nil || !deployment.DeletionTimestamp.IsZero() || len(data) == 0 {
-		return d
-	}
-	if v.Kubeconfigs.Installer == nil || !bytes.Equal(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], data) {
-		d.share = data
-	}
+	d.share = kubeconfigToShare(v, data)
 	return d
+}
+
+// kubeconfigToShare is what assisted-service has to reach an imported cluster with; nil when it has it.
+func kubeconfigToShare(v *view.View, published []byte) []byte {
+	deployment := v.Install.ClusterDeployment
+	if !v.InstalledElsewhere() || deployment == nil || !deployment.DeletionTimestamp.IsZero() || len(published) == 0 {
+		return nil
+	}
+	if v.Kubeconfigs.Installer != nil && bytes.Equal(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], published) {
+		return nil
+	}
+	return published
+}
+
+func kubeconfigLost(v *view.View) string {
+	return fmt.Sprintf("Secret %s does not exist: restore it, nothing else leads to the installed cluster",
+		secret.Name(v.ClusterName, secret.Kubeconfig))
 }
 
 // ownsKubeconfig reports whether the Secret has our reference, and the label without which no cache of Cluster API or ours sees it.

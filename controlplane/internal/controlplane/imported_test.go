@@ -39,10 +39,17 @@ func (w *world) moved() *world {
 		}
 		target.must(target.client.Create(ctx, &m))
 	}
-	secret := w.kubeconfig()
-	secret.UID, secret.ResourceVersion = "", ""
-	secret.OwnerReferences = []metav1.OwnerReference{view.ControllerReference(cp)}
-	target.must(target.client.Create(ctx, secret))
+	target.now = w.now
+	for _, secret := range []*corev1.Secret{w.kubeconfig(), w.installerCredentials()} {
+		if secret == nil {
+			continue
+		}
+		secret.UID, secret.ResourceVersion = "", ""
+		secret.OwnerReferences = []metav1.OwnerReference{view.ControllerReference(cp)}
+		target.must(target.client.Create(ctx, secret))
+	}
+	target.credentials.Account, target.credentials.Tokens = w.credentials.Account, w.credentials.Tokens
+	target.credentials.Issued = w.credentials.Issued
 	return target
 }
 

@@ -75,8 +75,8 @@ func TestInstalledClusterNeedsNoInstallObjects(t *testing.T) {
 	if w.install().Spec.ClusterMetadata == nil || !w.available() {
 		t.Errorf("AgentClusterInstall is %+v, available %t", w.install().Spec, w.available())
 	}
-	published := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-kubeconfig"}}
-	w.must(w.client.Delete(context.Background(), published))
+	w.must(w.client.Delete(context.Background(), w.kubeconfig()))
+	w.must(w.client.Delete(context.Background(), w.installerCredentials()))
 	w.reconcile()
 	if got := w.reason(controlplanev1.KubeconfigAvailableCondition); got != controlplanev1.KubeconfigNotAvailableReason {
 		t.Errorf("without any kubeconfig, KubeconfigAvailable is %s", got)

@@ -54,7 +54,7 @@ func (r *Reconciler) observe(
 	reads := []func(context.Context, *view.View) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
 		reads = append(reads, r.observeWorkload, r.observeLife, r.observeWorkers, r.observeMachineObjects, r.observeRelease, r.observeVersion,
-			r.observeUpdates, r.observeMembers, r.observePrepared, r.observeNamesake, r.observeKubeconfigs)
+			r.observeUpdates, r.observeMembers, r.observePrepared, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
 	} else {
 		reads = append(reads, r.observeLife, r.observePools)
 	}

@@ -66,6 +66,9 @@ type outcomes struct {
 	synced map[string]*clusterv1.Machine
 	// published: <cluster>-kubeconfig was created.
 	published bool
+	// token is how long the token lives that was issued and published; nil when none was. notIssued says why not, when one was requested.
+	token     *view.TokenLife
+	notIssued string
 }
 
 // err returns the errors for which the pass is tried again.

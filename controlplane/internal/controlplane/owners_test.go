@@ -102,6 +102,7 @@ func TestTransientErrorIsNoConflict(t *testing.T) {
 func TestOwnersOfTheKubeconfigStay(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 1, 0)
+	w.optOut()
 	w.run(nil, w.available)
 	s := w.kubeconfig()
 	s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "backup", UID: "backup"})

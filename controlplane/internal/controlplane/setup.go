@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -58,7 +59,7 @@ type Watches struct {
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w Watches) error {
 	if r.Client == nil || r.APIReader == nil || r.Kubeconfigs == nil || r.InstallerKubeconfigs == nil || r.Infrastructure == nil ||
-		r.Identity == nil || r.Health == nil || r.Etcd == nil || r.Nodes == nil || r.Recorder == nil {
+		r.Identity == nil || r.Health == nil || r.Etcd == nil || r.Nodes == nil || r.Credentials == nil || r.Recorder == nil {
 		return fmt.Errorf("controller %s: clients, readers of the installed cluster and recorder must be set", controllerName)
 	}
 	r.gate, r.now = w.Gate, time.Now
@@ -161,9 +162,11 @@ func (r *Reconciler) ofClusterObject(ctx context.Context, o client.Object) []rec
 		client.InNamespace(o.GetNamespace()))
 }
 
-// ofKubeconfig maps <cluster>-kubeconfig to the Cluster's control plane, which makes it anew when somebody deletes it.
+// ofKubeconfig maps <cluster>-kubeconfig and the copy of the installer's credential to the Cluster's control plane, which makes them anew
+// when somebody deletes them.
 func (r *Reconciler) ofKubeconfig(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetName() != secret.Name(o.GetLabels()[clusterv1.ClusterNameLabel], secret.Kubeconfig) {
+	if o.GetName() != secret.Name(o.GetLabels()[clusterv1.ClusterNameLabel], secret.Kubeconfig) &&
+		!strings.HasSuffix(o.GetName(), view.InstallerCredentialsSuffix) {
 		return nil
 	}
 	return r.ofClusterObject(ctx, o)

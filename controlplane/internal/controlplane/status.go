@@ -150,8 +150,18 @@ func kubeconfigCondition(v *view.View, d decision, o *outcomes) metav1.Condition
 	case d.kubeconfig.problem != "" || v.Kubeconfigs.Cluster == nil && !o.published:
 		condition.Status, condition.Reason = metav1.ConditionFalse, controlplanev1.KubeconfigNotAvailableReason
 		condition.Message = cmp.Or(d.kubeconfig.problem, o.kubeconfig.refused(), "The credentials of the cluster are not published yet")
+	default:
+		condition.Message = heldCredential(v, d, o)
 	}
 	return condition
+}
+
+// heldCredential says which credential <cluster>-kubeconfig of an installed cluster holds.
+func heldCredential(v *view.View, d decision, o *outcomes) string {
+	if o.token != nil {
+		return credentialText(plan.CredentialToken, "", *o.token)
+	}
+	return credentialText(d.kubeconfig.holds, cmp.Or(o.notIssued, d.kubeconfig.note), tokenLifeOf(v.Kubeconfigs.Cluster))
 }
 
 // versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9).

@@ -74,6 +74,7 @@ func TestDeletesNameTheObject(t *testing.T) {
 // given the first one would not trust the cluster.
 func TestKubeconfigFollowsTheInstaller(t *testing.T) {
 	w := newWorld(t, 1, 0)
+	w.optOut()
 	w.run(nil, w.available)
 	g := NewWithT(t)
 	g.Expect(string(w.kubeconfig().Data["value"])).To(ContainSubstring("installer"))

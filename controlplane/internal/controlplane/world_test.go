@@ -73,6 +73,8 @@ type world struct {
 		workloadtest.Health
 		upgrades workloadtest.Upgrades
 	}
+	// credentials are what the installed cluster takes and issues.
+	credentials *workloadtest.Credentials
 	// installed is the etcd of the installed cluster.
 	installed *worldEtcd
 	now       time.Time
@@ -109,6 +111,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		t: t, gate: &servedCRDs{}, installed: newWorldEtcd(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{}, darkSince: map[string]time.Time{},
 	}
+	w.credentials = &workloadtest.Credentials{Now: func() time.Time { return w.now }, Cluster: func() string { return w.api.ID }}
 	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
@@ -119,6 +122,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 	w.r = &Reconciler{
 		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client,
 		Identity: &w.api.Identity, Health: &w.api.Health, Upgrades: &w.api.upgrades, Etcd: w.installed, Nodes: w.installed, Recorder: w.events,
+		Credentials: w.credentials, TokenLifetime: 7 * 24 * time.Hour,
 		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
 		RemoteConditionsGracePeriod: 5 * time.Minute,
 		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),

@@ -20,32 +20,53 @@ var kubeconfigLimits = untrusted.Limits{Bytes: 128 << 10, Values: 1000}
 // one (DESIGN D11, CONTRACT CP-54). Only the current context is kept. It fails when the source is no kubeconfig, has no current context, or
 // is not self-contained.
 func RewriteKubeconfig(source []byte, endpointHost, endpoint, apiName string) ([]byte, error) {
-	config, err := loadKubeconfig(source)
+	k, err := readKubeconfig(source)
 	if err != nil {
 		return nil, err
+	}
+	k.cluster.Server = "https://" + endpoint
+	k.cluster.TLSServerName = ""
+	if endpointHost != apiName {
+		k.cluster.TLSServerName = apiName
+	}
+	return k.write()
+}
+
+// kubeconfig is the current context of a kubeconfig, with the cluster and the user that it names. It needs no other file or program.
+type kubeconfig struct {
+	name    string
+	context *clientcmdapi.Context
+	cluster *clientcmdapi.Cluster
+	user    *clientcmdapi.AuthInfo
+}
+
+// readKubeconfig reads a kubeconfig whose current context is self-contained.
+func readKubeconfig(source []byte) (kubeconfig, error) {
+	config, err := loadKubeconfig(source)
+	if err != nil {
+		return kubeconfig{}, err
 	}
 	current := config.Contexts[config.CurrentContext]
 	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
 	if user.Exec != nil || user.AuthProvider != nil {
-		return nil, fmt.Errorf("user %s of the kubeconfig runs a command to log in: it must hold its credential", current.AuthInfo)
+		return kubeconfig{}, fmt.Errorf("user %s of the kubeconfig runs a command to log in: it must hold its credential", current.AuthInfo)
 	}
 	if cluster.CertificateAuthority+user.ClientCertificate+user.ClientKey+user.TokenFile != "" {
 		// The path would be read in the Pod of whoever connects, and what is there sent to a server of the file's choice.
-		return nil, fmt.Errorf(
+		return kubeconfig{}, fmt.Errorf(
 			"user %s or cluster %s of the kubeconfig names a file: it must hold its credential", current.AuthInfo, current.Cluster,
 		)
 	}
-	rewritten := cluster.DeepCopy()
-	rewritten.Server = "https://" + endpoint
-	rewritten.TLSServerName = ""
-	if endpointHost != apiName {
-		rewritten.TLSServerName = apiName
-	}
+	return kubeconfig{name: config.CurrentContext, context: current, cluster: cluster.DeepCopy(), user: user}, nil
+}
+
+// write is a kubeconfig with that context alone.
+func (k kubeconfig) write() ([]byte, error) {
 	out := clientcmdapi.NewConfig()
-	out.Clusters[current.Cluster] = rewritten
-	out.AuthInfos[current.AuthInfo] = user
-	out.Contexts[config.CurrentContext] = current
-	out.CurrentContext = config.CurrentContext
+	out.Clusters[k.context.Cluster] = k.cluster
+	out.AuthInfos[k.context.AuthInfo] = k.user
+	out.Contexts[k.name] = k.context
+	out.CurrentContext = k.name
 	data, err := clientcmd.Write(*out)
 	if err != nil {
 		return nil, errors.New("the kubeconfig cannot be encoded")

@@ -72,6 +72,12 @@ func APIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string
 	return "api." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
 }
 
+// InternalAPIName is the DNS name by which the hosts of the installed cluster call its API. A certificate of the user's cannot take its place
+// there: OpenShift does not allow it.
+func InternalAPIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
+	return "api-int." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
+}
+
 // ServesEndpoint reports whether the installed cluster may answer at the Cluster's control-plane endpoint: an address has to be one of the
 // API's where the cluster brings its own. What a name resolves to, only the management cluster's DNS knows (CONTRACT CP-6).
 func ServesEndpoint(spec controlplanev1.InstallSpec, host string) bool {

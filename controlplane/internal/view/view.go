@@ -45,6 +45,7 @@ type View struct {
 	Install     Install
 	Workload    Workload
 	Kubeconfigs Kubeconfigs
+	Credential  Credential
 	Release     Release
 }
 
@@ -185,6 +186,12 @@ type Kubeconfigs struct {
 	// do not exist, and as long as the name of the installer's Secret is not known, because then neither is read.
 	Installer *corev1.Secret
 	Cluster   *corev1.Secret
+	// Copy is the Secret with a copy of the installer's credential, which moves with the control plane. It is only read of an initialized
+	// cluster.
+	Copy *corev1.Secret
+	// Token is the token that Cluster holds because this provider has requested it; empty when it holds another credential. It is only read of
+	// an installed cluster.
+	Token string
 	// Namesake says that another Cluster or control plane of the namespace uses one of these Secrets for its own kubeconfig; empty when none
 	// does.
 	Namesake string

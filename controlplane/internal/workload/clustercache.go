@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,6 +39,11 @@ func cacheRules() map[client.Object]cache.ByObject {
 		&certificatesv1.CertificateSigningRequest{}: {
 			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 		},
+		&corev1.ConfigMap{}: {
+			Namespaces: map[string]cache.Config{authoritiesNamespace: {}},
+			Field:      fields.OneTermEqualSelector("metadata.name", authoritiesName),
+		},
+		&corev1.ServiceAccount{}:    {Namespaces: map[string]cache.Config{AccountNamespace: {}}},
 		&configv1.ClusterOperator{}: {Transform: keepConditions},
 		&configv1.ClusterVersion{}:  {Transform: keepVersion},
 		&operatorv1.Etcd{}:          {Transform: keepReport},

@@ -39,9 +39,6 @@ const (
 	acknowledged   = "true"
 )
 
-// fieldManager is under which name the manager applies objects in installed clusters.
-const fieldManager = "openshift-assisted-controlplane"
-
 // Upgrades reads the release of an installed cluster, and asks its version operator for another one.
 type Upgrades interface {
 	// Version reads the ClusterVersion, and lets every later change of it wake the subscriber. It is nil without an error when there is no

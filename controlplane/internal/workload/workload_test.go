@@ -47,7 +47,9 @@ func connected(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) 
 	NewWithT(t).Expect(configv1.Install(scheme)).To(Succeed())
 	NewWithT(t).Expect(operatorv1.Install(scheme)).To(Succeed())
 	remote := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
-	return workload.Cached{Cache: clustercache.NewFakeClusterCache(remote, cluster, "clusteroperators/cp", "clusterversions/cp", "etcds/cp")}
+	return workload.Cached{Cache: clustercache.NewFakeClusterCache(
+		remote, cluster, "clusteroperators/cp", "clusterversions/cp", "etcds/cp", "configmaps/cp", "serviceaccounts/cp",
+	)}
 }
 
 func TestContractConnection(t *testing.T) {

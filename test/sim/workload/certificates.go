@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // certificateAuthority makes a certificate that nothing was signed with: what the ingress operator adds to the
@@ -53,6 +55,44 @@ func addCertificate(kubeconfig, certificate []byte) ([]byte, error) {
 		cluster.CertificateAuthorityData = append(cluster.CertificateAuthorityData, certificate...)
 	}
 	return clientcmd.Write(*config)
+}
+
+// Where an OpenShift cluster tells by which authorities the certificates of its API are verified.
+const (
+	managedNamespace = "openshift-config-managed"
+	serverAuthority  = "kube-apiserver-server-ca"
+	authorityBundle  = "ca-bundle.crt"
+)
+
+// tellAuthorities writes them, as PEM.
+func (c *cluster) tellAuthorities(ctx context.Context, bundle []byte) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: managedNamespace}}
+	if err := c.client.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("cannot create Namespace %s: %w", managedNamespace, err)
+	}
+	told := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managedNamespace, Name: serverAuthority}}
+	_, err := controllerutil.CreateOrUpdate(ctx, c.client, told, func() error {
+		told.Data = map[string]string{authorityBundle: string(bundle)}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot write ConfigMap %s/%s: %w", managedNamespace, serverAuthority, err)
+	}
+	return nil
+}
+
+// RotateAuthority adds an authority to those that verify the certificates of a cluster's API, as the operator of kube-apiserver does before
+// it signs with another one. It returns the new certificate.
+func (m *Manager) RotateAuthority(ctx context.Context, key types.NamespacedName) ([]byte, error) {
+	c := m.find(key)
+	if c == nil || c.apiServer() == nil {
+		return nil, fmt.Errorf("cannot rotate the authorities of cluster %s: %w", key, ErrUnreachable)
+	}
+	added, err := certificateAuthority("openshift-kube-apiserver-operator_loadbalancer-serving-signer@" + key.Name)
+	if err != nil {
+		return nil, err
+	}
+	return added, c.tellAuthorities(ctx, slices.Concat(c.apiServer().CA(), added))
 }
 
 // RequestServing lets the kubelet of a Node ask for a new serving certificate, as it does before the old one ends: for the names and

@@ -222,7 +222,7 @@ func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) er
 	}
 	name := spec.Key.Namespace + "." + spec.Key.Name + "." + spec.ClusterID
 	server, err := c.manager.servers.Start(ctx, APIServerSpec{
-		Name: name, EtcdPrefix: "/" + name, SANs: []string{host, publicName(spec)},
+		Name: name, EtcdPrefix: "/" + name, SANs: []string{host, publicName(spec), internalName(spec)},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot start the kube-apiserver of cluster %s: %w", spec.Key, err)
@@ -249,6 +249,11 @@ func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) er
 
 // publicName is the DNS name of the cluster's API, which exists in its own network only.
 func publicName(spec assisted.ClusterSpec) string { return "api." + spec.Name + "." + spec.BaseDomain }
+
+// internalName is the DNS name by which the hosts of the cluster call its API, which has a certificate for it too.
+func internalName(spec assisted.ClusterSpec) string {
+	return "api-int." + spec.Name + "." + spec.BaseDomain
+}
 
 // syncEndpoint opens or shuts the cluster's API address.
 func (c *cluster) syncEndpoint(ctx context.Context, spec assisted.ClusterSpec) error {

@@ -37,6 +37,8 @@ type APIServer interface {
 	// URL is its own address, Config a client configuration with all rights on it.
 	URL() string
 	Config() *rest.Config
+	// CA returns the certificate of the authority that has signed its own, as PEM.
+	CA() []byte
 	// AdminKubeconfig returns a kubeconfig with all rights that calls the given server URL.
 	AdminKubeconfig(server string) ([]byte, error)
 	// AuditLog is the path of a log of what is written to the spec of its ClusterVersion.

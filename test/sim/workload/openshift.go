@@ -62,6 +62,9 @@ func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 	if err := c.client.Create(ctx, version); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("cannot create the ClusterVersion of cluster %s: %w", spec.Key, err)
 	}
+	if err := c.tellAuthorities(ctx, c.apiServer().CA()); err != nil {
+		return err
+	}
 	for _, name := range operators {
 		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := c.client.Create(ctx, operator); client.IgnoreAlreadyExists(err) != nil {

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/internal/kube"
+)
+
+// Whose token it is that Cluster API connects to an installed cluster with (DESIGN D34). Who deletes the ServiceAccount revokes every token.
+const (
+	AccountNamespace = "openshift-assisted-capi"
+	AccountName      = "cluster-api"
+
+	// accountBinding is the ClusterRoleBinding that makes it cluster-admin.
+	accountBinding = "openshift-assisted-capi"
+	// fieldManager is who applies these objects.
+	fieldManager = "openshift-assisted-control-plane-manager"
+
+	// authoritiesNamespace and authoritiesName are the ConfigMap with all certificates by which the serving certificates of kube-apiserver are
+	// verified, whatever name it is called by.
+	authoritiesNamespace = "openshift-config-managed"
+	authoritiesName      = "kube-apiserver-server-ca"
+	authoritiesKey       = "ca-bundle.crt"
+
+	// requestTimeout bounds one request that is not made through the ClusterCache.
+	requestTimeout = 10 * time.Second
+	// extendedLifetime is a lifetime that API servers make another of.
+	extendedLifetime = 3607
+)
+
+// Credentials issues the tokens that others connect to an installed cluster with. It calls the cluster with the kubeconfig that it is given,
+// since the connection of the ClusterCache is the one that may be lost.
+type Credentials interface {
+	// Connected reports whether the ClusterCache has a connection.
+	Connected(ctx context.Context, cluster client.ObjectKey) bool
+	// Authorities reads the certificates by which the cluster's API servers are verified, as PEM, and lets every later change of them wake the
+	// subscriber. They are empty without an error when there is no connection, or when the cluster does not tell them.
+	Authorities(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) ([]byte, error)
+	// AccountMissing reports whether the connection's cache shows that there is no ServiceAccount, and lets its deletion wake the subscriber.
+	// Without a connection nothing is missing.
+	AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (bool, error)
+	// Ask asks the cluster now whether it takes a kubeconfig, and by which of the names its certificate verifies. An error is that it does not
+	// answer, which is remembered for a while.
+	Ask(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, names []string) (Answer, error)
+	// EnsureAccount makes the ServiceAccount, and makes it cluster-admin.
+	EnsureAccount(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte) error
+	// RequestToken returns a new token of the ServiceAccount.
+	RequestToken(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, lifetime time.Duration) (Token, error)
+}
+
+// Token is a token of the ServiceAccount.
+type Token struct {
+	Value string
+	// Expires is when it ends, as the cluster says: earlier than asked for, if the cluster allows no token to live so long.
+	Expires time.Time
+}
+
+// String keeps the token out of logs.
+func (t Token) String() string { return "token until " + t.Expires.UTC().Format(time.RFC3339) }
+
+// GoString keeps the token out of logs.
+func (t Token) GoString() string { return t.String() }
+
+// Connected reports whether reads of the cluster go anywhere.
+func (c Cached) Connected(ctx context.Context, cluster client.ObjectKey) bool {
+	_, err := c.Cache.GetReader(ctx, cluster)
+	return err == nil
+}
+
+// Authorities reads from the connection's cache, which holds no other ConfigMap (cacheRules).
+func (c Cached) Authorities(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) ([]byte, error) {
+	all := func(client.Object) bool { return true }
+	remote, err := c.watched(ctx, cluster, "ConfigMaps", subscriber.to("configmaps", &corev1.ConfigMap{}, all))
+	if err != nil || remote == nil {
+		return nil, err
+	}
+	bundle := &corev1.ConfigMap{}
+	err = remote.Get(ctx, client.ObjectKey{Namespace: authoritiesNamespace, Name: authoritiesName}, bundle)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read ConfigMap %s/%s of Cluster %s: %w", authoritiesNamespace, authoritiesName, cluster, err)
+	}
+	return []byte(bundle.Data[authoritiesKey]), nil
+}
+
+// AccountMissing is how the deletion of the ServiceAccount is learned of: the ClusterCache may be connected with another credential than the
+// one that others use by now.
+func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (bool, error) {
+	ours := func(o client.Object) bool { return o.GetName() == AccountName }
+	remote, err := c.watched(ctx, cluster, "ServiceAccounts", subscriber.to("serviceaccounts", &corev1.ServiceAccount{}, ours))
+	if err != nil || remote == nil {
+		return false, err
+	}
+	exists, err := kube.Get(ctx, remote, client.ObjectKey{Namespace: AccountNamespace, Name: AccountName}, &corev1.ServiceAccount{})
+	if err != nil {
+		return false, fmt.Errorf("ask Cluster %s: %w", cluster, err)
+	}
+	return !exists, nil
+}
+
+// Answer is what a cluster says to a kubeconfig.
+type Answer struct {
+	// ServerName is the first name by which the certificate verifies; Seen describes the certificates that were seen when it is empty.
+	ServerName, Seen string
+	// Refused: the cluster does not take the credential.
+	Refused bool
+	// ClusterID is the ID of the cluster; empty when the credential is refused, or was not sent.
+	ClusterID string
+}
+
+// Ask sends the credential only to a server whose certificate verifies.
+func (c Cached) Ask(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, names []string) (answer Answer, err error) {
+	err = c.Failures.unless("ask", cluster, kubeconfig, func() error {
+		answer, err = ask(silent(ctx), kubeconfig, names)
+		return err
+	})
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask Cluster %s: %w", cluster, quoted{err})
+	}
+	return answer, nil
+}
+
+func ask(ctx context.Context, kubeconfig []byte, names []string) (Answer, error) {
+	config, err := configOf(kubeconfig)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, err := verify(ctx, config, names)
+	if err != nil || answer.ServerName == "" {
+		return answer, err
+	}
+	config.ServerName = answer.ServerName
+	remote, err := clientOf(config)
+	if err != nil {
+		return Answer{}, err
+	}
+	version := &configv1.ClusterVersion{}
+	err = remote.Get(ctx, client.ObjectKey{Name: clusterVersion}, version)
+	switch {
+	case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err):
+		answer.Refused = true
+		return answer, nil
+	case err != nil:
+		return Answer{}, fmt.Errorf("read the ClusterVersion: %w", err)
+	case version.Spec.ClusterID == "":
+		return Answer{}, errors.New("the ClusterVersion has no spec.clusterID")
+	}
+	answer.ClusterID = string(version.Spec.ClusterID)
+	return answer, nil
+}
+
+// EnsureAccount applies what is missing or was changed.
+func (c Cached) EnsureAccount(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte) error {
+	return c.Failures.unless("account", cluster, kubeconfig, func() error {
+		remote, err := connect(kubeconfig)
+		if err != nil {
+			return fmt.Errorf("connect to Cluster %s: %w", cluster, err)
+		}
+		subject := rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(AccountNamespace).WithName(AccountName)
+		role := rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("cluster-admin")
+		for _, object := range []runtime.ApplyConfiguration{
+			corev1ac.Namespace(AccountNamespace), corev1ac.ServiceAccount(AccountName, AccountNamespace),
+			rbacv1ac.ClusterRoleBinding(accountBinding).WithSubjects(subject).WithRoleRef(role),
+		} {
+			if err := remote.Apply(silent(ctx), object, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+				return fmt.Errorf("make ServiceAccount %s/%s of Cluster %s: %w", AccountNamespace, AccountName, cluster, quoted{err})
+			}
+		}
+		return nil
+	})
+}
+
+// RequestToken writes nothing but a line in the cluster's audit log: tokens are not stored.
+func (c Cached) RequestToken(
+	ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, lifetime time.Duration,
+) (token Token, err error) {
+	err = c.Failures.unless("token", cluster, kubeconfig, func() error {
+		token, err = requestToken(silent(ctx), kubeconfig, lifetime)
+		return err
+	})
+	if err != nil {
+		return Token{}, fmt.Errorf("request a token of ServiceAccount %s/%s of Cluster %s: %w", AccountNamespace, AccountName, cluster, quoted{err})
+	}
+	return token, nil
+}
+
+func requestToken(ctx context.Context, kubeconfig []byte, lifetime time.Duration) (Token, error) {
+	remote, err := connect(kubeconfig)
+	if err != nil {
+		return Token{}, err
+	}
+	seconds := int64(lifetime / time.Second)
+	if seconds == extendedLifetime {
+		seconds++
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: AccountNamespace, Name: AccountName}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	if err := remote.SubResource("token").Create(ctx, account, request); err != nil {
+		return Token{}, err
+	}
+	if request.Status.Token == "" || request.Status.ExpirationTimestamp.IsZero() {
+		return Token{}, errors.New("the answer has no token, or does not say when it ends")
+	}
+	return Token{Value: request.Status.Token, Expires: request.Status.ExpirationTimestamp.Time}, nil
+}
+
+// silent keeps client-go from logging what is in a request and its response.
+func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+
+// configOf is the client configuration of a kubeconfig, which must hold its credential: no program is run and no file read for it.
+func configOf(kubeconfig []byte) (*rest.Config, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be used") // The parser's error may quote credentials.
+	}
+	files := config.BearerTokenFile + config.CertFile + config.KeyFile + config.CAFile
+	if config.ExecProvider != nil || config.AuthProvider != nil || files != "" {
+		return nil, errors.New("the kubeconfig names a command or a file: it must hold its credential")
+	}
+	config.Timeout = requestTimeout
+	return config, nil
+}
+
+func connect(kubeconfig []byte) (client.Client, error) {
+	config, err := configOf(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return clientOf(config)
+}
+
+// clientOf knows the few kinds that are needed here, so that it asks the cluster for none.
+func clientOf(config *rest.Config) (client.Client, error) {
+	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	kinds := runtime.SchemeBuilder{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, configv1.Install}
+	if err := kinds.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("build the scheme of a client: %w", err)
+	}
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
+	mapper.Add(configv1.GroupVersion.WithKind("ClusterVersion"), meta.RESTScopeRoot)
+	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+}
