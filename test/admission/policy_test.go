@@ -49,7 +49,7 @@ func testPolicy(t *testing.T, cl client.Client) {
 	for i := range objects {
 		g.Expect(cl.Create(t.Context(), &objects[i])).To(Succeed())
 	}
-	const version, strategy = "spec.template.spec.version", "spec.rollout.strategy.type"
+	const version, strategy, bootstrap = "spec.template.spec.version", "spec.rollout.strategy.type", "spec.template.spec.bootstrap"
 	g.Expect(cl.Create(t.Context(), workers(t))).To(Succeed())
 	// The API server acts on a policy some time after it was made.
 	g.Eventually(func() error { return updateDeployment(t, cl, map[string]string{version: "v1.34.1"}) }).WithTimeout(time.Minute).
@@ -61,13 +61,13 @@ func testPolicy(t *testing.T, cl client.Client) {
 		change  map[string]string
 		refused bool
 	}{
-		"a version and no strategy, which is RollingUpdate": {map[string]string{version: "v1.34.1", "spec.rollout": ""}, true},
-		"no version any more":                               {map[string]string{version: ""}, true},
-		"a version and OnDelete":                            {map[string]string{version: "v1.34.1", strategy: "OnDelete"}, false},
-		"a version and no servers":                          {map[string]string{version: "v1.34.1", "spec.replicas": "0"}, false},
-		"the number of servers":                             {map[string]string{"spec.replicas": "3"}, false},
-		"another bootstrap provider":                        {map[string]string{version: "v1.34.1", "spec.template.spec.bootstrap.configRef.kind": "Other"}, false},
-		"bootstrap data from elsewhere":                     {map[string]string{version: "v1.34.1", "spec.template.spec.bootstrap": "{dataSecretName: data}"}, false},
+		"a version and no strategy":     {map[string]string{version: "v1.34.1", "spec.rollout": ""}, true},
+		"no version any more":           {map[string]string{version: ""}, true},
+		"a version and OnDelete":        {map[string]string{version: "v1.34.1", strategy: "OnDelete"}, false},
+		"a version and no servers":      {map[string]string{version: "v1.34.1", "spec.replicas": "0"}, false},
+		"the number of servers":         {map[string]string{"spec.replicas": "3"}, false},
+		"another bootstrap provider":    {map[string]string{version: "v1.34.1", bootstrap + ".configRef.kind": "Other"}, false},
+		"bootstrap data from elsewhere": {map[string]string{version: "v1.34.1", bootstrap: "{dataSecretName: data}"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := updateDeployment(t, cl, tt.change)

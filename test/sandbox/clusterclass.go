@@ -124,8 +124,8 @@ func (w *World) machineDeploymentOf(ctx context.Context, key types.NamespacedNam
 	return &list.Items[0], nil
 }
 
-// WorkersOutdated checks that the only MachineDeployment of a Cluster has a MachineSet for its changed template, and that every worker stays and
-// says that it is outdated: with the rollout strategy OnDelete it is replaced when somebody deletes it.
+// WorkersOutdated checks that the only MachineDeployment of a Cluster has a MachineSet for its changed template, and that every worker
+// stays and says that it is outdated: with the rollout strategy OnDelete it is replaced when somebody deletes it.
 func (w *World) WorkersOutdated(cluster types.NamespacedName, before map[string]types.UID) Check {
 	return func(ctx context.Context) (string, error) {
 		deployment, err := w.machineDeploymentOf(ctx, cluster)

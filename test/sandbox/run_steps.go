@@ -156,8 +156,8 @@ func (r *run) verifyJoined(
 }
 
 // changeVariable changes what the discovery of every host depends on, and checks what docs/guides/clusterclass.md says of
-// it: workers are outdated and are replaced when they are deleted, control-plane Machines stay and are not outdated: they were discovered long
-// ago.
+// it: workers are outdated and are replaced when they are deleted, control-plane Machines stay and are not outdated: they were discovered
+// long ago.
 func (r *run) changeVariable(ctx context.Context) error {
 	before, err := r.world.VerifyHosts(ctx, r.cluster)
 	if err != nil {

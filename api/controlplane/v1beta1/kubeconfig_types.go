@@ -7,8 +7,8 @@ package v1beta1
 type KubeconfigSpec struct {
 	// credential is ServiceAccount, the default, or Installer. With ServiceAccount the Secret holds a token of the ServiceAccount cluster-api,
 	// in namespace openshift-assisted-capi of the installed cluster, which is valid for days and renewed at half of that; the installer's
-	// credential is used until the cluster is installed and whenever no token can be had. With Installer it is always used: it is valid for ten
-	// years. Changeable at any time.
+	// credential is used until the cluster is installed and whenever no token can be had. With Installer it is always used: it is valid for
+	// ten years. Changeable at any time.
 	// +optional
 	Credential KubeconfigCredential `json:"credential,omitempty"`
 }

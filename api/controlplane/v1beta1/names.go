@@ -51,12 +51,12 @@ const (
 	// RemediationForAnnotation is the same record on the Machine that replaces an unhealthy one.
 	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
 
-	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before. Its value does not matter; it is removed
-	// when the upgrade is requested (DESIGN D28).
+	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before. Its value does not matter; it is
+	// removed when the upgrade is requested (DESIGN D28).
 	RetryUpgradeAnnotation = "controlplane.cluster.x-k8s.io/retry-upgrade"
 
-	// KubeconfigTokenAnnotation records on the Secret <cluster>-kubeconfig, as JSON, until when its token is valid and from when on another one
-	// is requested (DESIGN D34). Who removes it makes the manager request another token at once.
+	// KubeconfigTokenAnnotation records on the Secret <cluster>-kubeconfig, as JSON, until when its token is valid and from when on another
+	// one is requested (DESIGN D34). Who removes it makes the manager request another token at once.
 	KubeconfigTokenAnnotation = "controlplane.cluster.x-k8s.io/kubeconfig-token"
 
 	// TemplateKeysAnnotation, on Machines and the objects that they refer to, lists the keys of labels and annotations that came from

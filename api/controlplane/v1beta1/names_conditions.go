@@ -152,8 +152,8 @@ const (
 	InstallPhaseFailed = "Failed"
 )
 
-// KubeconfigAvailableCondition is True when the Secret <cluster>-kubeconfig is published (CONTRACT CP-52). Of an installed cluster, the message
-// says which credential it holds: a token, with the end of its life, or the installer's, with the reason.
+// KubeconfigAvailableCondition is True when the Secret <cluster>-kubeconfig is published (CONTRACT CP-52). Of an installed cluster, the
+// message says which credential it holds: a token, with the end of its life, or the installer's, with the reason.
 const (
 	KubeconfigAvailableCondition = "KubeconfigAvailable"
 

@@ -10,8 +10,8 @@ const (
 	// NotUpgradingReason: the cluster runs spec.distributionVersion, or a newer release.
 	NotUpgradingReason = "NotUpgrading"
 
-	// UpgradeWaitingForVersionsReason: spec.version is not the Kubernetes version of spec.distributionVersion; the upgrade begins when both are
-	// set. The message has the value.
+	// UpgradeWaitingForVersionsReason: spec.version is not the Kubernetes version of spec.distributionVersion; the upgrade begins when both
+	// are set. The message has the value.
 	UpgradeWaitingForVersionsReason = "WaitingForVersions"
 
 	// UpgradeImageUnknownReason: nobody tells the digest of the release image, without which the cluster cannot verify it; the message says

@@ -64,7 +64,7 @@ const (
 	EventKubeconfigPublished = "KubeconfigPublished"
 
 	// EventKubeconfigTokenIssued: a token of the installed cluster was written to the Secret <cluster>-kubeconfig.
-	EventKubeconfigTokenIssued = "KubeconfigTokenIssued"
+	EventKubeconfigTokenIssued = "KubeconfigTokenIssued" //nolint:gosec // The reason of an event.
 
 	// EventInstallerCredentialUsed: the installer's credential was written to the Secret <cluster>-kubeconfig, because the token in it was of
 	// no use any more and no other could be had.

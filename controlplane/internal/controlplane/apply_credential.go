@@ -28,7 +28,8 @@ import (
 )
 
 // keepCredential looks after <cluster>-kubeconfig: it copies the installer's credential, requests a token, and publishes it. The copy comes
-// first, because what is replaced by a token may be all that is left of that credential. Without a token, what the decision says is published.
+// first, because what is replaced by a token may be all that is left of that credential. Without a token, what the decision says is
+// published.
 func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes) error {
 	if err := r.copyInstallerCredential(ctx, v, d); err != nil {
 		return err
@@ -91,8 +92,8 @@ func (r *Reconciler) requestToken(ctx context.Context, v *view.View, i issuance)
 	return token, err
 }
 
-// copyInstallerCredential writes the Secret that holds the installer's credential for as long as <cluster>-kubeconfig holds a token. It moves
-// with the control plane, which owns it.
+// copyInstallerCredential writes the Secret that holds the installer's credential for as long as <cluster>-kubeconfig holds a token. It
+// moves with the control plane, which owns it.
 func (r *Reconciler) copyInstallerCredential(ctx context.Context, v *view.View, d kubeconfigDecision) error {
 	if d.copy == nil {
 		return nil
@@ -115,7 +116,8 @@ func (r *Reconciler) copyInstallerCredential(ctx context.Context, v *view.View, 
 			return errorOf("read", wanted, err)
 		}
 		if !metav1.IsControlledBy(existing, v.ControlPlane) {
-			return fmt.Errorf("Secret %s exists and belongs to somebody else: delete or rename it", klog.KObj(wanted)) //nolint:staticcheck // A kind.
+			return fmt.Errorf("copy the installer's credential: Secret %s exists and belongs to somebody else: delete or rename it",
+				klog.KObj(wanted))
 		}
 	}
 	updated := existing.DeepCopy()

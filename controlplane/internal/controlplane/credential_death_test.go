@@ -80,7 +80,8 @@ func (c credentialChange) endsAt(t *testing.T, at int, after bool) bool {
 	w.credentials.Around = nil
 	w.passes(3)
 	w.checkWorks()
-	g.Expect(w.token() != "").To(Equal(c.token), "call %d", at)
+	holds := w.token() != ""
+	g.Expect(holds).To(Equal(c.token), "call %d", at)
 	g.Expect(string(w.installerCredentials().Data[assisted.KubeconfigKey])).To(ContainSubstring("installer"), "call %d", at)
 	return true
 }

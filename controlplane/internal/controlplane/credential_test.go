@@ -196,7 +196,8 @@ func testMovedLate(t *testing.T) {
 			}
 			w.checkWorks()
 			g.Expect(w.initialized()).To(BeTrue())
-			g.Expect(w.token() == before).To(Equal(away < day))
+			same := w.token() == before
+			g.Expect(same).To(Equal(away < day))
 			shared := &corev1.Secret{}
 			w.must(w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "cp-admin-kubeconfig"}, shared))
 			g.Expect(shared.Data[assisted.KubeconfigKey]).To(Equal(w.kubeconfig().Data["value"]), "assisted-service follows")
@@ -354,6 +355,7 @@ func TestAnotherClusterIssuesNothing(t *testing.T) {
 	w.credentials.Cluster = func() string { return "another" }
 	w.after(4 * day)
 	g.Expect(w.credentials.Issued).To(Equal(issued))
-	g.Expect(w.message(controlplanev1.KubeconfigAvailableCondition)).To(Equal("cluster another answers, and another one was installed"))
+	g.Expect(w.message(controlplanev1.KubeconfigAvailableCondition)).
+		To(Equal("Nobody can connect with the Secret: cluster another answers, and another one was installed"))
 	g.Expect(w.reason(controlplanev1.KubeconfigAvailableCondition)).To(Equal(controlplanev1.KubeconfigNotAvailableReason))
 }

@@ -105,7 +105,8 @@ func testServerName(t *testing.T) {
 	g.Expect(w.config().ServerName).To(Equal(internal))
 	g.Expect(w.reason(controlplanev1.KubeconfigAvailableCondition)).To(Equal(controlplanev1.KubeconfigNotAvailableReason))
 	g.Expect(w.message(controlplanev1.KubeconfigAvailableCondition)).
-		To(Equal(`the certificate of the API does not verify: a certificate of "CN=user" by "CN=user's authority"`))
+		To(Equal("Nobody can connect with the Secret: the certificate of the API does not verify: " +
+			`a certificate of "CN=user" by "CN=user's authority"`))
 	w.credentials.Verifying = nil
 	w.after(4 * day)
 	g.Expect(w.config().ServerName).To(Equal(public), "with the next token the first name is tried first")

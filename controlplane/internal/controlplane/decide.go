@@ -78,29 +78,21 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if d.machines.AwaitsTemplate {
 		waits = append(waits, templateRetryInterval)
 	}
-	if !d.attempt.RetryAt.IsZero() { // The wait for the attempt that begins by itself.
-		waits = append(waits, d.attempt.RetryAt.Sub(v.Now))
-	}
 	if wait := d.install.dayOne.RequeueAfter; wait > 0 { // What is left of the wait for workers.
 		waits = append(waits, wait)
-	}
-	if from := plan.StraysFrom(v); from.After(v.Now) {
-		waits = append(waits, from.Sub(v.Now))
 	}
 	if len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 {
 		waits = append(waits, membersRetryInterval)
 	}
-	if !d.remedy.RetryAt.IsZero() {
-		waits = append(waits, d.remedy.RetryAt.Sub(v.Now))
-	}
 	if d.upgrade.Reason == controlplanev1.UpgradeImageUnknownReason { // Somebody else's ClusterImageSet is not watched.
 		waits = append(waits, conflictRetryInterval)
 	}
-	if !d.rollout.AfterAt.IsZero() {
-		waits = append(waits, d.rollout.AfterAt.Sub(v.Now))
-	}
-	if !d.kubeconfig.at.IsZero() { // When a token is renewed, or requested again.
-		waits = append(waits, max(d.kubeconfig.at.Sub(v.Now), time.Second))
+	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, spec.rollout.after passes, and a token is renewed
+	// or requested again.
+	for _, due := range []time.Time{d.attempt.RetryAt, plan.StraysFrom(v), d.remedy.RetryAt, d.rollout.AfterAt, d.kubeconfig.at} {
+		if due.After(v.Now) {
+			waits = append(waits, due.Sub(v.Now))
+		}
 	}
 	if len(waits) == 0 {
 		return 0

@@ -34,7 +34,8 @@ type requester struct {
 }
 
 // keepsCredential reports whether <cluster>-kubeconfig holds a credential that is looked after: that of an installed cluster whose API has
-// answered. One that holds a token already, or is lost, needs it before that: management may have been away for longer than the token lives.
+// answered. One that holds a token already, or is lost, needs it before that: management may have been away for longer than the token
+// lives.
 func keepsCredential(v *view.View) bool {
 	if !v.Life.Installed() || v.Life == view.Mismatch || v.Record == nil || foreignKubeconfig(v) {
 		return false
@@ -104,8 +105,8 @@ func rewritten(v *view.View) ([]byte, error) {
 		net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port))), view.APIName(v.ControlPlane.Spec.Install, v.Cluster))
 }
 
-// copied is a kubeconfig with the copy of the installer's credential, which calls the server that <cluster>-kubeconfig calls; nil when there
-// is no copy.
+// copied is a kubeconfig with the copy of the installer's credential, which calls the server that <cluster>-kubeconfig calls; nil when
+// there is no copy.
 func copied(v *view.View) []byte {
 	data := copyOf(v)
 	if data == nil {
@@ -144,7 +145,10 @@ func trusting(v *view.View, kubeconfig []byte, published render.Trust, name stri
 // decideCredential decides about <cluster>-kubeconfig of an installed cluster, and about the copy of the installer's credential.
 func decideCredential(v *view.View) kubeconfigDecision {
 	step := plan.DecideCredential(v)
-	d := kubeconfigDecision{problem: step.Problem, note: step.Note, at: step.At, holds: step.Publish}
+	d := kubeconfigDecision{note: step.Note, at: step.At, holds: step.Publish}
+	if step.Problem != "" {
+		d.problem = "Nobody can connect with the Secret: " + step.Problem
+	}
 	if step.Publish == "" {
 		d.problem = noCredential(v)
 		return d

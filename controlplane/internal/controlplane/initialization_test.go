@@ -117,7 +117,7 @@ func testKubeconfigIsEarly(t *testing.T) {
 }
 
 func testKeepKubeconfigs(t *testing.T) {
-	for name, keeps := range map[string]bool{"c-kubeconfig": true, "c-ca": false, "kubeconfig-c": false} {
+	for name, keeps := range map[string]bool{"c-kubeconfig": true, "cp-installer-credentials": true, "c-ca": false, "kubeconfig-c": false} {
 		kept, err := keepKubeconfigs(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"value": []byte("x")}})
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		data := kept.(*corev1.Secret).Data

@@ -19,8 +19,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
-// observeCredential finds out which credentials of an installed cluster there are, and asks the cluster about them when one is to be renewed
-// or the connection is lost. It asks nobody in a steady state.
+// observeCredential finds out which credentials of an installed cluster there are, and asks the cluster about them when one is to be
+// renewed or the connection is lost. It asks nobody in a steady state.
 func (r *Reconciler) observeCredential(ctx context.Context, v *view.View) error {
 	if !v.Life.Installed() {
 		return nil

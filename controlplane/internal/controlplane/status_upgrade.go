@@ -31,7 +31,15 @@ func (r *Reconciler) setUpgrade(v *view.View, d plan.UpgradeDecision, o *outcome
 	cp.Status.Upgrade = plan.UpgradeProgress(version)
 	if completed := cmp.Or(plan.CompletedRelease(version), cp.Status.DistributionVersion); completed != cp.Status.DistributionVersion {
 		if former := cp.Status.DistributionVersion; former != "" {
-			r.event(v, corev1.EventTypeNormal, controlplanev1.EventUpgraded, "Upgrade", "The cluster runs %s now, and ran %s before", completed, former)
+			r.event(
+				v,
+				corev1.EventTypeNormal,
+				controlplanev1.EventUpgraded,
+				"Upgrade",
+				"The cluster runs %s now, and ran %s before",
+				completed,
+				former,
+			)
 		}
 		cp.Status.DistributionVersion = completed
 	}

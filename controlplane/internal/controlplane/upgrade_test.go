@@ -40,7 +40,9 @@ func (w *world) settleUpgrade(order *rand.Rand, reached func() bool) string {
 
 // reasons reports whether the condition Upgrading has a reason.
 func (w *world) upgrading(reason string) func() bool {
-	return func() bool { return conditions.GetReason(w.controlPlane(), controlplanev1.UpgradingCondition) == reason }
+	return func() bool {
+		return conditions.GetReason(w.controlPlane(), controlplanev1.UpgradingCondition) == reason
+	}
 }
 
 func (w *world) acknowledge(keys ...string) {
@@ -56,11 +58,11 @@ func (w *world) machineUIDs() map[string]types.UID {
 	return uids
 }
 
-// TestUpgrade: a release of the same minor version, and the next minor one, which has to be acknowledged. Every Machine stays.
-func TestUpgrade(t *testing.T) {
+// TestContractUpgrade: a release of the same minor version, and the next minor one, which has to be acknowledged. Every Machine stays.
+func TestContractUpgrade(t *testing.T) {
 	tell := func(t *testing.T, order *rand.Rand) string {
 		t.Helper()
-		w := upgradable(t, 3)
+		w := upgradable(t)
 		before := w.machineUIDs()
 		w.wantRelease(releasePatch)
 		story := w.settleUpgrade(order, w.upgraded(releasePatch))
@@ -74,7 +76,7 @@ func TestUpgrade(t *testing.T) {
 		g.Expect(w.installed.removed).To(BeEmpty())
 		return story
 	}
-	golden(t, tell(t, nil))
+	t.Run("E2E-26 two upgrades", func(t *testing.T) { golden(t, tell(t, nil)) })
 	inRandomOrder(t, "upgrade", 20, func(t *testing.T, order *rand.Rand) { tell(t, order) })
 }
 
@@ -144,7 +146,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			w := upgradable(t, 3)
+			w := upgradable(t)
 			if tc.before != nil {
 				tc.before(w)
 			}
@@ -194,7 +196,7 @@ func TestUpgradeInTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			w := upgradable(t, 3)
+			w := upgradable(t)
 			w.wantRelease(releasePatch)
 			w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInProgressReason))
 			tc.trouble(w.releases)
@@ -214,7 +216,7 @@ func TestUpgradeInTrouble(t *testing.T) {
 // TestUpgradeBySomebodyElse is followed, and never fought (DESIGN D30).
 func TestUpgradeBySomebodyElse(t *testing.T) {
 	g := NewWithT(t)
-	w := upgradable(t, 3)
+	w := upgradable(t)
 	w.releases.requestOutOfBand(releasePatch)
 	w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInProgressReason))
 	g.Expect(w.message(controlplanev1.UpgradingCondition)).To(ContainSubstring("Somebody else has asked for 4.20.8"))
@@ -223,8 +225,9 @@ func TestUpgradeBySomebodyElse(t *testing.T) {
 		w.live(nil)
 	}
 	g.Expect(conditions.IsFalse(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(BeTrue())
-	g.Expect(w.message(controlplanev1.VersionsMatchCondition)).To(Equal("The cluster runs release 4.20.8, to which somebody else has upgraded " +
-		"it, and spec.distributionVersion is 4.20.4: set spec.distributionVersion to 4.20.8 and spec.version to v1.33.6"))
+	g.Expect(w.message(controlplanev1.VersionsMatchCondition)).
+		To(Equal("The cluster runs release 4.20.8, to which somebody else has upgraded " +
+			"it, and spec.distributionVersion is 4.20.4: set spec.distributionVersion to 4.20.8 and spec.version to v1.33.6"))
 	w.wantRelease(releasePatch)
 	w.settleUpgrade(nil, w.upgraded(releasePatch))
 	g.Expect(conditions.IsTrue(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(BeTrue())
@@ -234,7 +237,7 @@ func TestUpgradeBySomebodyElse(t *testing.T) {
 // TestUpgradeThatWasLeft: a release that the cluster was taken back from is only asked for again when a user says so.
 func TestUpgradeThatWasLeft(t *testing.T) {
 	g := NewWithT(t)
-	w := upgradable(t, 3)
+	w := upgradable(t)
 	w.wantRelease(releasePatch)
 	w.settleUpgrade(nil, w.upgraded(releasePatch))
 	w.releases.requestOutOfBand(releaseInstalled)
@@ -253,7 +256,7 @@ func TestUpgradeThatWasLeft(t *testing.T) {
 
 // TestForceIsNotInherited: somebody has forced an update before.
 func TestForceIsNotInherited(t *testing.T) {
-	w := upgradable(t, 3)
+	w := upgradable(t)
 	w.releases.version.Spec.DesiredUpdate = &configv1.Update{Version: releaseInstalled.Version, Image: releaseInstalled.Image, Force: true}
 	w.releases.changed()
 	w.wantRelease(releasePatch)
@@ -266,7 +269,7 @@ func TestForceIsNotInherited(t *testing.T) {
 func TestReplacementDuringUpgrade(t *testing.T) {
 	t.Run("deleted during the upgrade", func(t *testing.T) {
 		g := NewWithT(t)
-		w := upgradable(t, 3)
+		w := upgradable(t)
 		w.wantRelease(releasePatch)
 		w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInProgressReason))
 		w.deleteMachine("cp-1")
@@ -280,7 +283,7 @@ func TestReplacementDuringUpgrade(t *testing.T) {
 	})
 	t.Run("upgraded during the replacement", func(t *testing.T) {
 		g := NewWithT(t)
-		w := upgradable(t, 3)
+		w := upgradable(t)
 		w.deleteMachine("cp-1")
 		w.wantRelease(releasePatch)
 		w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeWaitingForControlPlaneReason))
@@ -296,7 +299,7 @@ func TestReplacementDuringUpgrade(t *testing.T) {
 
 // TestClusterIsDeletedDuringUpgrade: nothing waits for the upgrade.
 func TestClusterIsDeletedDuringUpgrade(t *testing.T) {
-	w := upgradable(t, 3)
+	w := upgradable(t)
 	w.wantRelease(releasePatch)
 	w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInProgressReason))
 	w.must(w.client.Delete(context.Background(), w.controlPlane()))
@@ -325,7 +328,7 @@ func TestManagerEndsDuringUpgrade(t *testing.T) {
 // upgradeEndsAt lets a manager end at one of its calls. It reports whether there were so many before the cluster was upgraded.
 func upgradeEndsAt(t *testing.T, at int, after bool) bool {
 	t.Helper()
-	w := upgradable(t, 3)
+	w := upgradable(t)
 	w.acknowledge("ack-4.20-removals-in-4.21")
 	w.wantRelease(releaseMinor)
 	end := &death{at: at, after: after}

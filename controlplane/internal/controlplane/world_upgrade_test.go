@@ -83,10 +83,10 @@ type worldReleases struct {
 
 var _ workload.Upgrades = &worldReleases{}
 
-// upgradable is a world with an available cluster whose operators upgrade it.
-func upgradable(t *testing.T, replicas int32) *world {
+// upgradable is a world with an available cluster of three hosts whose operators upgrade it.
+func upgradable(t *testing.T) *world {
 	t.Helper()
-	w := livingWorld(t, replicas)
+	w := livingWorld(t, 3)
 	started := metav1.NewTime(w.now.Add(-time.Hour)).Rfc3339Copy()
 	w.releases = &worldReleases{
 		Health: &w.api.Health, w: w, acks: map[string]string{}, paused: map[string]bool{}, cordoned: map[string]bool{}, away: map[string]bool{},

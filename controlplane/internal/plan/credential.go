@@ -10,8 +10,8 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
-// credentialRetryInterval is how often a token that could not be had is requested again, and a cluster asked that could not be connected to:
-// no event tells that it would answer, when the token for it has ended meanwhile.
+// credentialRetryInterval is how often a token that could not be had is requested again, and a cluster asked that could not be connected
+// to: no event tells that it would answer, when the token for it has ended meanwhile.
 const credentialRetryInterval = time.Minute
 
 // accountSettles is how long after a token was issued the cache may not show its ServiceAccount yet.
@@ -49,7 +49,8 @@ func (s CredentialStep) Requests() bool { return s.ByToken || s.ByInstaller }
 // AsksToken reports whether the cluster is asked what it says to the token: because it is to be renewed, or because there is no connection,
 // of which a token that is refused is one cause.
 func AsksToken(v *view.View) bool {
-	return v.Credential.Token != nil && (!v.Credential.Connected || v.WantsToken() && tokenDue(v))
+	c := v.Credential
+	return c.Token != nil && (!c.Connected || tokenDue(v) && (v.WantsToken() || c.Installer == nil))
 }
 
 // AsksInstaller reports the same of the installer's credential. It is asked after the token.
@@ -67,8 +68,8 @@ func AsksInstaller(v *view.View) bool {
 	}
 }
 
-// tokenRevoked reports whether the ServiceAccount of the token was deleted. The cluster may take the token for some seconds more. Just after
-// the token was issued, the cache may not show yet that there is the ServiceAccount.
+// tokenRevoked reports whether the ServiceAccount of the token was deleted. The cluster may take the token for some seconds more. Just
+// after the token was issued, the cache may not show yet that there is the ServiceAccount.
 func tokenRevoked(v *view.View) bool {
 	return v.Credential.AccountMissing && v.Now.Sub(v.Credential.Life.Issued()) > accountSettles
 }
@@ -110,6 +111,7 @@ func DecideCredential(v *view.View) CredentialStep {
 func useInstaller(v *view.View, s *CredentialStep) {
 	c := v.Credential
 	if c.Installer == nil {
+		renewToken(v, s)
 		s.Note = "the installer's credential, which spec.kubeconfig.credential asks for, is not known"
 		return
 	}

@@ -39,8 +39,17 @@ var (
 var credentialCases = map[string]credentialCase{
 	"nothing is known": {view.Credential{Connected: true}, false, false, false, plan.CredentialStep{}},
 	"the first token": {
-		view.Credential{Installer: installerData, Connected: true, InstallerAnswer: takes}, false, false, true,
-		plan.CredentialStep{ByInstaller: true, Publish: plan.CredentialInstaller, ServerName: "api", Note: "no token was requested yet", At: retry},
+		view.Credential{Installer: installerData, Connected: true, InstallerAnswer: takes},
+		false,
+		false,
+		true,
+		plan.CredentialStep{
+			ByInstaller: true,
+			Publish:     plan.CredentialInstaller,
+			ServerName:  "api",
+			Note:        "no token was requested yet",
+			At:          retry,
+		},
 	},
 	"no first token of another cluster": {
 		view.Credential{Installer: installerData, Connected: true, InstallerAnswer: isAnother}, false, false, true,
@@ -72,13 +81,30 @@ var credentialCases = map[string]credentialCase{
 		plan.CredentialStep{Publish: plan.CredentialToken, At: retry},
 	},
 	"a token that is refused": {
-		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, TokenAnswer: refuses, InstallerAnswer: takes}, false, true, true,
-		plan.CredentialStep{ByInstaller: true, Publish: plan.CredentialInstaller, ServerName: "api", Note: "the cluster refuses the token", At: retry},
+		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, TokenAnswer: refuses, InstallerAnswer: takes},
+		false,
+		true,
+		true,
+		plan.CredentialStep{
+			ByInstaller: true,
+			Publish:     plan.CredentialInstaller,
+			ServerName:  "api",
+			Note:        "the cluster refuses the token",
+			At:          retry,
+		},
 	},
 	"a ServiceAccount that was deleted": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Connected: true, AccountMissing: true, InstallerAnswer: takes},
-		false, false, true,
-		plan.CredentialStep{ByInstaller: true, Publish: plan.CredentialInstaller, ServerName: "api", Note: "the cluster refuses the token", At: retry},
+		false,
+		false,
+		true,
+		plan.CredentialStep{
+			ByInstaller: true,
+			Publish:     plan.CredentialInstaller,
+			ServerName:  "api",
+			Note:        "the cluster refuses the token",
+			At:          retry,
+		},
 	},
 	"a ServiceAccount that the cache does not show yet": {
 		view.Credential{Token: tokenData, Installer: installerData, Connected: true, AccountMissing: true,
@@ -87,7 +113,16 @@ var credentialCases = map[string]credentialCase{
 		plan.CredentialStep{Publish: plan.CredentialToken, At: noon.Add(10 * time.Second)},
 	},
 	"both are refused": {
-		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, TokenAnswer: refuses, InstallerAnswer: refuses}, false, true, true,
+		view.Credential{
+			Token:           tokenData,
+			Installer:       installerData,
+			Life:            fresh,
+			TokenAnswer:     refuses,
+			InstallerAnswer: refuses,
+		},
+		false,
+		true,
+		true,
 		plan.CredentialStep{Publish: plan.CredentialToken, ServerName: "api", At: retry,
 			Problem: "the cluster refuses the token, and the installer's credential"},
 	},
@@ -118,7 +153,8 @@ var credentialCases = map[string]credentialCase{
 	},
 	"opting out for a credential that is not known": {
 		view.Credential{Token: tokenData, Life: fresh, Connected: true}, true, false, false,
-		plan.CredentialStep{Publish: plan.CredentialToken, Note: "the installer's credential, which spec.kubeconfig.credential asks for, is not known"},
+		plan.CredentialStep{Publish: plan.CredentialToken, At: fresh.RenewAfter,
+			Note: "the installer's credential, which spec.kubeconfig.credential asks for, is not known"},
 	},
 }
 

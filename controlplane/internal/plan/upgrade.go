@@ -134,8 +134,10 @@ const maxMinor = 1000
 // settled decides about a cluster that runs the wanted release. A spec.version of another release is the first half of an edit.
 func (d *UpgradeDecision) settled(v *view.View) {
 	d.Reason = controlplanev1.NotUpgradingReason
-	if problem := releaseMismatch(v); problem != "" {
-		d.Reason, d.Message = controlplanev1.UpgradeWaitingForVersionsReason, problem
+	if _, pending := resolvedRelease(v); !pending { // A manager that has just started asks the registry again, which is no news.
+		if problem := releaseMismatch(v); problem != "" {
+			d.Reason, d.Message = controlplanev1.UpgradeWaitingForVersionsReason, problem
+		}
 	}
 	version := v.Workload.Version
 	if order, known := compareReleases(version.Requested.Version, version.Desired.Version); known && order > 0 {
@@ -197,8 +199,11 @@ func (d *UpgradeDecision) interrupted(v *view.View) bool {
 		return false
 	}
 	d.Reason = controlplanev1.UpgradeInterruptedReason
-	d.Message = fmt.Sprintf("The cluster was upgraded to %s before, and has left it: set annotation %s on the control plane to upgrade it again",
-		wanted, controlplanev1.RetryUpgradeAnnotation)
+	d.Message = fmt.Sprintf(
+		"The cluster was upgraded to %s before, and has left it: set annotation %s on the control plane to upgrade it again",
+		wanted,
+		controlplanev1.RetryUpgradeAnnotation,
+	)
 	return true
 }
 

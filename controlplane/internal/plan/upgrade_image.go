@@ -16,8 +16,8 @@ import (
 // digestMark begins the digest in the name of an image.
 const digestMark = "@"
 
-// upgradeImage is the image of the wanted release by its digest, which the cluster verifies: the one of spec.release, what the registry said
-// of it, or what the cluster's own updates tell. Nothing is guessed from a tag.
+// upgradeImage is the image of the wanted release by its digest, which the cluster verifies: the one of spec.release, what the registry
+// said of it, or what the cluster's own updates tell. Nothing is guessed from a tag.
 func upgradeImage(v *view.View) (image, problem string) {
 	spec := v.ControlPlane.Spec
 	resolved, _ := resolvedRelease(v)
@@ -36,8 +36,9 @@ func upgradeImage(v *view.View) (image, problem string) {
 		return "", fmt.Sprintf("The digest of release %s is not known: set spec.releaseImage of ClusterImageSet %s to the image by its digest",
 			spec.DistributionVersion, name)
 	}
-	return "", fmt.Sprintf("The digest of release %s is not known, because the registry has not told it and the cluster's channel does not: "+
-		"set spec.release.image to the image by its digest", spec.DistributionVersion)
+	return "", fmt.Sprintf("The digest of release %s is not known: neither the registry nor the cluster's channel, %q, has told it. Set "+
+		"spec.upgrade.channel to one that offers the release, or spec.release.image to the image by its digest", spec.DistributionVersion,
+		v.Workload.Version.Channel)
 }
 
 // offered is the image of the wanted release among the updates that the cluster knows of; empty when there is none.

@@ -10,8 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
@@ -161,7 +159,7 @@ func TestUpgradeBegins(t *testing.T) {
 			change: func(v *view.View) {
 				v.ControlPlane.Status.Release, v.Release.Off = controlplanev1.ReleaseStatus{}, true
 			},
-			reason: controlplanev1.UpgradeImageUnknownReason, message: "set spec.release.image to the image by its digest",
+			reason: controlplanev1.UpgradeImageUnknownReason, message: "spec.release.image to the image by its digest",
 		},
 		"the digest is in the spec": {
 			change: func(v *view.View) { v.ControlPlane.Spec.Release.Image = at("5") },
@@ -299,136 +297,4 @@ func TestUpgradeBegins(t *testing.T) {
 	} {
 		t.Run(name, tc.check)
 	}
-}
-
-// TestUpgradeGoesOn has a row for everything that the version operator answers, and for what others ask it for.
-func TestUpgradeGoesOn(t *testing.T) {
-	asked := func(v *view.View) { v.Workload.Version.Requested = next() }
-	for name, tc := range map[string]upgradeCase{
-		"asked, and not seen": {
-			change: func(v *view.View) { asked(v); v.Workload.Version.Observed = false },
-			reason: controlplanev1.UpgradeRequestedReason, message: "has not answered yet",
-		},
-		"asked, and not begun": {change: asked, reason: controlplanev1.UpgradeRequestedReason, message: "has not begun yet"},
-		"asked by version alone": {
-			change: func(v *view.View) { v.Workload.Version.Requested = workload.Release{Version: "4.20.8"} },
-			reason: controlplanev1.UpgradeRequestedReason, message: "has not begun yet",
-		},
-		"not accepted": {
-			change: func(v *view.View) {
-				asked(v)
-				v.Workload.Version.Accepted = workload.OperatorCondition{Status: "False", Reason: "VerifyPayloadVersion", Message: "it is 4.20.9"}
-			},
-			reason: controlplanev1.UpgradeReleaseNotAcceptedReason, message: "The cluster does not accept 4.20.8: it is 4.20.9",
-		},
-		"not signed": {
-			change: func(v *view.View) {
-				asked(v)
-				v.Workload.Version.Accepted = workload.OperatorCondition{Status: "False", Reason: "RetrievePayload", Message: "cannot be verified"}
-			},
-			reason: controlplanev1.UpgradeReleaseNotAcceptedReason, message: "in a ConfigMap of namespace openshift-config-managed",
-		},
-		"not valid": {
-			change: func(v *view.View) { asked(v); v.Workload.Version.Invalid = because(yes, "no such version") },
-			reason: controlplanev1.UpgradeReleaseNotAcceptedReason, message: "no such version",
-		},
-		"not accepted, and the user has another image": {
-			change: func(v *view.View) {
-				asked(v)
-				v.Workload.Version.Accepted = because(no, "cannot be verified")
-				v.ControlPlane.Spec.Release.Image = at("9")
-			},
-			reason: controlplanev1.UpgradeRequestedReason, image: at("9"),
-		},
-		"in progress": {
-			change: func(v *view.View) {
-				asked(v)
-				runs(v, next(), false, "Working towards 4.20.8: 13% complete, waiting on etcd")
-			},
-			reason: controlplanev1.UpgradeInProgressReason, message: "Working towards 4.20.8: 13% complete, waiting on etcd",
-		},
-		"slow": {
-			change: func(v *view.View) {
-				runs(v, next(), false, "Working towards 4.20.8")
-				v.Workload.Version.Failing = workload.OperatorCondition{Status: "Unknown", Reason: "SlowClusterOperator", Message: "etcd takes long"}
-			},
-			reason: controlplanev1.UpgradeStalledReason, message: "etcd takes long",
-		},
-		"failing": {
-			change: func(v *view.View) {
-				runs(v, next(), false, "Working towards 4.20.8")
-				v.Workload.Version.Failing = because(yes, "Cluster operator etcd is degraded")
-			},
-			reason: controlplanev1.UpgradeFailingReason, message: "ClusterVersion version is failing: Cluster operator etcd is degraded",
-		},
-		"the pool is paused": {
-			change: func(v *view.View) {
-				runs(v, next(), false, "Working towards 4.20.8")
-				v.Workload.Updates.PoolPaused = true
-			},
-			reason: controlplanev1.UpgradeStalledReason, message: "MachineConfigPool master is paused",
-		},
-		"the pool is degraded": {
-			change: func(v *view.View) {
-				runs(v, next(), false, "Working towards 4.20.8")
-				v.Workload.Updates.PoolDegraded = because(yes, "Node cp-1 has unexpected files")
-			},
-			reason: controlplanev1.UpgradeFailingReason, message: "MachineConfigPool master is degraded: Node cp-1 has unexpected files",
-		},
-		"done": {change: func(v *view.View) { asked(v); runs(v, next(), true, "") }, reason: controlplanev1.NotUpgradingReason},
-		"somebody else asks for another": {
-			change: func(v *view.View) { runs(v, workload.Release{Version: "4.20.6"}, false, "Working towards 4.20.6") },
-			reason: controlplanev1.UpgradeInProgressReason, message: "Somebody else has asked for 4.20.6",
-		},
-		"somebody else has brought it further": {
-			change: func(v *view.View) { runs(v, workload.Release{Version: "4.20.9"}, true, "") },
-			reason: controlplanev1.NotUpgradingReason, message: "The cluster runs 4.20.9, which is newer than spec.distributionVersion",
-		},
-		"the user has taken back what the cluster does not accept": {
-			change: func(v *view.View) { asked(v); want(v, "4.20.4", "v1.33.4") },
-			reason: controlplanev1.NotUpgradingReason, message: "\"oc adm upgrade --clear\" withdraws it",
-		},
-	} {
-		t.Run(name, tc.check)
-	}
-}
-
-// TestUpgradeProgress: what status tells of an upgrade.
-func TestUpgradeProgress(t *testing.T) {
-	g := NewWithT(t)
-	v := upgradeView()
-	g.Expect(plan.UpgradeProgress(nil)).To(BeZero())
-	g.Expect(plan.UpgradeProgress(v.Workload.Version)).To(BeZero())
-	runs(v, next(), false, "Working towards 4.20.8: 13% complete, waiting on etcd")
-	g.Expect(plan.UpgradeProgress(v.Workload.Version)).To(Equal(controlplanev1.UpgradeStatus{
-		Version: "4.20.8", Image: at("8"), StartedTime: metav1.NewTime(noon.Add(-time.Minute)), ProgressPercentage: new(int32(13)),
-	}))
-	g.Expect(plan.CompletedRelease(v.Workload.Version)).To(Equal("4.20.4"))
-	runs(v, workload.Release{Version: "4.20.9"}, false, "Working towards 4.20.9: 130% complete")
-	g.Expect(plan.UpgradeProgress(v.Workload.Version).ProgressPercentage).To(BeNil())
-}
-
-// TestUpdating: a Machine that differs in more than its version is not upgraded in place.
-func TestUpdating(t *testing.T) {
-	g := NewWithT(t)
-	v := upgradeView()
-	m := &clusterv1.Machine{}
-	m.Spec.Version = "v1.33.4"
-	g.Expect(plan.Updating(v, m)).To(BeTrue())
-	m.Spec.Version = "v1.33.6"
-	g.Expect(plan.Updating(v, m)).To(BeFalse())
-	m.Spec.Version, v.ControlPlane.Spec.Rollout.After = "v1.33.4", metav1.NewTime(noon.Add(-time.Hour))
-	g.Expect(plan.Updating(v, m)).To(BeFalse())
-}
-
-// TestMemberStaysWhileHostsRestart: of three members two would be left, and the next restart would cost the quorum.
-func TestMemberStaysWhileHostsRestart(t *testing.T) {
-	g := NewWithT(t)
-	etcd := plan.Etcd{Stable: true, Members: []workload.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3, Healthy: true}}}
-	g.Expect(etcd.MayLose(etcd.Members[0])).To(BeEmpty())
-	etcd.Restarts = []string{"ClusterVersion version is progressing: Working towards 4.21.2"}
-	g.Expect(etcd.MayLose(etcd.Members[0])).To(Equal("The hosts are restarted one after the other, and nobody leaves before that ends: " +
-		"ClusterVersion version is progressing: Working towards 4.21.2"))
-	etcd.Members[0].Healthy = false
-	g.Expect(etcd.MayLose(etcd.Members[0])).To(BeEmpty(), "one that is dead keeps the next host from being restarted")
 }

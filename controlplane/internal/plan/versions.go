@@ -96,9 +96,14 @@ func (c VersionCheck) followProblem() string {
 	}
 	where := fmt.Sprintf("spec.distributionVersion to %s and spec.version to %s", c.Running, newest)
 	if c.Topology != "" {
-		where = fmt.Sprintf("spec.topology.version of Cluster %s to %s and its variable of the release to %s; while workers have another version, "+
-			"Cluster API takes that only with annotation %s on the Cluster", c.Topology, newest, c.Running,
-			clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation)
+		where = fmt.Sprintf(
+			"spec.topology.version of Cluster %s to %s and its variable of the release to %s; while workers have another version, "+
+				"Cluster API takes that only with annotation %s on the Cluster",
+			c.Topology,
+			newest,
+			c.Running,
+			clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation,
+		)
 	}
 	return fmt.Sprintf("The cluster runs release %s, to which somebody else has upgraded it, and spec.distributionVersion is %s: set %s",
 		c.Running, c.Release, where)

@@ -92,7 +92,9 @@ func TestWithTrust(t *testing.T) {
 		name, ca  string
 		effective string
 	}{
-		"another name": {installerKubeconfig, render.Trust{Name: "api-int.c.example.com"}, "api-int.c.example.com", "ca", "api-int.c.example.com"},
+		"another name": {
+			installerKubeconfig, render.Trust{Name: "api-int.c.example.com"}, "api-int.c.example.com", "ca", "api-int.c.example.com",
+		},
 		"the host's name": {
 			installerKubeconfig, render.Trust{Name: "api.c.example.com", Authorities: []byte("new")}, "", "new", "api.c.example.com",
 		},

@@ -15,8 +15,8 @@ import (
 // Credential is what is known of the credentials of an initialized cluster (DESIGN D34). The zero value says nothing: the cluster is not
 // initialized, or <cluster>-kubeconfig is somebody else's.
 type Credential struct {
-	// Token is a kubeconfig with the token of <cluster>-kubeconfig, and Installer one with the installer's credential; each is nil when that is
-	// not known. Both are as they should be published.
+	// Token is a kubeconfig with the token of <cluster>-kubeconfig, and Installer one with the installer's credential; each is nil when that
+	// is not known. Both are as they should be published.
 	Token, Installer []byte
 	// Life is how long the token lives; its zero value says that this is not known.
 	Life TokenLife
@@ -78,4 +78,4 @@ func InstallerCredentialsName(controlPlane *controlplanev1.OpenshiftAssistedCont
 }
 
 // InstallerCredentialsSuffix is what the names of those Secrets end with.
-const InstallerCredentialsSuffix = "-installer-credentials"
+const InstallerCredentialsSuffix = "-installer-credentials" //nolint:gosec // A part of a name.

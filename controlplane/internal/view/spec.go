@@ -72,8 +72,8 @@ func APIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string
 	return "api." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
 }
 
-// InternalAPIName is the DNS name by which the hosts of the installed cluster call its API. A certificate of the user's cannot take its place
-// there: OpenShift does not allow it.
+// InternalAPIName is the DNS name by which the hosts of the installed cluster call its API. A certificate of the user's cannot take its
+// place there: OpenShift does not allow it.
 func InternalAPIName(spec controlplanev1.InstallSpec, cluster *clusterv1.Cluster) string {
 	return "api-int." + OpenshiftClusterName(spec, cluster) + "." + spec.BaseDomain
 }

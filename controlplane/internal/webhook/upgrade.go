@@ -27,7 +27,9 @@ func validateUpgrade(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 	case errFrom != nil || errTo != nil:
 		return nil // The CRD refuses what is no version.
 	case to.LT(from):
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("must not be older than the release that the cluster runs, which is %s", running))}
+		return field.ErrorList{
+			field.Forbidden(path, fmt.Sprintf("must not be older than the release that the cluster runs, which is %s", running)),
+		}
 	case plan.MinorStep(running, wanted) > 1:
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 			"must not be more than one minor version ahead of the release that the cluster runs, which is %s: upgrade it step by step", running,

@@ -23,7 +23,7 @@ const fieldManager = "openshift-assisted-workerversions"
 func (r *Reconciler) apply(ctx context.Context, d decision) ([]setVersion, error) {
 	c := client.WithFieldOwner(r.Client, fieldManager)
 	log := ctrl.LoggerFrom(ctx)
-	var errs []error
+	errs := make([]error, 0, len(d.machines)+len(d.sets))
 	for _, f := range d.machines {
 		log.Info("Setting the version of a Machine to what its Node runs", "Machine", klog.KObj(f.machine), "version", f.version)
 		err := kube.PatchUnchanged(ctx, c, f.machine, func(m *clusterv1.Machine) { m.Spec.Version = f.version })

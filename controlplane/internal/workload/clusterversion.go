@@ -138,11 +138,19 @@ func VersionOf(o *configv1.ClusterVersion) *ClusterVersion {
 		return found
 	}
 	v := &ClusterVersion{
-		ClusterID: string(o.Spec.ClusterID), ResourceVersion: o.ResourceVersion, Observed: o.Status.ObservedGeneration == o.Generation, Channel: o.Spec.Channel,
-		Desired:     Release{o.Status.Desired.Version, o.Status.Desired.Image},
-		Progressing: condition(configv1.OperatorProgressing), Failing: condition(versionFailing),
-		Upgradeable: condition(configv1.OperatorUpgradeable), Accepted: condition(versionReleaseAccepted),
-		Invalid: condition(versionInvalid), Retrieved: condition(configv1.RetrievedUpdates),
+		ClusterID: string(
+			o.Spec.ClusterID,
+		),
+		ResourceVersion: o.ResourceVersion,
+		Observed:        o.Status.ObservedGeneration == o.Generation,
+		Channel:         o.Spec.Channel,
+		Desired:         Release{o.Status.Desired.Version, o.Status.Desired.Image},
+		Progressing:     condition(configv1.OperatorProgressing),
+		Failing:         condition(versionFailing),
+		Upgradeable:     condition(configv1.OperatorUpgradeable),
+		Accepted:        condition(versionReleaseAccepted),
+		Invalid:         condition(versionInvalid),
+		Retrieved:       condition(configv1.RetrievedUpdates),
 	}
 	v.Progressing.Message = steps.ReplaceAllString(v.Progressing.Message, "$1")
 	if wanted := o.Spec.DesiredUpdate; wanted != nil {
@@ -236,7 +244,7 @@ func (c VersionChange) patch(resourceVersion string) ([]byte, error) {
 	}
 	if c.Release != (Release{}) {
 		update := map[string]any{"version": c.Release.Version, "image": c.Release.Image}
-		var risks []map[string]string
+		risks := make([]map[string]string, 0, len(c.AcceptedRisks))
 		for _, risk := range c.AcceptedRisks {
 			risks = append(risks, map[string]string{"name": risk})
 		}

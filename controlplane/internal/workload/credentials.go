@@ -26,7 +26,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
-// Whose token it is that Cluster API connects to an installed cluster with (DESIGN D34). Who deletes the ServiceAccount revokes every token.
+// Whose token it is that Cluster API connects to an installed cluster with (DESIGN D34). Who deletes the ServiceAccount revokes every
+// token.
 const (
 	AccountNamespace = "openshift-assisted-capi"
 	AccountName      = "cluster-api"
@@ -48,8 +49,8 @@ const (
 	extendedLifetime = 3607
 )
 
-// Credentials issues the tokens that others connect to an installed cluster with. It calls the cluster with the kubeconfig that it is given,
-// since the connection of the ClusterCache is the one that may be lost.
+// Credentials issues the tokens that others connect to an installed cluster with. It calls the cluster with the kubeconfig that it is
+// given, since the connection of the ClusterCache is the one that may be lost.
 type Credentials interface {
 	// Connected reports whether the ClusterCache has a connection.
 	Connected(ctx context.Context, cluster client.ObjectKey) bool
@@ -102,8 +103,8 @@ func (c Cached) Authorities(ctx context.Context, cluster client.ObjectKey, subsc
 	return []byte(bundle.Data[authoritiesKey]), nil
 }
 
-// AccountMissing is how the deletion of the ServiceAccount is learned of: the ClusterCache may be connected with another credential than the
-// one that others use by now.
+// AccountMissing is how the deletion of the ServiceAccount is learned of: the ClusterCache may be connected with another credential than
+// the one that others use by now.
 func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (bool, error) {
 	ours := func(o client.Object) bool { return o.GetName() == AccountName }
 	remote, err := c.watched(ctx, cluster, "ServiceAccounts", subscriber.to("serviceaccounts", &corev1.ServiceAccount{}, ours))
@@ -198,7 +199,13 @@ func (c Cached) RequestToken(
 		return err
 	})
 	if err != nil {
-		return Token{}, fmt.Errorf("request a token of ServiceAccount %s/%s of Cluster %s: %w", AccountNamespace, AccountName, cluster, quoted{err})
+		return Token{}, fmt.Errorf(
+			"request a token of ServiceAccount %s/%s of Cluster %s: %w",
+			AccountNamespace,
+			AccountName,
+			cluster,
+			quoted{err},
+		)
 	}
 	return token, nil
 }

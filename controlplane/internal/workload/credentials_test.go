@@ -103,9 +103,16 @@ func certificate(t *testing.T, authority string, names ...string) (tls.Certifica
 // ServeHTTP answers as an API server does.
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	answer := func(o any) {
+		data, err := json.Marshal(o)
+		if err != nil {
+			panic(err)
+		}
+		_, _ = w.Write(data)
+	}
 	fail := func(code int, reason metav1.StatusReason) {
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason})
+		answer(metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason})
 	}
 	if r.Header.Get("Authorization") != "Bearer "+goodToken {
 		fail(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
@@ -114,7 +121,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/clusterversions/version"):
-		_ = json.NewEncoder(w).Encode(clusterVersion("3c1d"))
+		answer(clusterVersion("3c1d"))
 	case strings.HasSuffix(r.URL.Path, "/token"):
 		body, _ := io.ReadAll(r.Body)
 		decoded, _, _ := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
@@ -122,7 +129,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.lifetime, request.Status = *request.Spec.ExpirationSeconds, s.status
 		request.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(request)
+		answer(request)
 	case r.Method == http.MethodPatch:
 		_, _ = w.Write([]byte("{}"))
 	default:

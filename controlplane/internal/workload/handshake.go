@@ -72,5 +72,7 @@ func describe(chain []*x509.Certificate) string {
 		return "no certificate"
 	}
 	leaf := chain[0]
-	return oneLine(fmt.Sprintf("a certificate of %q by %q, valid until %s", leaf.Subject, leaf.Issuer, leaf.NotAfter.UTC().Format(time.RFC3339)))
+	return oneLine(
+		fmt.Sprintf("a certificate of %q by %q, valid until %s", leaf.Subject, leaf.Issuer, leaf.NotAfter.UTC().Format(time.RFC3339)),
+	)
 }

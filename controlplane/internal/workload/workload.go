@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package workload is the only code of the control plane manager that talks to an installed cluster. Each consumer has an interface of its
-// own: Identity, Health, Upgrades, Etcd, ControlPlaneNodes and Credentials are for the controller of control planes, Certificates for the one
-// of serving certificates, Nodes for the one of provider IDs. Cached implements them all; workloadtest has a fake of each.
+// own: Identity, Health, Upgrades, Etcd, ControlPlaneNodes and Credentials are for the controller of control planes, Certificates for the
+// one of serving certificates, Nodes for the one of provider IDs. Cached implements them all; workloadtest has a fake of each.
 package workload
 
 import (

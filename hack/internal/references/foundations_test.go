@@ -24,7 +24,7 @@ func TestLibraries(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, pages["CONTRACT"].path))
 	g.Expect(err).NotTo(HaveOccurred())
 	rows := library.FindAllStringSubmatch(string(text), -1)
-	g.Expect(rows).To(HaveLen(26))
+	g.Expect(rows).To(HaveLen(27))
 	users := importers(t)
 	for _, row := range rows {
 		used := "nobody"

@@ -50,7 +50,8 @@ func (s *story) kubeconfigToken(t *testing.T) {
 	})
 	g := NewWithT(t)
 	account := &corev1.ServiceAccount{}
-	g.Expect(s.installed(g).Get(t.Context(), client.ObjectKey{Namespace: "openshift-assisted-capi", Name: "cluster-api"}, account)).To(Succeed())
+	g.Expect(s.installed(g).Get(t.Context(), client.ObjectKey{Namespace: "openshift-assisted-capi", Name: "cluster-api"}, account)).
+		To(Succeed())
 	rotated, err := s.world.Workload.RotateAuthority(t.Context(), s.install())
 	g.Expect(err).NotTo(HaveOccurred())
 	before := s.config(g).BearerToken

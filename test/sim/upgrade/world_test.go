@@ -197,7 +197,9 @@ func (w *world) condition(kind string) configv1.ClusterOperatorStatusCondition {
 	return configv1.ClusterOperatorStatusCondition{}
 }
 
-func (w *world) is(kind string, status configv1.ConditionStatus) bool { return w.condition(kind).Status == status }
+func (w *world) is(kind string, status configv1.ConditionStatus) bool {
+	return w.condition(kind).Status == status
+}
 
 func (w *world) operatorReport(name string) Operator {
 	reports := w.Operators()
