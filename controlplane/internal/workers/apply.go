@@ -18,25 +18,26 @@ import (
 // fieldManager is the name under which Machines and MachineSets record who has written their version.
 const fieldManager = "openshift-assisted-workerversions"
 
-// apply writes one field of each object, and returns the MachineSets that have their version now. One that cannot be written keeps none of
-// the others. One that was changed or deleted since it was read is looked at again: its change triggers the next pass.
-func (r *Reconciler) apply(ctx context.Context, d decision) ([]setVersion, error) {
+// apply writes one field of each object, and returns the MachineSets that have their version now, and whether an object was changed since
+// it was read, which is looked at again then. One that cannot be written keeps none of the others.
+func (r *Reconciler) apply(ctx context.Context, d decision) (followed []setVersion, changed bool, _ error) {
 	c := client.WithFieldOwner(r.Client, fieldManager)
 	log := ctrl.LoggerFrom(ctx)
 	errs := make([]error, 0, len(d.machines)+len(d.sets))
 	for _, f := range d.machines {
 		log.Info("Setting the version of a Machine to what its Node runs", "Machine", klog.KObj(f.machine), "version", f.version)
 		err := kube.PatchUnchanged(ctx, c, f.machine, func(m *clusterv1.Machine) { m.Spec.Version = f.version })
+		changed = changed || kube.IsConflict(err)
 		errs = append(errs, kube.OutcomeOf(client.IgnoreNotFound(err)).Err())
 	}
-	var followed []setVersion
 	for _, f := range d.sets {
 		log.Info("Setting the version of a MachineSet to what all its Nodes run", "MachineSet", klog.KObj(f.set), "version", f.version)
 		err := kube.PatchUnchanged(ctx, c, f.set, func(s *clusterv1.MachineSet) { s.Spec.Template.Spec.Version = f.version })
 		if err == nil {
 			followed = append(followed, f)
 		}
+		changed = changed || kube.IsConflict(err)
 		errs = append(errs, kube.OutcomeOf(client.IgnoreNotFound(err)).Err())
 	}
-	return followed, kerrors.NewAggregate(errs)
+	return followed, changed, kerrors.NewAggregate(errs)
 }

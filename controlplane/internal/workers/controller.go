@@ -9,6 +9,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -17,6 +18,10 @@ import (
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/served"
 )
+
+// changedRetryInterval is after what time an object is looked at again that has changed between its read and its write: the watches let
+// none of the changes through that mean nothing to a version, and Cluster API writes to a Machine at the same moment.
+const changedRetryInterval = time.Second
 
 // controllerName is the controller's name in logs and metrics.
 const controllerName = "workerversions"
@@ -49,7 +54,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe the workers of Cluster %s: %w", klog.KObj(cluster), err)
 	}
-	followed, err := r.apply(ctx, decide(groups))
+	followed, changed, err := r.apply(ctx, decide(groups))
 	r.report(followed)
+	if changed {
+		return ctrl.Result{RequeueAfter: changedRetryInterval}, err
+	}
 	return ctrl.Result{}, err
 }
