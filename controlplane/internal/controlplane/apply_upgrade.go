@@ -18,7 +18,7 @@ import (
 )
 
 // upgrade writes to the installed cluster what was decided about its release: the answers to gates, and in one write the channel and the
-// release that it is asked for. The version operator does the rest; nothing of it is repeated here (DESIGN D28).
+// release that it is asked for. The cluster's version operator upgrades the cluster (DESIGN D28).
 func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDecision) error {
 	if len(d.Acknowledge) > 0 {
 		if err := r.Upgrades.Acknowledge(ctx, v.ClusterKey(), v.ControlPlane.Spec.Upgrade.Acknowledgements); err != nil {

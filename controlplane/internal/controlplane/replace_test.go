@@ -97,6 +97,12 @@ func (w *world) checkEtcd() {
 // settle lets the cluster live until reached, and returns what changed in which step.
 func (w *world) settle(order *rand.Rand, reached func() bool) string {
 	w.t.Helper()
+	return w.tell(order, w.etcdSummary, reached)
+}
+
+// tell lets the cluster live until reached, and returns in which step its summary has changed, and to what.
+func (w *world) tell(order *rand.Rand, summary func() string, reached func() bool) string {
+	w.t.Helper()
 	var story strings.Builder
 	last := ""
 	for step := 1; !reached(); step++ {
@@ -104,7 +110,7 @@ func (w *world) settle(order *rand.Rand, reached func() bool) string {
 			w.t.Fatalf("not reached after %d steps; the story so far:\n%s", maxLife, story.String())
 		}
 		w.live(order)
-		if s := w.etcdSummary(); s != last {
+		if s := summary(); s != last {
 			fmt.Fprintf(&story, "step %d: %s\n", step, s)
 			last = s
 		}

@@ -112,7 +112,8 @@ func TestRetryThatSucceeds(t *testing.T) {
 	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstalledReason))
 }
 
-// TestRetryDoesNotBegin: whatever has changed by the time at which the next attempt was to begin, and the reason is told.
+// TestRetryDoesNotBegin: a change that comes before the next attempt was to begin keeps it from beginning, and the condition Installed says
+// why.
 func TestRetryDoesNotBegin(t *testing.T) {
 	for name, test := range map[string]struct {
 		change       func(*world)

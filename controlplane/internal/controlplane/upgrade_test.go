@@ -20,25 +20,13 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
-// settleUpgrade lets the cluster live until reached, and returns what changed in which step.
+// settleUpgrade lets the cluster live until reached, and returns what changed of its upgrade in which step.
 func (w *world) settleUpgrade(order *rand.Rand, reached func() bool) string {
 	w.t.Helper()
-	var story strings.Builder
-	last := ""
-	for step := 1; !reached(); step++ {
-		if step > maxLife {
-			w.t.Fatalf("not reached after %d steps; the story so far:\n%s", maxLife, story.String())
-		}
-		w.live(order)
-		if s := w.upgradeSummary(); s != last {
-			fmt.Fprintf(&story, "step %d: %s\n", step, s)
-			last = s
-		}
-	}
-	return story.String()
+	return w.tell(order, w.upgradeSummary, reached)
 }
 
-// reasons reports whether the condition Upgrading has a reason.
+// upgrading reports whether the condition Upgrading has a reason.
 func (w *world) upgrading(reason string) func() bool {
 	return func() bool {
 		return conditions.GetReason(w.controlPlane(), controlplanev1.UpgradingCondition) == reason
@@ -49,7 +37,7 @@ func (w *world) acknowledge(keys ...string) {
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Upgrade.Acknowledgements = keys })
 }
 
-// uids are the UIDs of the Machines.
+// machineUIDs are the UIDs of the Machines, by name.
 func (w *world) machineUIDs() map[string]types.UID {
 	uids := map[string]types.UID{}
 	for _, m := range w.machines() {
@@ -168,7 +156,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeInTrouble: what goes wrong in an upgrade is told, and nothing is repeated, forced or taken back.
+// TestUpgradeInTrouble: the condition Upgrading names what is wrong, and the provider writes nothing more to the ClusterVersion.
 func TestUpgradeInTrouble(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble         func(*worldReleases)

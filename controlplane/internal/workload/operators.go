@@ -35,7 +35,7 @@ type Operator struct {
 type OperatorCondition struct {
 	Status  configv1.ConditionStatus
 	Message string
-	// Reason is told of the conditions of a ClusterVersion only.
+	// Reason is that of a condition of a ClusterVersion; empty for conditions of other objects, whose reasons nobody reads.
 	Reason string
 	// Since is the last change of Status; zero when the operator does not tell.
 	Since time.Time
