@@ -4,11 +4,8 @@ package host
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/coreos/ignition/v2/config/v3_2/types"
@@ -17,6 +14,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/validation"
+	"github.com/capi-openshift/agent-providers/test/golden"
 )
 
 func TestInstallation(t *testing.T) {
@@ -44,27 +42,13 @@ func TestInstallation(t *testing.T) {
 			g.Expect(args).To(Equal(tt.args))
 			_, err = validation.ParseIgnition(ignition)
 			g.Expect(err).NotTo(HaveOccurred(), "the service has to read it")
-			golden(g, tt.golden, ignition)
+			golden.Compare(t, tt.golden, ignition+"\n")
 		})
 	}
 	_, _, err := installation(&bootstrapv1.OpenshiftAssistedConfig{Spec: bootstrapv1.OpenshiftAssistedConfigSpec{
 		Installation: bootstrapv1.InstallationSpec{Ignition: "{}"},
 	}})
 	NewWithT(t).Expect(err).To(MatchError(HavePrefix("spec.installation.ignition must have")))
-}
-
-var update = flag.Bool("update", false, "write golden files")
-
-// golden compares with a file, or writes it with -update.
-func golden(g *WithT, name, got string) {
-	path := filepath.Join("testdata", name)
-	if *update {
-		g.Expect(os.MkdirAll("testdata", 0o755)).To(Succeed())
-		g.Expect(os.WriteFile(path, []byte(got+"\n"), 0o600)).To(Succeed())
-	}
-	want, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got + "\n").To(Equal(string(want)))
 }
 
 // TestContractSentinel: every host that is bound gets the unit.

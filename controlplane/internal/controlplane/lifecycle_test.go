@@ -4,11 +4,8 @@ package controlplane
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +22,8 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // maxSteps is far more than any lifecycle needs.
 const maxSteps = 60
@@ -86,21 +82,9 @@ func (w *world) reason(condition string) string {
 	return conditions.GetReason(w.controlPlane(), condition)
 }
 
-func golden(t *testing.T, story string) {
+func compareStory(t *testing.T, story string) {
 	t.Helper()
-	file := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "_")+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(story), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), story); diff != "" {
-		t.Errorf("the story has changed; run with -update if it is meant to (-want +got):\n%s", diff)
-	}
+	golden.Compare(t, strings.ReplaceAll(t.Name(), "/", "_")+".golden", story)
 }
 
 func TestLifecycle(t *testing.T) {
@@ -113,7 +97,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, size.replicas, size.workers)
 			story := w.run(nil, w.available)
-			golden(t, story)
+			compareStory(t, story)
 			checkAvailable(t, w, int(size.replicas))
 		})
 		for seed := range int64(5) {
@@ -184,7 +168,7 @@ func (w *world) versions() map[string]string {
 func TestWorkerThatNeverBoots(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.unbootable["worker-1"] = true
-	golden(t, w.run(nil, w.available))
+	compareStory(t, w.run(nil, w.available))
 }
 
 func testDeletion(t *testing.T) {
@@ -238,7 +222,7 @@ func TestRetry(t *testing.T) {
 	// The hosts are power-cycled.
 	w.must(w.client.DeleteAllOf(context.Background(), &assisted.Agent{}, client.InNamespace(namespace)))
 	story += w.run(nil, w.available)
-	golden(t, story)
+	compareStory(t, story)
 	if got := w.controlPlane().Annotations; got[controlplanev1.InstallAttemptAnnotation] != "2" {
 		t.Errorf("annotations are %v", got)
 	}

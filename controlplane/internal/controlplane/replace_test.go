@@ -221,7 +221,7 @@ func TestReplacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := livingWorld(t, tc.replicas)
 			tc.do(w)
-			golden(t, w.settle(nil, w.whole))
+			compareStory(t, w.settle(nil, w.whole))
 			NewWithT(t).Expect(w.installed.removed).To(HaveExactElements(slices.Compact(slices.Clone(w.installed.removed))), "each member once")
 		})
 		inRandomOrder(t, name, 20, func(t *testing.T, order *rand.Rand) {

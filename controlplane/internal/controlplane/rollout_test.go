@@ -93,7 +93,7 @@ func TestRollout(t *testing.T) {
 				w := livingWorld(t, replicas)
 				w.rollingUpdate(maxSurge)
 				w.renewTemplate()
-				golden(t, w.settle(nil, allowed(w)))
+				compareStory(t, w.settle(nil, allowed(w)))
 			})
 			inRandomOrder(t, name, 20, func(t *testing.T, order *rand.Rand) {
 				w := livingWorld(t, replicas)

@@ -120,6 +120,6 @@ func TestReplacementOfALostMachine(t *testing.T) {
 	w.installed.hosts["cp-2"].Node = false
 	story := w.settle(nil, w.whole)
 	g.Expect(w.installed.removed).To(Equal([]string{"cp-2"}))
-	golden(t, story)
+	compareStory(t, story)
 	g.Expect(w.machines()[2].Name).To(Equal("cp-3"))
 }

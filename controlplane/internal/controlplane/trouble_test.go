@@ -184,7 +184,7 @@ func TestRemediationOfTwo(t *testing.T) {
 	w.healthCheck = true
 	w.hostDies("cp-3")
 	w.hostDies("cp-4")
-	golden(t, w.settle(nil, func() bool {
+	compareStory(t, w.settle(nil, func() bool {
 		return !slices.Contains(w.names(), "cp-3") && !slices.Contains(w.names(), "cp-4") && w.whole()
 	}))
 }
@@ -195,7 +195,7 @@ func TestRemediation(t *testing.T) {
 	w := livingWorld(t, 3)
 	w.healthCheck = true
 	w.hostDies("cp-1")
-	golden(t, w.settle(nil, func() bool { return !slices.Contains(w.names(), "cp-1") && w.whole() }))
+	compareStory(t, w.settle(nil, func() bool { return !slices.Contains(w.names(), "cp-1") && w.whole() }))
 	for range 3 {
 		w.live(nil)
 	}

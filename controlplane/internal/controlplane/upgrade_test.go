@@ -64,7 +64,7 @@ func TestContractUpgrade(t *testing.T) {
 		g.Expect(w.installed.removed).To(BeEmpty())
 		return story
 	}
-	t.Run("E2E-26 two upgrades", func(t *testing.T) { golden(t, tell(t, nil)) })
+	t.Run("E2E-26 two upgrades", func(t *testing.T) { compareStory(t, tell(t, nil)) })
 	inRandomOrder(t, "upgrade", 20, func(t *testing.T, order *rand.Rand) { tell(t, order) })
 }
 

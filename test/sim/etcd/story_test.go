@@ -3,31 +3,14 @@
 package etcd
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/capi-openshift/agent-providers/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
-
-// golden compares the story so far with a file.
-func (w *world) golden(t *testing.T, name string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	story := strings.Join(w.lines, "\n") + "\n"
-	if *update {
-		w.g.Expect(os.WriteFile(path, []byte(story), 0o600)).To(Succeed())
-		return
-	}
-	want, err := os.ReadFile(path)
-	w.g.Expect(err).NotTo(HaveOccurred())
-	w.g.Expect(story).To(Equal(string(want)), "run with -update to accept the new story")
-}
 
 // TestReplaceDead is host c of three that dies and is replaced by d.
 func TestReplaceDead(t *testing.T) {
@@ -57,7 +40,7 @@ func TestReplaceDead(t *testing.T) {
 	}
 	w.sayf("ClusterOperator Degraded: %s, %s", w.clusterOperator("Degraded").Status, w.clusterOperator("Degraded").Message)
 	w.sayf("ClusterOperator Progressing: %s, %s", w.clusterOperator("Progressing").Status, w.clusterOperator("Progressing").Message)
-	w.golden(t, "replace-dead")
+	golden.Compare(t, "replace-dead.golden", strings.Join(w.lines, "\n")+"\n")
 }
 
 // TestGrow is a fourth and a fifth host.
@@ -69,7 +52,7 @@ func TestGrow(t *testing.T) {
 		w.ticks(40)
 		w.g.Expect(w.stable()).To(BeTrue())
 	}
-	w.golden(t, "grow")
+	golden.Compare(t, "grow.golden", strings.Join(w.lines, "\n")+"\n")
 }
 
 // TestSame is that a seed decides everything.

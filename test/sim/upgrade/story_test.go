@@ -3,11 +3,14 @@
 package upgrade
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/capi-openshift/agent-providers/test/golden"
 )
 
 // TestUpgrade is a z-stream, then a minor version that has to be acknowledged.
@@ -27,7 +30,7 @@ func TestUpgrade(t *testing.T) {
 	for _, entry := range w.Status().History {
 		w.sayf("history %s %s verified=%t", entry.Version, entry.State, entry.Verified)
 	}
-	w.golden(t, "upgrade")
+	golden.Compare(t, "upgrade.golden", strings.Join(w.lines, "\n")+"\n")
 }
 
 // TestSteady is that nothing changes when there is nothing to do.

@@ -4,11 +4,8 @@ package upgrade
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +17,6 @@ import (
 )
 
 const step = 10 * time.Second
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 // names are the operators of the tests.
 var names = []string{"network", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-config", "console"}
@@ -256,18 +251,4 @@ func (w *world) summary() string {
 	newest := w.Status().History[0]
 	return fmt.Sprintf("%s %s | updating %s | hosts %s | %s", newest.Version, newest.State, cmp.Or(strings.Join(operators, " "), "nothing"),
 		strings.Join(machines, " "), strings.Join(conditions, "; "))
-}
-
-// golden compares the story so far with a file.
-func (w *world) golden(t *testing.T, name string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	story := strings.Join(w.lines, "\n") + "\n"
-	if *update {
-		w.g.Expect(os.WriteFile(path, []byte(story), 0o600)).To(Succeed())
-		return
-	}
-	want, err := os.ReadFile(path)
-	w.g.Expect(err).NotTo(HaveOccurred())
-	w.g.Expect(story).To(Equal(string(want)), "run with -update to accept the new story")
 }
