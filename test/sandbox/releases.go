@@ -12,12 +12,14 @@ import (
 // Acknowledgement is the key of what a user has to acknowledge before the cluster is upgraded to MinorRelease.
 const Acknowledgement = "ack-4.20-kube-1.34-api-removals-in-4.21"
 
-// The releases to which the clusters of a World can be upgraded: one of the same minor version as OpenShiftVersion, and the next minor one.
+// The releases to which the clusters of a World can be upgraded: one of the same minor version as OpenShiftVersion, the next minor one, and a
+// newer one of that.
 var (
 	PatchRelease = newRelease("4.20.8", "v1.33.6", "8", map[string]string{
 		Acknowledgement: "Kubernetes 1.34 removes APIs: move workloads and tools to those that stay.",
 	})
 	MinorRelease = newRelease("4.21.2", "v1.34.3", "2", nil)
+	LaterRelease = newRelease("4.21.4", "v1.34.5", "4", nil)
 )
 
 func newRelease(version, kubelet, digit string, gates map[string]string) upgrade.Release {
@@ -30,9 +32,10 @@ func newRelease(version, kubelet, digit string, gates map[string]string) upgrade
 // catalogue is what the clusters of a World know of releases.
 func catalogue() upgrade.Catalogue {
 	return upgrade.Catalogue{
-		Releases: []upgrade.Release{PatchRelease, MinorRelease},
+		Releases: []upgrade.Release{PatchRelease, MinorRelease, LaterRelease},
 		Edges: []upgrade.Edge{
 			{From: OpenShiftVersion, To: PatchRelease.Version}, {From: PatchRelease.Version, To: MinorRelease.Version},
+			{From: MinorRelease.Version, To: LaterRelease.Version},
 		},
 	}
 }

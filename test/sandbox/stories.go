@@ -60,7 +60,7 @@ func Stories() []Story {
 			Hosts: 1, steps: func(r *run) []step { return []step{r.rollOut(0), r.rollOut(1)} },
 		},
 		{
-			Name: "upgrade", Summary: "the cluster is upgraded to a newer release of its minor version, and to the next minor one",
+			Name: "upgrade", Summary: "the cluster is upgraded to a newer release, to the next minor version, and once by its own administrator",
 			steps: (*run).upgradeSteps, watch: (*run).watchAPI,
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,17 +20,19 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
+	"github.com/capi-openshift/agent-providers/test/sim/workload"
 )
 
 // minorChannel is the channel that offers MinorRelease.
 const minorChannel = "stable-4.21"
 
-// upgradeSteps bring a cluster to a newer release of its minor version, and to the next minor one.
+// upgradeSteps bring a cluster to a newer release of its minor version, and to the next minor one. Then the cluster itself is asked for a
+// release, as its administrator does with oc adm upgrade, and the user tells Cluster API so.
 func (r *run) upgradeSteps() []step {
-	var before map[string]types.UID
+	var before map[string]server
 	return []step{
-		{"note the Machines", func(ctx context.Context) (err error) {
-			before, err = r.world.MachineUIDs(ctx, r.cluster)
+		{"note the Machines and their Nodes", func(ctx context.Context) (err error) {
+			before, err = r.servers(ctx)
 			return err
 		}},
 		{"upgrade to " + PatchRelease.Version, func(ctx context.Context) error {
@@ -53,6 +56,19 @@ func (r *run) upgradeSteps() []step {
 				return err
 			}
 			return r.awaitRelease(ctx, MinorRelease)
+		}},
+		{"let the cluster's administrator upgrade to " + LaterRelease.Version, func(ctx context.Context) error {
+			if err := r.world.simulators.workload.RequestOutOfBand(ctx, InstallKey(r.cluster), LaterRelease.Version, false); err != nil {
+				return err
+			}
+			return r.world.Watch.Await(ctx, r.slower(installTimeout), "the control plane to tell which versions to set",
+				r.world.Outran(r.cluster, LaterRelease))
+		}},
+		{"set the versions that the cluster has", func(ctx context.Context) error {
+			if err := r.wantRelease(ctx, LaterRelease); err != nil {
+				return err
+			}
+			return r.awaitRelease(ctx, LaterRelease)
 		}},
 		{"verify the upgrades", func(ctx context.Context) error { return r.verifyUpgrades(ctx, before) }},
 	}
@@ -99,6 +115,23 @@ func (w *World) Upgrading(cluster types.NamespacedName, reason string) Check {
 	}
 }
 
+// Outran checks that a cluster runs a release that its control plane does not ask for, and that the control plane tells its version.
+func (w *World) Outran(cluster types.NamespacedName, release upgrade.Release) Check {
+	return func(ctx context.Context) (string, error) {
+		controlPlane, err := w.controlPlaneOf(ctx, cluster)
+		if err != nil {
+			return "", err
+		}
+		match := conditions.Get(controlPlane, controlplanev1.VersionsMatchCondition)
+		if controlPlane.Status.DistributionVersion == release.Version && match != nil && match.Status == metav1.ConditionFalse &&
+			strings.Contains(match.Message, release.Version) && strings.Contains(match.Message, release.KubeletVersion) {
+			return "", nil
+		}
+		return fmt.Sprintf("the cluster runs %s: %s", controlPlane.Status.DistributionVersion,
+			conditionText(controlPlane, controlplanev1.VersionsMatchCondition)), nil
+	}
+}
+
 // Runs checks that a cluster was brought to a release completely, and that all its Machines have followed and are up to date.
 func (w *World) Runs(cluster types.NamespacedName, release upgrade.Release) Check {
 	return func(ctx context.Context) (string, error) {
@@ -127,14 +160,33 @@ func (w *World) Runs(cluster types.NamespacedName, release upgrade.Release) Chec
 	}
 }
 
-// verifyUpgrades checks that every Machine stayed, and what was written to the ClusterVersion.
-func (r *run) verifyUpgrades(ctx context.Context, before map[string]types.UID) error {
-	after, err := r.world.MachineUIDs(ctx, r.cluster)
+// server is what an upgrade leaves as it is: a Machine and the Node of its host.
+type server struct {
+	machine types.UID
+	node    string
+}
+
+// servers returns every server of the cluster by the name of its Machine.
+func (r *run) servers(ctx context.Context) (map[string]server, error) {
+	machines, err := r.world.Machines(ctx, r.cluster)
+	if err != nil {
+		return nil, err
+	}
+	servers := make(map[string]server, len(machines))
+	for i := range machines {
+		servers[machines[i].Name] = server{machine: machines[i].UID, node: machines[i].Status.NodeRef.Name}
+	}
+	return servers, nil
+}
+
+// verifyUpgrades checks that every Machine kept its Node, and what was written to the ClusterVersion.
+func (r *run) verifyUpgrades(ctx context.Context, before map[string]server) error {
+	after, err := r.servers(ctx)
 	if err != nil {
 		return err
 	}
 	if !maps.Equal(before, after) {
-		return fmt.Errorf("the Machines of Cluster %s were %v before the upgrades, and are %v", r.cluster.Name, before, after)
+		return fmt.Errorf("the Machines and Nodes of Cluster %s were %v before the upgrades, and are %v", r.cluster.Name, before, after)
 	}
 	return r.verifyRequests(PatchRelease.Version, MinorRelease.Version)
 }
@@ -166,14 +218,15 @@ func (w versionWrite) version() string {
 	return fmt.Sprint(value["version"])
 }
 
-// changesVersion reports whether a request changes the spec of a ClusterVersion that exists.
+// changesVersion reports whether a request of the control plane provider changes the spec of a ClusterVersion that exists.
 func changesVersion(event *auditv1.Event) bool {
 	ref := event.ObjectRef
-	return ref != nil && ref.Resource == "clusterversions" && ref.Subresource == "" && event.Verb != "create" && event.RequestObject != nil
+	return ref != nil && ref.Resource == "clusterversions" && ref.Subresource == "" && event.Verb != "create" && event.RequestObject != nil &&
+		event.UserAgent != workload.OutOfBand
 }
 
-// verifyRequests reads in the audit log of the installed cluster which releases it was asked for: these, each once, and nothing else was
-// written to the spec of its ClusterVersion.
+// verifyRequests reads in the audit log of the installed cluster which releases the control plane provider asked it for: these, each once,
+// and nothing else was written to the spec of its ClusterVersion.
 func (r *run) verifyRequests(wanted ...string) error {
 	var asked []string
 	var problem error

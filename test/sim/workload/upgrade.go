@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted"
@@ -89,6 +90,9 @@ func (m *Manager) Upgrade(key types.NamespacedName, change func(*upgrade.Knobs))
 	return nil
 }
 
+// OutOfBand is the user agent of RequestOutOfBand, by which an audit log tells its requests from those of others.
+const OutOfBand = "oc"
+
 // RequestOutOfBand asks the cluster itself for a release of the catalogue, by its image, as somebody does with oc adm upgrade.
 func (m *Manager) RequestOutOfBand(ctx context.Context, key types.NamespacedName, version string, force bool) error {
 	config, err := m.Config(key)
@@ -105,6 +109,8 @@ func (m *Manager) RequestOutOfBand(ctx context.Context, key types.NamespacedName
 	if err != nil {
 		return fmt.Errorf("cannot ask cluster %s for release %s: %w", key, version, err)
 	}
+	config = rest.CopyConfig(config)
+	config.UserAgent = OutOfBand
 	installed, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return fmt.Errorf("cannot make a client for cluster %s: %w", key, err)
