@@ -161,10 +161,11 @@ test-compat: ## Check every foreign field that the managers use against the CRDs
 
 sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers=$(WORKERS)) $(if $(HOLD),-hold=$(HOLD)) \
 	$(if $(FAULT),-fault=$(FAULT)) $(if $(SPEED),-speed=$(SPEED)) $(if $(SEED),-seed=$(SEED)) $(if $(TEMPLATE),-template=$(TEMPLATE)) \
-	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT)) $(if $(METAL3),-metal3=$(METAL3)) $(if $(STORY),-story=$(STORY))
+	$(if $(RETRY),-retry=$(RETRY)) $(if $(BOOT),-boot=$(BOOT)) $(if $(METAL3),-metal3=$(METAL3)) $(if $(STORY),-story=$(STORY)) \
+	$(if $(RELEASE),-release=$(RELEASE))
 
 .PHONY: sandbox
 sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2
-##> HOLD=true FAULT=name RETRY=true STORY=scale|replace|remediate|rollout|upgrade SPEED=n SEED=n
+##> RELEASE=4.20.0|5.0.1 HOLD=true FAULT=name RETRY=true STORY=scale|replace|remediate|rollout|upgrade SPEED=n SEED=n
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -74,6 +74,12 @@ ignition: '{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/mot
 		{name: "release by name", base: controlPlane, path: "spec.release", value: "{imageSetRef: {name: ocp-4.20}}"},
 		{name: "default release", base: controlPlane, path: "spec.release"},
 		{name: "candidate", base: controlPlane, path: "spec.distributionVersion", value: "4.21.0-rc.1"},
+		{name: "OpenShift 5", base: controlPlane, path: "spec.distributionVersion", value: "5.0.1"},
+		{name: "OpenShift 5 in a template", base: controlPlaneTemplate, path: "spec.template.spec.distributionVersion", value: "5.1.0-ec.2"},
+		{name: "upgrade of OpenShift 5", base: controlPlane, path: "spec.upgrade", value: `
+channel: stable-5.1
+acknowledgements: [ack-4.23-removals-in-5.0, ack-5.0-removals-in-5.1]
+`},
 		{name: "five hosts", base: controlPlane, path: "spec.replicas", value: "5"},
 		{name: "no worker is waited for", base: controlPlane, path: "spec.install.workerWaitTimeoutSeconds", value: "0"},
 		{name: "single node", base: controlPlane, path: "spec", value: `

@@ -61,6 +61,7 @@ var badControlPlanes = []change{
 	{"version without patch", controlPlane, "spec.version", "v1.33", "spec.version", "must be a Kubernetes version such as v1.33.4"},
 	{"release with v", controlPlane, "spec.distributionVersion", "v4.20.4", "spec.distributionVersion", "without a leading v"},
 	{"old release", controlPlane, "spec.distributionVersion", "4.16.9", "spec.distributionVersion", "4.17 or newer"},
+	{"old major version", controlPlane, "spec.distributionVersion", "3.18.9", "spec.distributionVersion", "4.17 or newer"},
 	{
 		"two releases", controlPlane, "spec.release", "{image: quay.io/ocp/release:4.20.4, imageSetRef: {name: ocp}}", "spec.release",
 		"must have at most 1",

@@ -110,7 +110,7 @@ func (w *World) variables(r ClusterRequest) ([]string, error) {
 	values := map[string]string{
 		"OPENSHIFT_API_VIP": r.Address, "OPENSHIFT_INGRESS_VIP": address.Next().String(), "OPENSHIFT_API_ENDPOINT_HOST": r.Address,
 		"OPENSHIFT_MACHINE_NETWORK_CIDR": machineNetworkOf(address), "OPENSHIFT_BASE_DOMAIN": "sandbox.example.com",
-		"OPENSHIFT_VERSION": OpenShiftVersion, "OPENSHIFT_PULL_SECRET_NAME": PullSecretName,
+		"OPENSHIFT_VERSION": cmp.Or(r.Release.Version, OpenShiftVersion), "OPENSHIFT_PULL_SECRET_NAME": PullSecretName,
 	}
 	if own := flavors[r.Template].variables; own != nil {
 		maps.Copy(values, own(w))

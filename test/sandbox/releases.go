@@ -22,6 +22,12 @@ var (
 	LaterRelease = newRelease("4.21.4", "v1.34.5", "4", nil)
 )
 
+// FiveRelease is one of OpenShift 5, with which a cluster of a World can be installed in the place of OpenShiftVersion.
+var FiveRelease = newRelease("5.0.1", "v1.36.3", "5", nil)
+
+// Releases returns what Options.Release may be.
+func Releases() []string { return []string{OpenShiftVersion, FiveRelease.Version} }
+
 func newRelease(version, kubelet, digit string, gates map[string]string) upgrade.Release {
 	return upgrade.Release{
 		Version: version, Image: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat(digit, 64), KubeletVersion: kubelet,
@@ -32,7 +38,7 @@ func newRelease(version, kubelet, digit string, gates map[string]string) upgrade
 // catalogue is what the clusters of a World know of releases.
 func catalogue() upgrade.Catalogue {
 	return upgrade.Catalogue{
-		Releases: []upgrade.Release{PatchRelease, MinorRelease, LaterRelease},
+		Releases: []upgrade.Release{PatchRelease, MinorRelease, LaterRelease, FiveRelease},
 		Edges: []upgrade.Edge{
 			{From: OpenShiftVersion, To: PatchRelease.Version}, {From: PatchRelease.Version, To: MinorRelease.Version},
 			{From: MinorRelease.Version, To: LaterRelease.Version},

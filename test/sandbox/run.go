@@ -52,6 +52,8 @@ type Options struct {
 	// Fault names what goes wrong; see Faults. Retry asks for another attempt after a reported failure of the installation.
 	Fault string
 	Retry bool
+	// Release is the one that is installed, one of Releases. Default: OpenShiftVersion.
+	Release string
 	// Story names what happens to the cluster once it is installed; see Stories.
 	Story string
 	// Speed divides all simulated times: 2 is twice as fast. Zero means 1.
@@ -159,7 +161,20 @@ func newRun(opts Options) (*run, error) {
 	if r.scales() {
 		r.hosts++
 	}
-	return r, errors.Join(r.chooseFault(), r.chooseStory())
+	return r, errors.Join(r.chooseRelease(), r.chooseFault(), r.chooseStory())
+}
+
+// chooseRelease sets the release that the options name, if they name one.
+func (r *run) chooseRelease() error {
+	switch r.opts.Release {
+	case "", OpenShiftVersion:
+		return nil
+	case FiveRelease.Version:
+		r.request.Release = FiveRelease
+		return nil
+	default:
+		return fmt.Errorf("unknown release %q: choose one of %v", r.opts.Release, Releases())
+	}
 }
 
 // chooseStory sets the story that the options name, if they name one.
@@ -172,6 +187,9 @@ func (r *run) chooseStory() (err error) {
 	}
 	if r.opts.Fault != "" || r.request.Managed() || !slices.Contains([]Topology{HA, Compact}, r.opts.Topology) {
 		return fmt.Errorf("story %s needs topology %s or %s, no ClusterClass and no fault", r.story.Name, HA, Compact)
+	}
+	if r.story.Upgrades && r.request.Release.Version != "" {
+		return fmt.Errorf("story %s begins with release %s", r.story.Name, OpenShiftVersion)
 	}
 	r.hosts += r.story.Hosts
 	return nil

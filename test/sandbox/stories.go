@@ -32,6 +32,8 @@ type Story struct {
 	Summary string
 	// Hosts is how many hosts it needs besides those of the cluster.
 	Hosts int
+	// Upgrades says that it brings the cluster to releases that follow OpenShiftVersion.
+	Upgrades bool
 
 	steps func(r *run) []step
 	// watch begins to watch what has to stay as it is; nil watches that the Cluster stays Available.
@@ -61,7 +63,7 @@ func Stories() []Story {
 		},
 		{
 			Name: "upgrade", Summary: "the cluster is upgraded to a newer release, to the next minor version, and once by its own administrator",
-			steps: (*run).upgradeSteps, watch: (*run).watchAPI,
+			steps: (*run).upgradeSteps, watch: (*run).watchAPI, Upgrades: true,
 		},
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
 // Topology is the shape of a cluster.
@@ -69,7 +71,9 @@ type ClusterRequest struct {
 	// Address is the loopback address of the cluster's API, such as 127.10.1.5. Every cluster needs its own and the one after
 	// it, which is that of its ingress. There is only one of IPv6, ::1.
 	Address string
-	// KubernetesVersion is the version that the user asks for. Default: the constant of that name.
+	// Release is the one that is installed. Default: OpenShiftVersion.
+	Release upgrade.Release
+	// KubernetesVersion is the version that the user asks for. Default: that of the release.
 	KubernetesVersion string
 	// ControlPlane is the number of control-plane hosts after the installation was scaled; zero is that of the topology.
 	ControlPlane int
@@ -132,7 +136,7 @@ func (w *World) Render(ctx context.Context, r ClusterRequest) ([]byte, error) {
 		return nil, err
 	}
 	manifests, err := w.Management.Run(ctx, "clusterctl", variables, "generate", "cluster", r.Name, "--from", path,
-		"--target-namespace", r.Namespace, "--kubernetes-version", cmp.Or(r.KubernetesVersion, KubernetesVersion),
+		"--target-namespace", r.Namespace, "--kubernetes-version", cmp.Or(r.KubernetesVersion, r.Release.KubeletVersion, KubernetesVersion),
 		"--control-plane-machine-count", strconv.Itoa(r.ControlPlaneReplicas()),
 		"--worker-machine-count", strconv.Itoa(r.Workers))
 	if err != nil || !r.HostNetworks {

@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
@@ -48,6 +50,11 @@ func TestContractInstallation(t *testing.T) {
 	t.Run("CTL-33 a cluster is installed from a registry of its owner", func(t *testing.T) {
 		install(t, world, "disconnected", "127.30.5.50", checkRegistry)
 	})
+	t.Run("CP-70 a release of OpenShift 5 is installed with the Kubernetes version of its kubelets", func(t *testing.T) {
+		installRequest(t, world, sandbox.ClusterRequest{
+			Namespace: "five", Name: "five", Topology: sandbox.SNO, Release: sandbox.FiveRelease, Address: "127.30.5.70",
+		}, checkFive)
+	})
 }
 
 // requireIPv6 fails a test at once on a machine where an API cannot listen on IPv6: the installation would only run out of time.
@@ -68,8 +75,15 @@ type installed struct {
 // install installs a flavor with three control-plane hosts and a worker, beside the other flavors, and checks what is special about it.
 func install(t *testing.T, world *sandbox.World, flavor, address string, check func(*testing.T, installed)) {
 	t.Helper()
+	installRequest(t, world, sandbox.ClusterRequest{
+		Namespace: flavor, Name: flavor, Topology: sandbox.HA, Template: flavor, Workers: 1, Address: address,
+	}, check)
+}
+
+// installRequest installs a cluster beside the others, and checks what is special about it.
+func installRequest(t *testing.T, world *sandbox.World, request sandbox.ClusterRequest, check func(*testing.T, installed)) {
+	t.Helper()
 	t.Parallel()
-	request := sandbox.ClusterRequest{Namespace: flavor, Name: flavor, Topology: sandbox.HA, Template: flavor, Workers: 1, Address: address}
 	key := request.Key()
 	g := NewWithT(t)
 	g.Expect(world.CreateInputsFor(t.Context(), request, request.Machines())).To(Succeed())
@@ -105,6 +119,18 @@ func checkStaticAddresses(t *testing.T, c installed) {
 	for _, infraEnv := range c.infraEnvs(t) {
 		NewWithT(t).Expect(infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels).To(Equal(map[string]string{"network-config": "static"}))
 	}
+}
+
+// checkFive checks that the release is the one that was asked for, and that nothing about the versions is wrong.
+func checkFive(t *testing.T, c installed) {
+	g := NewWithT(t)
+	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
+	g.Expect(c.Get(t.Context(), sandbox.InstallKey(c.request.Key()), controlPlane)).To(Succeed())
+	g.Expect(controlPlane.Status.DistributionVersion).To(Equal(sandbox.FiveRelease.Version))
+	g.Expect(conditions.IsTrue(controlPlane, controlplanev1.VersionsMatchCondition)).To(BeTrue())
+	imageSet := &hivev1.ClusterImageSet{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: c.agentClusterInstall(t).Spec.ImageSetRef.Name}, imageSet)).To(Succeed())
+	g.Expect(imageSet.Spec.ReleaseImage).To(Equal("quay.io/openshift-release-dev/ocp-release:5.0.1-x86_64"))
 }
 
 // checkIPv6 checks that the cluster has IPv6 networks, and its Nodes addresses of that family alone.

@@ -18,7 +18,8 @@ const (
 	// where to set it.
 	UpgradeImageUnknownReason = "ImageUnknown"
 
-	// UpgradeNotPossibleReason: the release is more than one minor version ahead, or the channel does not offer it.
+	// UpgradeNotPossibleReason: the release is more than one minor version ahead, or the channel does not offer it; the message says which
+	// minor version is next.
 	UpgradeNotPossibleReason = "NotPossible"
 
 	// UpgradeWaitingForControlPlaneReason: the upgrade begins when the control plane is well, and none of its Machines comes or goes; the

@@ -48,7 +48,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 
 	// distributionVersion is the version of the OpenShift or OKD release, for example 4.20.4. It is fixed until the cluster is
 	// installed, or its installation has failed. Of an installed cluster, a newer release upgrades it in place, once spec.version is the
-	// Kubernetes version of that release; it may be one minor version ahead, and never older. Changeable after the installation.
+	// Kubernetes version of that release; it may be one minor version ahead, as 5.0 is of 4.22 and of every later 4.y, and never older.
+	// Changeable after the installation.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

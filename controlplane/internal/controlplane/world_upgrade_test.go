@@ -27,7 +27,7 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
-// The releases of the world: the one that is installed, a newer one of the same minor version, and the next minor ones.
+// The releases of the world: the one that is installed, newer ones of the same minor version, and what follows them until OpenShift 5.
 var (
 	releaseInstalled = upgrade.Release{
 		Version: "4.20.4", Image: digestImage("4"), KubeletVersion: kubelet, OSImage: "CoreOS 420.4", Signed: true,
@@ -39,6 +39,13 @@ var (
 	}
 	releaseMinor = upgrade.Release{
 		Version: "4.21.2", Image: digestImage("2"), KubeletVersion: "v1.34.3", OSImage: "CoreOS 421.2", Signed: true,
+	}
+	releaseLast = upgrade.Release{
+		Version: "4.22.3", Image: digestImage("3"), KubeletVersion: "v1.35.2", OSImage: "CoreOS 422.3", Signed: true,
+		Gates: map[string]string{"ack-4.22-removals-in-5.0": "APIs are gone in 5.0"},
+	}
+	releaseFive = upgrade.Release{
+		Version: "5.0.1", Image: digestImage("5"), KubeletVersion: "v1.36.3", OSImage: "CoreOS 500.1", Signed: true,
 	}
 	releaseUnsigned = upgrade.Release{
 		Version: "4.20.9", Image: digestImage("9"), KubeletVersion: "v1.33.7", OSImage: "CoreOS 420.9",
@@ -54,9 +61,12 @@ func digestImage(digit string) string {
 
 func worldCatalogue() upgrade.Catalogue {
 	return upgrade.Catalogue{
-		Releases: []upgrade.Release{releaseInstalled, releasePatch, releaseMinor, releaseUnsigned, releaseRisky},
+		Releases: []upgrade.Release{
+			releaseInstalled, releasePatch, releaseMinor, releaseLast, releaseFive, releaseUnsigned, releaseRisky,
+		},
 		Edges: []upgrade.Edge{
 			{From: "4.20.4", To: "4.20.8"}, {From: "4.20.4", To: "4.21.2"}, {From: "4.20.8", To: "4.21.2"},
+			{From: "4.21.2", To: "4.22.3"}, {From: "4.22.3", To: "5.0.1"},
 			{From: "4.20.4", To: "4.20.7", Risks: []upgrade.Risk{
 				{Name: "DisksAreEaten", Message: "disks are eaten", URL: "https://example.com/disks", Recommended: metav1.ConditionFalse},
 			}},

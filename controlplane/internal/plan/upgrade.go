@@ -90,7 +90,7 @@ func wantsUpgrade(v *view.View) bool {
 // AsksGates reports whether the pass asks the cluster what has to be acknowledged: only while the next minor release is wanted, and not
 // requested yet.
 func AsksGates(v *view.View) bool {
-	return v.Life.Installed() && wantsUpgrade(v) && !unfinished(v.Workload.Version) && !requested(v) && minorStep(v) > 0
+	return v.Life.Installed() && wantsUpgrade(v) && !unfinished(v.Workload.Version) && !requested(v) && wantedStep(v).LeavesMinor()
 }
 
 // unfinished reports whether the cluster has not been brought to its release completely.
@@ -107,29 +107,6 @@ func compareReleases(a, b string) (order int, known bool) {
 	}
 	return releaseA.Compare(releaseB), true
 }
-
-// minorStep is by how many minor versions the wanted release is ahead of the one that the cluster runs. The first release of the next major
-// version is the next minor one after the last; which one was the last, only the version operator knows.
-func minorStep(v *view.View) int {
-	return MinorStep(v.Workload.Version.Desired.Version, v.ControlPlane.Spec.DistributionVersion)
-}
-
-// MinorStep is by how many minor versions a release is ahead of another; 0 when one of them is no version.
-func MinorStep(from, to string) int {
-	former, errFormer := semver.Parse(from)
-	next, errNext := semver.Parse(to)
-	switch {
-	case errFormer != nil || errNext != nil:
-		return 0
-	case next.Major == former.Major:
-		return int(next.Minor) - int(former.Minor)
-	default:
-		return (int(next.Major)-int(former.Major)-1)*maxMinor + int(next.Minor) + 1
-	}
-}
-
-// maxMinor is more than any major version has minor ones.
-const maxMinor = 1000
 
 // settled decides about a cluster that runs the wanted release. A spec.version of another release is the first half of an edit.
 func (d *UpgradeDecision) settled(v *view.View) {
@@ -183,10 +160,10 @@ func (d *UpgradeDecision) begin(v *view.View) {
 // impossible refuses what the version operator of any release would, or should, refuse: 4.17 and 4.18 would start a jump of minor versions.
 func (d *UpgradeDecision) impossible(v *view.View) bool {
 	version, wanted := v.Workload.Version, v.ControlPlane.Spec.DistributionVersion
-	if minorStep(v) > 1 {
+	if wantedStep(v) == StepJump {
 		d.Reason = controlplanev1.UpgradeNotPossibleReason
-		d.Message = fmt.Sprintf("The cluster runs %s, and is upgraded by one minor version at a time: %s is too far ahead",
-			version.Desired.Version, wanted)
+		d.Message = fmt.Sprintf("The cluster runs %s, and is upgraded by one minor version at a time: %s is too far ahead, and %s is next",
+			version.Desired.Version, wanted, NextMinors(version.Desired.Version))
 	}
 	return d.Reason != ""
 }
@@ -210,7 +187,7 @@ func (d *UpgradeDecision) interrupted(v *view.View) bool {
 // unacknowledged refuses a minor upgrade that the cluster would refuse. Within a minor version it does not ask.
 func (d *UpgradeDecision) unacknowledged(v *view.View) bool {
 	version := v.Workload.Version
-	if minorStep(v) < 1 {
+	if !wantedStep(v).LeavesMinor() {
 		return false
 	}
 	var open []string

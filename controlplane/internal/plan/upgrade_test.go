@@ -93,6 +93,12 @@ func (tc upgradeCase) check(t *testing.T) {
 // minor makes the user want the next minor release.
 func minor(v *view.View) { want(v, "4.21.2", "v1.34.3") }
 
+// last makes the cluster run a release that leads to 5.0.
+func last(v *view.View) {
+	release := workload.Release{Version: "4.22.3", Image: at("2")}
+	v.Workload.Version.Desired, v.Workload.Version.History[0].Release = release, release
+}
+
 // TestUpgradeBegins has a row for everything that decides whether a release is asked for.
 func TestUpgradeBegins(t *testing.T) {
 	const gate, gateText = "ack-4.20-removals-in-4.21", "APIs are gone"
@@ -188,11 +194,40 @@ func TestUpgradeBegins(t *testing.T) {
 			change: func(v *view.View) { want(v, "4.22.0", "v1.35.1") }, reason: controlplanev1.UpgradeNotPossibleReason,
 			message: "4.22.0 is too far ahead",
 		},
-		"the first of the next major version": {
-			change: func(v *view.View) { want(v, "5.0.1", "v1.36.1") }, reason: controlplanev1.UpgradeRequestedReason, image: at("8"),
+		"5.0 of a release that leads to it": {
+			change: func(v *view.View) { last(v); want(v, "5.0.1", "v1.36.3") }, reason: controlplanev1.UpgradeRequestedReason, image: at("8"),
 		},
-		"the second of the next major version": {
-			change: func(v *view.View) { want(v, "5.1.0", "v1.37.1") }, reason: controlplanev1.UpgradeNotPossibleReason, message: "too far ahead",
+		"5.0 of a release that leads to it, whose gate is open": {
+			change: func(v *view.View) {
+				last(v)
+				want(v, "5.0.1", "v1.36.3")
+				v.Workload.Gates = []workload.Gate{{Key: "ack-4.22-removals-in-5.0", Text: gateText}}
+			},
+			reason: controlplanev1.UpgradeNotAcknowledgedReason, message: "* ack-4.22-removals-in-5.0: " + gateText,
+		},
+		"5.0 of a release that leads to it, which is not upgradeable": {
+			change: func(v *view.View) {
+				last(v)
+				want(v, "5.0.1", "v1.36.3")
+				v.Workload.Version.Upgradeable = because(no, "a pool is degraded")
+			},
+			reason: controlplanev1.UpgradeNotUpgradeableReason, message: "a pool is degraded",
+		},
+		"5.0 with the Kubernetes version of another release": {
+			change: func(v *view.View) {
+				last(v)
+				want(v, "5.0.1", "v1.36.3")
+				v.ControlPlane.Spec.Version = "v1.35.2"
+			},
+			reason: controlplanev1.UpgradeWaitingForVersionsReason, message: "Release 5.0.1 has Kubernetes v1.36.3, not v1.35.2",
+		},
+		"5.0 of an older release": {
+			change: func(v *view.View) { want(v, "5.0.1", "v1.36.3") }, reason: controlplanev1.UpgradeNotPossibleReason,
+			message: "5.0.1 is too far ahead, and 4.21 is next",
+		},
+		"5.1 of a release that leads to 5.0": {
+			change: func(v *view.View) { last(v); want(v, "5.1.0", "v1.37.1") }, reason: controlplanev1.UpgradeNotPossibleReason,
+			message: "5.1.0 is too far ahead, and 4.23 or 5.0 is next",
 		},
 		"it has left the release": {
 			change: func(v *view.View) {

@@ -46,9 +46,6 @@ func StatusVersions(machines []*clusterv1.Machine) []clusterv1.StatusVersion {
 	return versions
 }
 
-// kubernetesMinorOffset is how far the minor version of Kubernetes is ahead of that of the OpenShift 4 release that it is part of.
-const kubernetesMinorOffset = 13
-
 // VersionCheck compares the versions that a user asks for with the release and with what the Nodes run (DESIGN D9).
 type VersionCheck struct {
 	// Version and Release are spec.version and spec.distributionVersion of the control plane.
@@ -139,15 +136,15 @@ func (c VersionCheck) differentWorker() *clusterv1.Machine {
 	return nil
 }
 
-// releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions; releases other
-// than those of OpenShift 4 and versions that cannot be parsed are not judged.
+// releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions, where the
+// release's own tells that of its Kubernetes; versions that cannot be parsed are not judged.
 func (c VersionCheck) releaseProblem() string {
 	if c.Resolved.KubernetesVersion != "" {
 		return c.resolvedProblem()
 	}
-	release, releaseErr := semver.Parse(c.Release)
-	version, versionErr := semver.ParseTolerant(c.Version)
-	if releaseErr != nil || versionErr != nil || release.Major != 4 || version.Minor == release.Minor+kubernetesMinorOffset {
+	minor, known := kubernetesMinor(c.Release)
+	version, err := semver.ParseTolerant(c.Version)
+	if !known || err != nil || version.Minor == minor {
 		return ""
 	}
 	where := "spec.version"
@@ -155,7 +152,7 @@ func (c VersionCheck) releaseProblem() string {
 		where = "spec.topology.version of Cluster " + c.Topology
 	}
 	return fmt.Sprintf("Release %s has Kubernetes 1.%d, not %s: set %s to the version of its kubelets, which begins with v1.%d.",
-		c.Release, release.Minor+kubernetesMinorOffset, c.Version, where, release.Minor+kubernetesMinorOffset)
+		c.Release, minor, c.Version, where, minor)
 }
 
 // resolvedProblem compares with the release image. Kubelets may add build metadata to the version, which an image does not tell.

@@ -114,7 +114,17 @@ func TestContractVersionCheck(t *testing.T) {
 			name: "an image of another release", check: plan.VersionCheck{Version: "v1.33.5", Release: "4.20.5", Resolved: resolved},
 			want: "Image quay.io/ocp:a is release 4.20.4, but spec.distributionVersion is 4.20.5: they must be the same release",
 		},
-		{name: "CP-70 other releases than those of OpenShift 4 are not judged", check: plan.VersionCheck{Version: plain, Release: "5.0.0"}},
+		{
+			name:  "CP-70 the version of a release of OpenShift 5 does not tell that of its Kubernetes",
+			check: plan.VersionCheck{Version: plain, Release: "5.0.1"},
+		},
+		{
+			name: "CP-70 its image does",
+			check: plan.VersionCheck{Version: plain, Release: "5.0.1", Resolved: controlplanev1.ReleaseStatus{
+				Image: "quay.io/ocp:b", Version: "5.0.1", KubernetesVersion: "v1.36.3",
+			}},
+			want: "Release 5.0.1 has Kubernetes v1.36.3, not v1.33.4: set spec.version, and the version of MachineDeployments, to v1.36.3",
+		},
 		{
 			name:  "CP-70 what the first Node runs is the version",
 			check: plan.VersionCheck{Version: hashed, Release: "4.20.0", ControlPlane: named("cp-0", hashed, hashed)}, known: true,

@@ -52,6 +52,7 @@ func TestInstallConfigOverrides(t *testing.T) {
 		{release: "4.18.3", set: configv1.ClusterVersionCapabilitySet4_18}, {release: "4.19.1", set: configv1.ClusterVersionCapabilitySetCurrent},
 		{release: "4.20.4", set: configv1.ClusterVersionCapabilitySetCurrent},
 		{release: "4.21.0-rc.2", set: configv1.ClusterVersionCapabilitySetCurrent},
+		{release: "5.0.1", set: configv1.ClusterVersionCapabilitySetCurrent},
 	}
 	left := []configv1.ClusterVersionCapability{
 		configv1.ClusterVersionCapabilityMachineAPI, configv1.ClusterVersionCapabilityOpenShiftSamples,
@@ -80,7 +81,7 @@ func TestInstallConfigOverrides(t *testing.T) {
 
 // TestBaselinesWithoutMachineAPI: no baseline brings it on platform BareMetal, in any release (DESIGN D7).
 func TestBaselinesWithoutMachineAPI(t *testing.T) {
-	for _, release := range []string{"4.17.9", "4.18.9", "4.19.9", "4.20.9", "4.21.0"} {
+	for _, release := range []string{"4.17.9", "4.18.9", "4.19.9", "4.20.9", "4.21.0", "5.0.1"} {
 		for set := range configv1.ClusterVersionCapabilitySets {
 			if release == "4.17.9" && set == configv1.ClusterVersionCapabilitySet4_18 {
 				continue // Refused, see TestInstallConfigOverridesRefused.
@@ -180,7 +181,7 @@ func TestMergedOverrides(t *testing.T) {
 
 func TestOverrideProblems(t *testing.T) {
 	tests := []struct{ name, overrides, want string }{
-		{"nothing", "", ""},
+		{"nothing", "", ""}, {"the stream of the operating system", `{"osImageStream":"rhel-9"}`, ""},
 		{"a field of the hosts", `{"publish":"Internal","controlPlane":{"architecture":1}}`, "configOverrides.controlPlane.architecture"},
 		{"a field of ours", `{"networking":{}}`, "install.configOverrides.networking: Forbidden: must not be overridden: use install.networking"},
 		{"in another case", `{"Platform":{}}`, "configOverrides.Platform"},

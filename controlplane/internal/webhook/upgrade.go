@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -21,18 +20,15 @@ func validateUpgrade(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 		return nil
 	}
 	running := cmp.Or(former.Status.DistributionVersion, former.Spec.DistributionVersion)
-	from, errFrom := semver.Parse(running)
-	to, errTo := semver.Parse(wanted)
-	switch {
-	case errFrom != nil || errTo != nil:
-		return nil // The CRD refuses what is no version.
-	case to.LT(from):
+	switch plan.StepBetween(running, wanted) { // The CRD refuses what is no version.
+	case plan.StepBack:
 		return field.ErrorList{
 			field.Forbidden(path, fmt.Sprintf("must not be older than the release that the cluster runs, which is %s", running)),
 		}
-	case plan.MinorStep(running, wanted) > 1:
+	case plan.StepJump:
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-			"must not be more than one minor version ahead of the release that the cluster runs, which is %s: upgrade it step by step", running,
+			"must not be more than one minor version ahead of the release that the cluster runs, which is %s: upgrade it step by step, "+
+				"to %s first", running, plan.NextMinors(running),
 		))}
 	}
 	return nil

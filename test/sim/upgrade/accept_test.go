@@ -78,11 +78,19 @@ func TestAccept(t *testing.T) {
 			update: configv1.Update{Image: image("4.22.0"), Force: true}, reason: "PayloadLoaded", target: "4.22.0",
 			risks: "Forced through blocking failures",
 		},
-		"5.0 from an early 4.y": {update: configv1.Update{Image: image("5.0.0")}, reason: "PreconditionChecks", message: "MajorVersionUpdate"},
-		"5.0 from the last 4.y": {from: "4.23.1", update: configv1.Update{Image: image("5.0.0")}, reason: "PayloadLoaded", target: "5.0.0"},
-		"5.1 from the last 4.y": {
-			from: "4.23.1", update: configv1.Update{Image: image("5.1.0")}, reason: "PreconditionChecks", message: "MajorVersionUpdate",
+		"5.0 from an early 4.y": {
+			update: configv1.Update{Image: image("5.0.1")}, reason: "PreconditionChecks", message: "only updates within the current major version are",
 		},
+		"5.0 from the first 4.y that leads to it": {
+			from: "4.22.0", update: configv1.Update{Image: image("5.0.1")}, reason: "PayloadLoaded", target: "5.0.1",
+		},
+		"5.0 from a later 4.y": {from: "4.23.1", update: configv1.Update{Image: image("5.0.1")}, reason: "PayloadLoaded", target: "5.0.1"},
+		"5.1 from a 4.y that leads to 5.0": {
+			from: "4.23.1", update: configv1.Update{Image: image("5.1.0")}, reason: "PreconditionChecks",
+			message: `"MajorVersionUpdate": 5.1.0 has a larger major version than the current target 4.23.1 (5 > 4), and only updates within the ` +
+				"current major version or to 5.0 are supported.",
+		},
+		"5.1 from 5.0":    {from: "5.0.1", update: configv1.Update{Image: image("5.1.0")}, reason: "PayloadLoaded", target: "5.1.0"},
 		"a minor version": {from: "4.20.7", update: configv1.Update{Image: image("4.21.3")}, reason: "PayloadLoaded", target: "4.21.3"},
 		"no acknowledgement": {
 			from: "4.20.8", update: configv1.Update{Image: image("4.21.3")}, reason: "PreconditionChecks", message: "AdminAckRequired",

@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// lastMinorOfFour is the only 4.y from which 5.0 is reached here. The operator itself has let every 4.y go to 5.0 while 5.0 was made; a
-// test should rather meet the stricter rule.
-const lastMinorOfFour = 23
+// minorToFive is the first 4.y whose operator takes an update to 5.0. None takes one to another release of OpenShift 5.
+const minorToFive = 22
 
 // preconditions are what is against an update to a release, and what only warns of it.
 func (c *Cluster) preconditions(release Release) (failed, warnings []string) {
@@ -72,11 +71,15 @@ func giantHop(from, to string) (reason, message string) {
 	current, wanted := parse(from), parse(to)
 	switch {
 	case wanted.Major > current.Major:
-		if current.Major == 4 && current.Minor == lastMinorOfFour && wanted.Major == 5 && wanted.Minor == 0 {
-			return "", ""
+		supported := "within the current major version"
+		if current.Major == 4 && current.Minor >= minorToFive && wanted.Major == 5 {
+			supported += " or to 5.0"
+			if wanted.Minor == 0 {
+				return "", ""
+			}
 		}
-		return "MajorVersionUpdate", fmt.Sprintf("%s has a larger major version than the current target %s (%d > %d), and only updates within "+
-			"the current major version are supported.", wanted, current, wanted.Major, current.Major)
+		return "MajorVersionUpdate", fmt.Sprintf("%s has a larger major version than the current target %s (%d > %d), and only updates %s "+
+			"are supported.", wanted, current, wanted.Major, current.Major, supported)
 	case wanted.Major == current.Major && wanted.Minor > current.Minor+1:
 		return "MultipleMinorVersionsUpdate", fmt.Sprintf("%s is more than one minor version beyond the current target %s (%d.%d > %d.(%d+1)), "+
 			"and only updates within the current minor version or to the next minor version are supported.",

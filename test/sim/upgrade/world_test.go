@@ -41,8 +41,8 @@ func catalogue() Catalogue {
 	return Catalogue{
 		Releases: []Release{
 			release("4.19.30", "v1.32.9"), release("4.20.0", "v1.33.4"), release("4.20.7", "v1.33.6"), gated, unsigned,
-			release("4.21.3", "v1.34.2"), release("4.22.0", "v1.35.0"), release("4.23.1", "v1.36.0"), release("5.0.0", "v1.37.0"),
-			release("5.1.0", "v1.38.0"),
+			release("4.21.3", "v1.34.2"), release("4.22.0", "v1.35.0"), release("4.23.1", "v1.36.3"), release("5.0.1", "v1.36.3"),
+			release("5.1.0", "v1.37.0"),
 		},
 		Edges: []Edge{
 			{From: "4.20.0", To: "4.20.7"}, {From: "4.20.0", To: "4.20.8"}, {From: "4.20.8", To: "4.21.3"},

@@ -44,6 +44,9 @@ func parse(args []string) (sandbox.Options, error) {
 		"topology", "", fmt.Sprintf("shape of the cluster, one of %v; default: the template's, else %s", sandbox.Topologies(), sandbox.HA),
 	)
 	workers := flags.Int("workers", -1, "number of workers; -1 is the template's own number")
+	flags.StringVar(
+		&opts.Release, "release", "", fmt.Sprintf("release that is installed, one of %v; default: %s", sandbox.Releases(), sandbox.OpenShiftVersion),
+	)
 	flags.BoolVar(&opts.Hold, "hold", false, "leave everything running after the installation, until Ctrl-C")
 	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong:"+faultList())
 	flags.BoolVar(&opts.Retry, "retry", false, "ask for another attempt after a reported failure of the installation, and verify that")
