@@ -20,6 +20,11 @@ import (
 // upgrade writes to the installed cluster what was decided about its release: the answers to gates, and in one write the channel and the
 // release that it is asked for. The cluster's version operator upgrades the cluster (DESIGN D28).
 func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDecision) error {
+	if d.EndRetry {
+		if err := r.endUpgradeRetry(ctx, v); err != nil {
+			return err
+		}
+	}
 	if len(d.Acknowledge) > 0 {
 		if err := r.Upgrades.Acknowledge(ctx, v.ClusterKey(), v.ControlPlane.Spec.Upgrade.Acknowledgements); err != nil {
 			return err
@@ -44,20 +49,16 @@ func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDe
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventUpgradeChannelSet, "Upgrade", "The cluster looks for updates in channel %s now",
 			d.Channel)
 	}
-	if d.Request == (workload.Release{}) {
-		return nil
+	if d.Request != (workload.Release{}) {
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventUpgradeRequested, "Upgrade", "Asked the cluster, which runs %s, for %s",
+			v.Workload.Version.Desired.Version, d.Request.Version)
 	}
-	r.event(v, corev1.EventTypeNormal, controlplanev1.EventUpgradeRequested, "Upgrade", "Asked the cluster, which runs %s, for %s",
-		v.Workload.Version.Desired.Version, d.Request.Version)
-	return r.endUpgradeRetry(ctx, v)
+	return nil
 }
 
-// endUpgradeRetry removes the annotation by which the user has asked for a release again. A manager that ends before finds the release
-// requested, and the annotation has no effect any more; it goes with the next request.
+// endUpgradeRetry removes the annotation by which the user has asked for a release again, once the cluster shows that it was asked, or
+// runs the release: left behind, the annotation would undo what somebody decides in the cluster later.
 func (r *Reconciler) endUpgradeRetry(ctx context.Context, v *view.View) error {
-	if _, again := v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation]; !again {
-		return nil
-	}
 	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
 		"annotations": map[string]any{controlplanev1.RetryUpgradeAnnotation: nil},
 	}, nil)

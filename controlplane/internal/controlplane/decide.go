@@ -138,6 +138,7 @@ func decideCurrent(v *view.View, d *decision) {
 	d.rollout, d.upgrade = plan.DecideRollout(v), plan.DecideUpgrade(v)
 	d.machines = plan.DecideMachines(v, d.leaving.Voting, d.rollout.Surge)
 	d.remedy = plan.DecideRemediation(v)
+	d.upgrade.YieldTo(d.machines, d.rollout, d.remedy)
 	d.install = decideInstall(v)
 	if len(d.machines.Surplus) > 0 || d.remedy.Delete != nil {
 		// Their hosts are bound and ready until the cache shows that they are being deleted: nothing may be fixed or begun with them.

@@ -207,15 +207,15 @@ func TestUpgradeBySomebodyElse(t *testing.T) {
 	w := upgradable(t)
 	w.releases.requestOutOfBand(releasePatch)
 	w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInProgressReason))
-	g.Expect(w.message(controlplanev1.UpgradingCondition)).To(ContainSubstring("Somebody else has asked for 4.20.8"))
+	g.Expect(w.message(controlplanev1.UpgradingCondition)).To(ContainSubstring("The ClusterVersion asks for 4.20.8"))
 	w.settleUpgrade(nil, func() bool { return w.controlPlane().Status.DistributionVersion == releasePatch.Version })
 	for range 5 {
 		w.live(nil)
 	}
 	g.Expect(conditions.IsFalse(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(BeTrue())
 	g.Expect(w.message(controlplanev1.VersionsMatchCondition)).
-		To(Equal("The cluster runs release 4.20.8, to which somebody else has upgraded " +
-			"it, and spec.distributionVersion is 4.20.4: set spec.distributionVersion to 4.20.8 and spec.version to v1.33.6"))
+		To(Equal("The cluster was brought to release 4.20.8 from its own side, and " +
+			"spec.distributionVersion is 4.20.4: set spec.distributionVersion to 4.20.8 and spec.version to v1.33.6"))
 	w.wantRelease(releasePatch)
 	w.settleUpgrade(nil, w.upgraded(releasePatch))
 	g.Expect(conditions.IsTrue(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(BeTrue())

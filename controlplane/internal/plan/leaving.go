@@ -43,7 +43,6 @@ func LeavingOf(v *view.View) LeavingDecision {
 		return d
 	}
 	etcd := etcdOf(v)
-	etcd.Restarts = restarts(v)
 	d := DecideLeaving(etcd, leaving, others, inFlight)
 	if d.Remove == nil && len(inFlight) == 0 {
 		d.Stray = stray(v, etcd)
@@ -53,7 +52,7 @@ func LeavingOf(v *view.View) LeavingDecision {
 
 // etcdOf is what is known of the members of etcd.
 func etcdOf(v *view.View) Etcd {
-	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable()}
+	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable(), Restarts: restarts(v)}
 	if report := v.Workload.Etcd; report != nil && report.MembersDegraded.True() {
 		etcd.Unwell = v.Now.Sub(report.MembersDegraded.Since)
 	}

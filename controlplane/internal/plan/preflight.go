@@ -191,11 +191,20 @@ func restarts(v *view.View) []string {
 	var problems []string
 	if !version.Progressing.False() {
 		problems = append(problems, "ClusterVersion version is progressing: "+version.Progressing.Message)
+	} else if aboutToBegin(version) {
+		problems = append(problems, fmt.Sprintf("ClusterVersion version asks for %s, which is about to begin", version.Requested.Version))
 	}
 	if !updates.PoolUpdating.False() {
 		problems = append(problems, "MachineConfigPool master is updating its hosts: "+updates.PoolUpdating.Message)
 	}
 	return problems
+}
+
+// aboutToBegin reports whether the cluster was asked for a newer release, and has not refused it: its version operator may begin any moment.
+func aboutToBegin(version *workload.ClusterVersion) bool {
+	order, known := compareReleases(version.Requested.Version, version.Desired.Version)
+	refused := version.Observed && (version.Accepted.False() || version.Invalid.True())
+	return known && order > 0 && !refused
 }
 
 // unfitUpdates lists what is wrong with the release of the cluster and the configuration of its hosts, and what changes them.

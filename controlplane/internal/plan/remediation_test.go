@@ -57,6 +57,17 @@ func markUnhealthy(v *view.View, name string) {
 	says(clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse)(m)
 }
 
+// unwell makes the operator of etcd report, for a while, members that are not healthy.
+func unwell(v *view.View, since time.Duration) {
+	v.Workload.Etcd.MembersDegraded = because(yes, "a member is unhealthy")
+	v.Workload.Etcd.MembersDegraded.Since = noon.Add(-since)
+}
+
+// askFor makes a cluster that runs 4.20.4 be asked for another release.
+func askFor(v *view.View, version string) {
+	v.Workload.Version.Desired.Version, v.Workload.Version.Requested.Version = "4.20.4", version
+}
+
 // replacementOf makes Machine cp-0 the replacement of another, since an hour.
 func replacementOf(v *view.View, retries int) {
 	record := view.Remediation{Machine: "cp-9", Timestamp: metav1.NewTime(noon.Add(-time.Hour)), RetryCount: retries}
@@ -106,12 +117,29 @@ func TestContractRemediation(t *testing.T) {
 			members: []workload.Member{dead(0), dead(1), voter(2), voter(3), voter(4)},
 			change: func(v *view.View) {
 				markUnhealthy(v, "cp-1")
+				unwell(v, 31*time.Minute)
 				v.Workload.Updates.PoolUpdating = because(yes, "3 of 5")
 				v.Workload.Nodes = []workload.ControlPlaneNode{{Name: v.Machines.Owned["cp-0"].Status.NodeRef.Name},
 					{Name: v.Machines.Owned["cp-1"].Status.NodeRef.Name, Cordoned: true}}
 			},
 		},
+		"it is being restarted itself": {
+			members: three, reason: wait, says: "it is removed when that lasts longer than 30 minutes", change: func(v *view.View) {
+				unwell(v, 29*time.Minute)
+				v.Workload.Updates.PoolUpdating = because(yes, "1 of 3")
+			},
+		},
+		"an upgrade was just asked for": {
+			members: three, reason: wait, says: "it is removed when that lasts longer than 30 minutes", change: func(v *view.View) {
+				askFor(v, "4.20.8")
+			},
+		},
+		"an upgrade was asked for and refused": {members: three, change: func(v *view.View) {
+			askFor(v, "4.20.8")
+			v.Workload.Version.Observed, v.Workload.Version.Accepted = true, because(no, "it is not signed")
+		}},
 		"it is being restarted itself, and does not come back": {members: three, change: func(v *view.View) {
+			unwell(v, 31*time.Minute)
 			v.Workload.Updates.PoolUpdating = because(yes, "1 of 3")
 			m := v.Machines.Owned["cp-0"]
 			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: m.Status.NodeRef.Name, Cordoned: true}}

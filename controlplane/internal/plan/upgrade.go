@@ -27,20 +27,25 @@ type UpgradeDecision struct {
 	Acknowledge []string
 	// Request is the release to ask for; empty when none is.
 	Request workload.Release
+	// EndRetry: the annotation by which the user asks for a release again has had its effect, or has none any more, and goes.
+	EndRetry bool
 }
 
 // DecideUpgrade decides whether the cluster is asked for the release that the user wants. It is asked once, and never made to do what it
 // refuses; what somebody else asks it for is followed.
 func DecideUpgrade(v *view.View) UpgradeDecision {
 	version := v.Workload.Version
-	if version == nil || !v.Life.Installed() || v.Life == view.Mismatch {
-		return UpgradeDecision{}
+	if version == nil || !v.Life.Installed() || v.Life == view.Mismatch || v.Record != nil && version.ClusterID != v.Record.ClusterID {
+		return UpgradeDecision{} // A kubeconfig of another cluster: it is neither written to nor reported.
 	}
 	d := UpgradeDecision{}
-	if channel := v.ControlPlane.Spec.Upgrade.Channel; channel != version.Channel {
+	order, known := compareReleases(v.ControlPlane.Spec.DistributionVersion, version.Desired.Version)
+	// A cluster that is beyond the wish, or on its way to another release, is followed (DESIGN D30).
+	if channel := v.ControlPlane.Spec.Upgrade.Channel; channel != version.Channel && (order == 0 || order > 0 && !unfinished(version)) {
 		d.Channel = channel
 	}
-	order, known := compareReleases(v.ControlPlane.Spec.DistributionVersion, version.Desired.Version)
+	_, again := v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation]
+	d.EndRetry = again && known && (order == 0 || requested(v))
 	switch {
 	case !known:
 		return UpgradeDecision{}
@@ -148,13 +153,33 @@ func (d *UpgradeDecision) begin(v *view.View) {
 		d.Reason, d.Message = controlplanev1.UpgradeImageUnknownReason, problem
 		return
 	}
+	if left := releaseOf(image, v); left != "" {
+		d.Reason = controlplanev1.UpgradeWaitingForVersionsReason
+		d.Message = fmt.Sprintf("%s is the image of release %s, and spec.distributionVersion is %s: the edit of the other one is missing", image,
+			left, wanted)
+		return
+	}
 	if blockers := unfitToUpgrade(v); len(blockers) > 0 {
-		d.Reason = controlplanev1.UpgradeWaitingForControlPlaneReason
-		d.Message = fmt.Sprintf("The upgrade to %s begins when the control plane is well:\n* %s", wanted, strings.Join(blockers, "\n* "))
+		d.wait(wanted, blockers)
 		return
 	}
 	d.Reason, d.Message = controlplanev1.UpgradeRequestedReason, fmt.Sprintf("The cluster is asked for %s", wanted)
 	d.Request = workload.Release{Version: wanted, Image: image}
+}
+
+// wait puts the upgrade off.
+func (d *UpgradeDecision) wait(wanted string, blockers []string) {
+	d.Reason, d.Request = controlplanev1.UpgradeWaitingForControlPlaneReason, workload.Release{}
+	d.Message = fmt.Sprintf("The upgrade to %s begins when the control plane is well:\n* %s", wanted, strings.Join(blockers, "\n* "))
+}
+
+// YieldTo puts off an upgrade that would begin in the pass in which Machines begin to come or go: the hosts of the control plane would be
+// restarted meanwhile.
+func (d *UpgradeDecision) YieldTo(machines MachinesDecision, rollout RolloutDecision, remedy RemediationDecision) {
+	changes := len(machines.Create) > 0 || len(machines.Surplus) > 0 || rollout.Delete != nil || remedy.Delete != nil || remedy.Record != nil
+	if changes && d.Request != (workload.Release{}) {
+		d.wait(d.Request.Version, []string{"Control-plane Machines come or go"})
+	}
 }
 
 // impossible refuses what the version operator of any release would, or should, refuse: 4.17 and 4.18 would start a jump of minor versions.
@@ -263,10 +288,6 @@ func is(version string) func(workload.Release) bool {
 
 // unfitToUpgrade lists what has to happen before the hosts of the control plane may be restarted one after the other.
 func unfitToUpgrade(v *view.View) []string {
-	version := v.Workload.Version
-	if v.Record != nil && version.ClusterID != v.Record.ClusterID {
-		return []string{fmt.Sprintf("cluster %s answers, and %s was installed", version.ClusterID, v.Record.ClusterID)}
-	}
 	problems := unsettled(v, v.Machines.Owned)
 	if machines, replicas := len(v.Machines.Owned.Filter(living)), int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)); machines != replicas {
 		problems = append(problems, fmt.Sprintf("There are %d Machines, and %d replicas are wanted", machines, replicas))

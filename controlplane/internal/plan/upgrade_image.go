@@ -55,6 +55,18 @@ func offered(v *view.View) string {
 	return ""
 }
 
+// releaseOf is the version of another release than the wanted one that the cluster was brought to by an image; empty when it was to none.
+// The digest alone counts: a mirror has the same image under another name.
+func releaseOf(image string, v *view.View) string {
+	_, digest, _ := strings.Cut(image, digestMark)
+	for _, past := range v.Workload.Version.History {
+		if past.Version != v.ControlPlane.Spec.DistributionVersion && strings.HasSuffix(past.Image, digestMark+digest) {
+			return past.Version
+		}
+	}
+	return ""
+}
+
 // withoutTag is the name of an image without its tag. A port has a slash behind it.
 func withoutTag(image string) string {
 	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {

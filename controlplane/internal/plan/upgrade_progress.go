@@ -71,7 +71,7 @@ func (d *UpgradeDecision) progress(v *view.View) {
 		lines = append(lines, failing.Message)
 	}
 	if version.Desired.Version != wanted {
-		lines = append(lines, fmt.Sprintf("Somebody else has asked for %s. spec.distributionVersion is %s: nothing is asked for before this ends",
+		lines = append(lines, fmt.Sprintf("The ClusterVersion asks for %s, and spec.distributionVersion is %s: nothing else is asked for before this ends",
 			version.Desired.Version, wanted))
 	}
 	d.Message = strings.Join(lines, "\n")

@@ -17,9 +17,11 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
+// asked makes the cluster be asked for the wanted release.
+func asked(v *view.View) { v.Workload.Version.Requested = next() }
+
 // TestUpgradeGoesOn has a row for everything that the version operator answers, and for what others ask it for.
 func TestUpgradeGoesOn(t *testing.T) {
-	asked := func(v *view.View) { v.Workload.Version.Requested = next() }
 	for name, tc := range map[string]upgradeCase{
 		"asked, and not seen": {
 			change: func(v *view.View) { asked(v); v.Workload.Version.Observed = false },
@@ -102,7 +104,37 @@ func TestUpgradeGoesOn(t *testing.T) {
 		},
 		"somebody else asks for another": {
 			change: func(v *view.View) { runs(v, workload.Release{Version: "4.20.6"}, false, "Working towards 4.20.6") },
-			reason: controlplanev1.UpgradeInProgressReason, message: "Somebody else has asked for 4.20.6",
+			reason: controlplanev1.UpgradeInProgressReason, message: "The ClusterVersion asks for 4.20.6, and spec.distributionVersion is 4.20.8",
+		},
+		"somebody else asks for another, and the channel is changed": {
+			change: func(v *view.View) {
+				runs(v, workload.Release{Version: "4.20.6"}, false, "Working towards 4.20.6")
+				v.ControlPlane.Spec.Upgrade.Channel = "fast-4.20"
+			},
+			reason: controlplanev1.UpgradeInProgressReason, message: "The ClusterVersion asks for 4.20.6",
+		},
+		"somebody else has brought it further, and the channel is changed": {
+			change: func(v *view.View) {
+				runs(v, workload.Release{Version: "4.20.9"}, true, "")
+				v.ControlPlane.Spec.Upgrade.Channel = "fast-4.20"
+			},
+			reason: controlplanev1.NotUpgradingReason, message: "newer than spec.distributionVersion",
+		},
+		"the channel of the next release is set meanwhile": {
+			change: func(v *view.View) {
+				asked(v)
+				runs(v, next(), false, "Working towards 4.20.8")
+				v.ControlPlane.Spec.Upgrade.Channel = "stable-4.21"
+			},
+			reason: controlplanev1.UpgradeInProgressReason, channel: "stable-4.21",
+		},
+		"the channel of the next release is set afterwards": {
+			change: func(v *view.View) {
+				asked(v)
+				runs(v, next(), true, "")
+				v.ControlPlane.Spec.Upgrade.Channel = "stable-4.21"
+			},
+			reason: controlplanev1.NotUpgradingReason, channel: "stable-4.21",
 		},
 		"somebody else has brought it further": {
 			change: func(v *view.View) { runs(v, workload.Release{Version: "4.20.9"}, true, "") },
@@ -155,4 +187,61 @@ func TestMemberStaysWhileHostsRestart(t *testing.T) {
 		"ClusterVersion version is progressing: Working towards 4.21.2"))
 	etcd.Members[0].Healthy = false
 	g.Expect(etcd.MayLose(etcd.Members[0])).To(BeEmpty(), "one that is dead keeps the next host from being restarted")
+}
+
+// TestUpgradeYields: no upgrade begins in the pass in which a Machine begins to come or go.
+func TestUpgradeYields(t *testing.T) {
+	m := &clusterv1.Machine{}
+	for name, tc := range map[string]struct {
+		machines plan.MachinesDecision
+		rollout  plan.RolloutDecision
+		remedy   plan.RemediationDecision
+		yields   bool
+	}{
+		"nothing happens":                       {},
+		"an unhealthy Machine waits":            {remedy: plan.RemediationDecision{Verdicts: map[string]plan.Verdict{"cp-0": {}}}},
+		"a Machine is created":                  {machines: plan.MachinesDecision{Create: []string{"cp-3"}}, yields: true},
+		"a Machine is too many":                 {machines: plan.MachinesDecision{Surplus: []*clusterv1.Machine{m}}, yields: true},
+		"an outdated Machine is deleted":        {rollout: plan.RolloutDecision{Delete: m}, yields: true},
+		"an unhealthy Machine is to be deleted": {remedy: plan.RemediationDecision{Record: &view.Remediation{}}, yields: true},
+		"an unhealthy Machine is deleted":       {remedy: plan.RemediationDecision{Delete: m}, yields: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := plan.DecideUpgrade(upgradeView())
+			g.Expect(d.Request).To(Equal(next()))
+			d.YieldTo(tc.machines, tc.rollout, tc.remedy)
+			if !tc.yields {
+				g.Expect(d.Request).To(Equal(next()))
+				return
+			}
+			g.Expect(d.Request).To(Equal(workload.Release{}))
+			g.Expect(d.Reason).To(Equal(controlplanev1.UpgradeWaitingForControlPlaneReason))
+			g.Expect(d.Message).To(HaveSuffix("* Control-plane Machines come or go"))
+		})
+	}
+}
+
+// TestEndRetry: the annotation by which a user asks for a release again goes once the cluster shows that it was asked.
+func TestEndRetry(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*view.View)
+		want   bool
+	}{
+		"not asked yet":                       {func(*view.View) {}, false},
+		"asked":                               {asked, true},
+		"on its way":                          {func(v *view.View) { asked(v); runs(v, next(), false, "Working towards 4.20.8") }, true},
+		"done":                                {func(v *view.View) { asked(v); runs(v, next(), true, "") }, true},
+		"on its way to another release":       {func(v *view.View) { runs(v, workload.Release{Version: "4.20.6"}, false, "Working") }, false},
+		"the cluster's release is no version": {func(v *view.View) { v.Workload.Version.Desired.Version = "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := upgradeView()
+			tc.change(v)
+			g.Expect(plan.DecideUpgrade(v).EndRetry).To(BeFalse())
+			v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation] = ""
+			g.Expect(plan.DecideUpgrade(v).EndRetry).To(Equal(tc.want))
+		})
+	}
 }

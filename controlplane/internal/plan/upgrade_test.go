@@ -125,8 +125,14 @@ func TestUpgradeBegins(t *testing.T) {
 		"not installed yet":     {change: func(v *view.View) { v.Life = view.Installing }},
 		"a release of no order": {change: func(v *view.View) { v.Workload.Version.Desired.Version = "" }},
 		"another cluster answers": {
-			change: func(v *view.View) { v.Workload.Version.ClusterID = "other" }, reason: controlplanev1.UpgradeWaitingForControlPlaneReason,
-			message: "cluster other answers, and 3c1d was installed",
+			change: func(v *view.View) {
+				gates(v, false, gate)
+				v.ControlPlane.Spec.Upgrade.Channel, v.Workload.Version.ClusterID = "stable-4.21", "other"
+			},
+		},
+		"the image is still that of the release before": {
+			change: func(v *view.View) { v.ControlPlane.Spec.Release.Image = "mirror.example.com/release@sha256:" + strings.Repeat("4", 64) },
+			reason: controlplanev1.UpgradeWaitingForVersionsReason, message: "is the image of release 4.20.4, and spec.distributionVersion is 4.20.8",
 		},
 		"only the release is edited": {
 			change: func(v *view.View) { v.ControlPlane.Spec.Version = "v1.33.4" }, reason: controlplanev1.UpgradeWaitingForVersionsReason,

@@ -102,7 +102,7 @@ func (c VersionCheck) followProblem() string {
 			clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation,
 		)
 	}
-	return fmt.Sprintf("The cluster runs release %s, to which somebody else has upgraded it, and spec.distributionVersion is %s: set %s",
+	return fmt.Sprintf("The cluster was brought to release %s from its own side, and spec.distributionVersion is %s: set %s",
 		c.Running, c.Release, where)
 }
 
