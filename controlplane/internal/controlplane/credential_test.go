@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -304,6 +305,20 @@ func testOptOut(t *testing.T) {
 	w.passes(2)
 	g.Expect(w.token()).NotTo(BeEmpty())
 	w.checkWorks()
+}
+
+// TestTokenStaysWithoutARecord: without the record of the installed cluster nobody knows which cluster a credential would lead to.
+func TestTokenStaysWithoutARecord(t *testing.T) {
+	g := NewWithT(t)
+	w := tokenWorld(t)
+	cluster := &clusterv1.Cluster{}
+	g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: clusterName}, cluster)).To(Succeed())
+	v, err := w.r.observe(t.Context(), w.controlPlane(), cluster)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(keepsCredential(v)).To(BeTrue())
+	v.Record = nil
+	g.Expect(keepsCredential(v)).To(BeFalse())
+	g.Expect(decideKubeconfig(v)).To(Equal(kubeconfigDecision{}))
 }
 
 func TestContractCredential(t *testing.T) {

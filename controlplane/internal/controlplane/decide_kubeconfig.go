@@ -48,6 +48,10 @@ func decideKubeconfig(v *view.View) kubeconfigDecision {
 	if foreignKubeconfig(v) {
 		return kubeconfigDecision{}
 	}
+	if v.Kubeconfigs.Token != "" {
+		// Only the record of the installed cluster is missing in this pass, and comes back: the token stays.
+		return kubeconfigDecision{}
+	}
 	published := v.Kubeconfigs.Cluster
 	if published != nil && v.Initialized() && !sourceKnown(v) {
 		// The objects of the installation may be deleted once the cluster is installed: what was published stays.

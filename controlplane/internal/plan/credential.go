@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -50,7 +51,7 @@ func (s CredentialStep) Requests() bool { return s.ByToken || s.ByInstaller }
 // of which a token that is refused is one cause.
 func AsksToken(v *view.View) bool {
 	c := v.Credential
-	return c.Token != nil && (!c.Connected || tokenDue(v) && (v.WantsToken() || c.Installer == nil))
+	return c.Token != nil && (!c.Connected || tokenDue(v))
 }
 
 // AsksInstaller reports the same of the installer's credential. It is asked after the token.
@@ -107,7 +108,8 @@ func DecideCredential(v *view.View) CredentialStep {
 	return s
 }
 
-// useInstaller puts the installer's credential into the Secret because the user wants it, unless the cluster takes only the token.
+// useInstaller puts the installer's credential into the Secret because the user wants it. A token gives way to it once the cluster takes it,
+// and is renewed until then.
 func useInstaller(v *view.View, s *CredentialStep) {
 	c := v.Credential
 	if c.Installer == nil {
@@ -116,8 +118,9 @@ func useInstaller(v *view.View, s *CredentialStep) {
 		return
 	}
 	objection := objectionTo(v, c.InstallerAnswer, "the installer's credential")
-	if c.Token != nil && objection != "" {
-		s.Note = objection
+	if c.Token != nil && !good(v, c.InstallerAnswer) {
+		renewToken(v, s)
+		s.Note = cmp.Or(objection, "the cluster has not said yet whether it takes the installer's credential")
 		return
 	}
 	s.Publish, s.Problem, s.ServerName = CredentialInstaller, objection, serverName(c.InstallerAnswer)

@@ -144,12 +144,25 @@ var credentialCases = map[string]credentialCase{
 		plan.CredentialStep{Publish: plan.CredentialInstaller, ServerName: "api", Note: "spec.kubeconfig.credential is Installer"},
 	},
 	"opting out": {
-		view.Credential{Token: tokenData, Installer: installerData, Life: due, Connected: true, InstallerAnswer: takes}, true, false, true,
+		view.Credential{Token: tokenData, Installer: installerData, Life: due, Connected: true, InstallerAnswer: takes}, true, true, true,
 		plan.CredentialStep{Publish: plan.CredentialInstaller, ServerName: "api", Note: "spec.kubeconfig.credential is Installer"},
 	},
 	"opting out for a credential that is refused": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Connected: true, InstallerAnswer: refuses}, true, false, true,
-		plan.CredentialStep{Publish: plan.CredentialToken, Note: "the cluster refuses the installer's credential"},
+		plan.CredentialStep{Publish: plan.CredentialToken, At: fresh.RenewAfter, Note: "the cluster refuses the installer's credential"},
+	},
+	"opting out for a credential that is refused, when the token is to be renewed": {
+		view.Credential{
+			Token: tokenData, Installer: installerData, Life: due, Connected: true, TokenAnswer: takes, InstallerAnswer: refuses,
+		},
+		true, true, true,
+		plan.CredentialStep{ByToken: true, ByInstaller: true, Publish: plan.CredentialToken, ServerName: "api", At: retry,
+			Note: "the cluster refuses the installer's credential"},
+	},
+	"opting out for a credential that the cluster was not asked about": {
+		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Connected: true, Problem: errors.New("down")}, true, false, true,
+		plan.CredentialStep{Publish: plan.CredentialToken, At: retry,
+			Note: "the cluster has not said yet whether it takes the installer's credential"},
 	},
 	"opting out for a credential that is not known": {
 		view.Credential{Token: tokenData, Life: fresh, Connected: true}, true, false, false,
