@@ -100,6 +100,16 @@ func Provisioned(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
 }
 
+// HeldBy returns the annotation because of which baremetal-operator does nothing with the host; empty when there is none.
+func HeldBy(host *bmov1alpha1.BareMetalHost) string {
+	for _, annotation := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {
+		if _, held := host.Annotations[annotation]; held {
+			return annotation
+		}
+	}
+	return ""
+}
+
 // ProvisioningBegan returns when baremetal-operator last began to provision the host: nothing that registered before can run the image that
 // the host was given then. It is zero when the host was never provisioned, and when its status did not come along in a move.
 func ProvisioningBegan(host *bmov1alpha1.BareMetalHost) metav1.Time {

@@ -15,19 +15,19 @@ import (
 var update = flag.Bool("update", false, "write the golden files before the tests compare with them")
 
 // Compare fails the test when the file testdata/<name> does not hold got. With -update it writes the file first.
-func Compare(t testing.TB, name, got string) {
-	t.Helper()
+func Compare(tb testing.TB, name, got string) {
+	tb.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s has changed; run the test with -update if that is meant (-want +got):\n%s", path, diff)
+		tb.Errorf("%s has changed; run the test with -update if that is meant (-want +got):\n%s", path, diff)
 	}
 }

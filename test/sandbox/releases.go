@@ -12,8 +12,8 @@ import (
 // Acknowledgement is the key of what a user has to acknowledge before the cluster is upgraded to MinorRelease.
 const Acknowledgement = "ack-4.20-kube-1.34-api-removals-in-4.21"
 
-// The releases to which the clusters of a World can be upgraded: one of the same minor version as OpenShiftVersion, the next minor one, and a
-// newer one of that.
+// The releases to which the clusters of a World can be upgraded: one of the same minor version as OpenShiftVersion, the next minor one, and
+// a newer one of that.
 var (
 	PatchRelease = newRelease("4.20.8", "v1.33.6", "8", map[string]string{
 		Acknowledgement: "Kubernetes 1.34 removes APIs: move workloads and tools to those that stay.",

@@ -52,7 +52,7 @@ const (
 	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
 
 	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before. Its value does not matter; it is
-	// removed when the upgrade is requested (DESIGN D28).
+	// removed when the cluster shows that it was asked for the release (DESIGN D28).
 	RetryUpgradeAnnotation = "controlplane.cluster.x-k8s.io/retry-upgrade"
 
 	// KubeconfigTokenAnnotation records on the Secret <cluster>-kubeconfig, as JSON, until when its token is valid and from when on another

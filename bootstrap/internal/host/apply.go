@@ -41,13 +41,15 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 			return o
 		}
 	}
+	if d.forget { // Before the host is bound: a power cycle that nobody has carried out yet would cut its installation.
+		if o.record = kube.OutcomeOf(r.forgetPowerCycle(ctx, s)); o.record.Stops() {
+			return o
+		}
+	}
 	r.tellDispute(s, d.recognition)
 	r.tellNeverRegistered(s, d.recognition)
 	if o.identity = r.applyIdentity(ctx, s, d.recognition); !o.identity.Stops() {
 		o.joining = r.applyJoining(ctx, s, d.joining)
-	}
-	if d.forget { // Last: nothing waits for it.
-		o.record = kube.OutcomeOf(r.forgetPowerCycle(ctx, s))
 	}
 	return o
 }

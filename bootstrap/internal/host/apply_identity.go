@@ -125,9 +125,13 @@ func (r *Reconciler) powerCycle(ctx context.Context, s *scope, boot int, why str
 	return nil
 }
 
-// forgetPowerCycle takes the record of a power cycle off the Machine's host.
+// forgetPowerCycle takes the record of a power cycle off the Machine's host, and the request of it, if baremetal-operator has not carried
+// it out: it may have been stopped, or told to leave the host alone.
 func (r *Reconciler) forgetPowerCycle(ctx context.Context, s *scope) error {
-	err := kube.Patch(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bootstrapv1.PowerCycleAnnotation) })
+	err := kube.PatchUnchanged(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
+		delete(h.Annotations, bootstrapv1.PowerCycleAnnotation)
+		delete(h.Annotations, rebootAnnotation)
+	})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the record of the power cycle of BareMetalHost %s: %w", s.host.Name, err)
 	}

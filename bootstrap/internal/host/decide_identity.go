@@ -74,10 +74,8 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 		return d, nil
 	case recorded != agent.Name:
 		d.record = agent.Name
-	default:
-		d.forget = wasCycled(s)
 	}
-	d.disputed = verdict.Note != ""
+	d.forget, d.disputed = wasCycled(s), verdict.Note != ""
 	d.recognized = fact.Ongoing(bootstrapv1.HostRecognizedReason, "%s", verdict.Note)
 	return d, verdict.Agent
 }

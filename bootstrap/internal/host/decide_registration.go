@@ -44,6 +44,8 @@ type registrationWait struct {
 	since, until time.Time
 	// cycle: the host is power-cycled now. over: it was before, and is given up.
 	cycle, over bool
+	// held is the annotation by which baremetal-operator leaves the host alone; it is not power-cycled then. Empty when there is none.
+	held string
 }
 
 // left is how long the host is still waited for; 0 when the wait is over, or was none.
@@ -57,7 +59,7 @@ func (w registrationWait) status() bootstrapv1.HostRegistrationStatus {
 		return bootstrapv1.HostRegistrationStatus{}
 	}
 	status := bootstrapv1.HostRegistrationStatus{Attempt: new(int32(w.boot))}
-	if w.boot < maxBoots {
+	if w.boot < maxBoots && w.held == "" {
 		status.NextRetryTime = metav1.NewTime(w.until)
 	}
 	return status
@@ -68,7 +70,7 @@ func (w registrationWait) status() bootstrapv1.HostRegistrationStatus {
 // or is to be off, is not waited for: HostHealthy says so, or the user knows.
 func registrationWaitOf(s *scope, verdict identity.Verdict) registrationWait {
 	if verdict.Reason != bootstrapv1.WaitingForAgentReason || s.host == nil || s.install == nil || !s.config.DeletionTimestamp.IsZero() ||
-		!s.host.Spec.Online || metal3.Error(s.host) != "" {
+		!metal3.Provisioned(s.host) || !s.host.Spec.Online || metal3.Error(s.host) != "" {
 		return registrationWait{}
 	}
 	timeout := assisted.HostRegistrationTimeout(s.install)
@@ -78,7 +80,8 @@ func registrationWaitOf(s *scope, verdict identity.Verdict) registrationWait {
 	}
 	w.until = w.since.Add(timeout)
 	if late := !w.until.After(s.now); late {
-		w.cycle, w.over = w.boot < maxBoots, w.boot >= maxBoots
+		w.over, w.held = w.boot >= maxBoots, metal3.HeldBy(s.host)
+		w.cycle = !w.over && w.held == ""
 	}
 	return w
 }
@@ -119,6 +122,12 @@ func unregisteredFact(s *scope, w registrationWait, verdict identity.Verdict) fa
 			"BareMetalHost %s was booted at %s and power-cycled at %s, and its Agent has not registered by %s (attempt %d of %d): look at the "+
 				"host's console, its boot medium and its network; deleting Machine %s boots a host anew",
 			s.host.Name, moment(metal3.ProvisioningEnded(s.host).Time), moment(w.since), moment(w.until), w.boot, maxBoots, s.machine.Name,
+		)
+	case w.held != "":
+		return fact.Waiting(
+			bootstrapv1.WaitingForAgentReason, "BareMetalHost %s was booted and its Agent has not registered by %s (attempt %d of %d): the host is "+
+				"power-cycled when its annotation %s is removed, which keeps baremetal-operator from it", s.host.Name, moment(w.until), w.boot,
+			maxBoots, w.held,
 		)
 	case w.cycle:
 		return fact.Waiting(

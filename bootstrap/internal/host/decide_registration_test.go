@@ -62,6 +62,18 @@ func TestRegistrationTimeout(t *testing.T) {
 			lookIn: time.Second},
 		"its time is over": {scope: booted(timeout), cycle: true, reason: bootstrapv1.WaitingForAgentReason,
 			message: "the host is power-cycled", attempt: 1, retryAt: timeout},
+		"its time is over, and baremetal-operator is paused": {scope: booted(timeout), change: func(s *scope) {
+			s.host.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: ""}
+		}, reason: bootstrapv1.WaitingForAgentReason,
+			message: "power-cycled when its annotation baremetalhost.metal3.io/paused is removed", attempt: 1},
+		"its time is over, and it is detached": {scope: booted(timeout), change: func(s *scope) {
+			s.host.Annotations = map[string]string{bmov1alpha1.DetachedAnnotation: ""}
+		}, reason: bootstrapv1.WaitingForAgentReason,
+			message: "power-cycled when its annotation baremetalhost.metal3.io/detached is removed", attempt: 1},
+		"it has an InfraEnv of its own, and is provisioned anew": {scope: booted(timeout), change: func(s *scope) {
+			s.config.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv
+			s.host.Status.Provisioning.State = bmov1alpha1.StateDeprovisioning
+		}, reason: bootstrapv1.WaitingForAgentReason, message: "no Agent has registered through the Machine's own InfraEnv"},
 		"it was power-cycled": {scope: cycled(2*timeout-time.Second, timeout), reason: bootstrapv1.WaitingForAgentReason,
 			message: "also after a power cycle at 2026-01-01T00:31:00Z: unless it does, it is given up at 2026-01-01T01:01:00Z", attempt: 2,
 			lookIn: time.Second},
@@ -140,6 +152,42 @@ func TestRegistrationTimeout(t *testing.T) {
 		g.Expect(s.config.Status.HostRegistration).To(BeZero())
 		delete(s.host.Annotations, bootstrapv1.PowerCycleAnnotation)
 		g.Expect(decide(s).forget).To(BeFalse())
+	})
+	t.Run("it registers before it was power-cycled", func(t *testing.T) {
+		g := NewWithT(t)
+		s := cycled(timeout, timeout)
+		s.host.Annotations[rebootAnnotation] = rebootMode
+		s.agents = discovered().agents
+		s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+		scheme := runtime.NewScheme()
+		for _, add := range []func(*runtime.Scheme) error{bmov1alpha1.AddToScheme, assisted.AddToScheme} {
+			g.Expect(add(scheme)).To(Succeed())
+		}
+		refuse := true
+		var writes []string
+		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host, &s.agents[0]).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				writes = append(writes, o.GetName())
+				if refuse {
+					return errors.New("the API is busy")
+				}
+				return c.Patch(ctx, o, patch, opts...)
+			},
+		}).Build()
+		for _, o := range []client.Object{s.host, &s.agents[0]} {
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+		}
+		r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100)}
+		d := decide(s)
+		g.Expect(d.bind).NotTo(BeNil())
+		g.Expect(r.apply(t.Context(), s, d).err()).To(HaveOccurred())
+		g.Expect(writes).To(Equal([]string{s.host.Name}), "it is not bound while a power cycle may come")
+		refuse = false
+		g.Expect(r.apply(t.Context(), s, d).err()).To(Succeed())
+		g.Expect(writes[1:]).To(Equal([]string{s.host.Name, "a-0"}))
+		host := &bmov1alpha1.BareMetalHost{}
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), host)).To(Succeed())
+		g.Expect(host.Annotations).To(BeEmpty())
 	})
 	t.Run("its Machine is deleted", func(t *testing.T) {
 		g := NewWithT(t)

@@ -108,8 +108,8 @@ func DecideCredential(v *view.View) CredentialStep {
 	return s
 }
 
-// useInstaller puts the installer's credential into the Secret because the user wants it. A token gives way to it once the cluster takes it,
-// and is renewed until then.
+// useInstaller puts the installer's credential into the Secret because the user wants it. A token gives way to it once the cluster takes
+// it, and is renewed until then.
 func useInstaller(v *view.View, s *CredentialStep) {
 	c := v.Credential
 	if c.Installer == nil {

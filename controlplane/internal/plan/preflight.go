@@ -200,7 +200,8 @@ func restarts(v *view.View) []string {
 	return problems
 }
 
-// aboutToBegin reports whether the cluster was asked for a newer release, and has not refused it: its version operator may begin any moment.
+// aboutToBegin reports whether the cluster was asked for a newer release, and has not refused it: its version operator may begin any
+// moment.
 func aboutToBegin(version *workload.ClusterVersion) bool {
 	order, known := compareReleases(version.Requested.Version, version.Desired.Version)
 	refused := version.Observed && (version.Accepted.False() || version.Invalid.True())

@@ -35,20 +35,15 @@ type UpgradeDecision struct {
 // refuses; what somebody else asks it for is followed.
 func DecideUpgrade(v *view.View) UpgradeDecision {
 	version := v.Workload.Version
-	if version == nil || !v.Life.Installed() || v.Life == view.Mismatch || v.Record != nil && version.ClusterID != v.Record.ClusterID {
-		return UpgradeDecision{} // A kubeconfig of another cluster: it is neither written to nor reported.
-	}
-	d := UpgradeDecision{}
-	order, known := compareReleases(v.ControlPlane.Spec.DistributionVersion, version.Desired.Version)
-	// A cluster that is beyond the wish, or on its way to another release, is followed (DESIGN D30).
-	if channel := v.ControlPlane.Spec.Upgrade.Channel; channel != version.Channel && (order == 0 || order > 0 && !unfinished(version)) {
-		d.Channel = channel
-	}
-	_, again := v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation]
-	d.EndRetry = again && known && (order == 0 || requested(v))
-	switch {
-	case !known:
+	if version == nil || !v.Life.Installed() || isAnother(v) {
 		return UpgradeDecision{}
+	}
+	order, known := compareReleases(v.ControlPlane.Spec.DistributionVersion, version.Desired.Version)
+	if !known {
+		return UpgradeDecision{}
+	}
+	d := UpgradeDecision{Channel: channelFor(v, order), EndRetry: asksAgain(v) && (order == 0 || requested(v))}
+	switch {
 	case unfinished(version):
 		d.progress(v)
 	case order < 0:
@@ -62,6 +57,27 @@ func DecideUpgrade(v *view.View) UpgradeDecision {
 		d.begin(v)
 	}
 	return d
+}
+
+// isAnother reports whether another cluster answers than the one that was installed: it is neither written to nor reported.
+func isAnother(v *view.View) bool {
+	return v.Life == view.Mismatch || v.Record != nil && v.Workload.Version.ClusterID != v.Record.ClusterID
+}
+
+// channelFor is the channel to write to a cluster, with the order of the wanted release and its own; empty when it stays. A cluster that is
+// beyond the wish, or on its way to another release, is followed (DESIGN D30).
+func channelFor(v *view.View, order int) string {
+	version, channel := v.Workload.Version, v.ControlPlane.Spec.Upgrade.Channel
+	if channel == version.Channel || order < 0 || order > 0 && unfinished(version) {
+		return ""
+	}
+	return channel
+}
+
+// asksAgain reports whether the user wants a release that the cluster has left before.
+func asksAgain(v *view.View) bool {
+	_, again := v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation]
+	return again
 }
 
 // IsUpgrading reports whether the cluster is being upgraded, or to be.
@@ -196,8 +212,7 @@ func (d *UpgradeDecision) impossible(v *view.View) bool {
 // interrupted refuses a release that the cluster has left: somebody has gone back from it.
 func (d *UpgradeDecision) interrupted(v *view.View) bool {
 	wanted := v.ControlPlane.Spec.DistributionVersion
-	_, again := v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation]
-	if again || !slices.ContainsFunc(v.Workload.Version.History, func(p workload.PastRelease) bool { return p.Version == wanted }) {
+	if asksAgain(v) || !slices.ContainsFunc(v.Workload.Version.History, func(p workload.PastRelease) bool { return p.Version == wanted }) {
 		return false
 	}
 	d.Reason = controlplanev1.UpgradeInterruptedReason

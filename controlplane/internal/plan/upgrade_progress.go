@@ -71,8 +71,11 @@ func (d *UpgradeDecision) progress(v *view.View) {
 		lines = append(lines, failing.Message)
 	}
 	if version.Desired.Version != wanted {
-		lines = append(lines, fmt.Sprintf("The ClusterVersion asks for %s, and spec.distributionVersion is %s: nothing else is asked for before this ends",
-			version.Desired.Version, wanted))
+		lines = append(
+			lines,
+			fmt.Sprintf("The ClusterVersion asks for %s, and spec.distributionVersion is %s: nothing else is asked for before this ends",
+				version.Desired.Version, wanted),
+		)
 	}
 	d.Message = strings.Join(lines, "\n")
 }

@@ -131,8 +131,10 @@ func TestUpgradeBegins(t *testing.T) {
 			},
 		},
 		"the image is still that of the release before": {
-			change: func(v *view.View) { v.ControlPlane.Spec.Release.Image = "mirror.example.com/release@sha256:" + strings.Repeat("4", 64) },
-			reason: controlplanev1.UpgradeWaitingForVersionsReason, message: "is the image of release 4.20.4, and spec.distributionVersion is 4.20.8",
+			change: func(v *view.View) {
+				v.ControlPlane.Spec.Release.Image = "mirror.example.com/release@sha256:" + strings.Repeat("4", 64)
+			},
+			reason: controlplanev1.UpgradeWaitingForVersionsReason, message: "is the image of release 4.20.4, and spec.distributionVersion",
 		},
 		"only the release is edited": {
 			change: func(v *view.View) { v.ControlPlane.Spec.Version = "v1.33.4" }, reason: controlplanev1.UpgradeWaitingForVersionsReason,

@@ -79,7 +79,11 @@ func TestAccept(t *testing.T) {
 			risks: "Forced through blocking failures",
 		},
 		"5.0 from an early 4.y": {
-			update: configv1.Update{Image: image("5.0.1")}, reason: "PreconditionChecks", message: "only updates within the current major version are",
+			update: configv1.Update{
+				Image: image("5.0.1"),
+			},
+			reason:  "PreconditionChecks",
+			message: "only updates within the current major version are",
 		},
 		"5.0 from the first 4.y that leads to it": {
 			from: "4.22.0", update: configv1.Update{Image: image("5.0.1")}, reason: "PayloadLoaded", target: "5.0.1",

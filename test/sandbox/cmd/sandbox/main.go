@@ -45,7 +45,10 @@ func parse(args []string) (sandbox.Options, error) {
 	)
 	workers := flags.Int("workers", -1, "number of workers; -1 is the template's own number")
 	flags.StringVar(
-		&opts.Release, "release", "", fmt.Sprintf("release that is installed, one of %v; default: %s", sandbox.Releases(), sandbox.OpenShiftVersion),
+		&opts.Release,
+		"release",
+		"",
+		fmt.Sprintf("release that is installed, one of %v; default: %s", sandbox.Releases(), sandbox.OpenShiftVersion),
 	)
 	flags.BoolVar(&opts.Hold, "hold", false, "leave everything running after the installation, until Ctrl-C")
 	flags.StringVar(&opts.Fault, "fault", "", "what goes wrong:"+faultList())
