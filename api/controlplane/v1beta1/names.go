@@ -43,6 +43,11 @@ const (
 	// etcd (DESIGN D24). Who removes it from a Machine that is being deleted frees the host with its member: etcd counts that member as dead.
 	EtcdHookAnnotation = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/openshift-assisted-etcd"
 
+	// EtcdDrainHookAnnotation is the pre-drain hook on a control-plane Machine that keeps its Node from being cordoned while the hosts of the
+	// control plane restart one after the other: its member may not leave etcd before that ends, and the machine-config operator restarts no
+	// host while another Node is cordoned (DESIGN D24).
+	EtcdDrainHookAnnotation = "pre-drain.delete.hook.machine.cluster.x-k8s.io/openshift-assisted-etcd"
+
 	// RemediationInProgressAnnotation records on a control plane, as JSON, which unhealthy Machine is replaced, since when, and how many
 	// replacements for it have failed before. It goes when the replacement exists. Name and value are those of Cluster API's own control plane
 	// provider (DESIGN D26).

@@ -22,10 +22,13 @@ import (
 // of them, the next pass finds what is left to do in the list of members and in the Nodes.
 func (r *Reconciler) leaveEtcd(ctx context.Context, v *view.View, d plan.LeavingDecision) error {
 	var errs []error
+	for _, machine := range d.Drain {
+		errs = append(errs, r.removeHook(ctx, v, machine, controlplanev1.EtcdDrainHookAnnotation))
+	}
 	for _, l := range d.Release {
 		machine := v.Machines.Owned[l.Machine]
 		if d.AtOnce {
-			errs = append(errs, r.removeEtcdHook(ctx, v, machine))
+			errs = append(errs, r.freeHost(ctx, v, machine))
 			continue
 		}
 		errs = append(errs, r.releaseHost(ctx, v, l, machine))
@@ -74,7 +77,7 @@ func (r *Reconciler) removeStray(ctx context.Context, v *view.View, member *work
 func (r *Reconciler) releaseHost(ctx context.Context, v *view.View, l plan.Leaving, machine *clusterv1.Machine) error {
 	node := v.Workload.NodeOf(machine)
 	if node == nil {
-		return r.removeEtcdHook(ctx, v, machine)
+		return r.freeHost(ctx, v, machine)
 	}
 	cluster := v.ClusterKey()
 	if _, err := r.Nodes.DeleteNode(ctx, cluster, node.Name, node.UID); err != nil {
@@ -87,14 +90,19 @@ func (r *Reconciler) releaseHost(ctx context.Context, v *view.View, l plan.Leavi
 	if plan.IsMember(members, l) {
 		return fmt.Errorf("etcd added the host of Machine %s again before its Node was deleted: its member is removed once more", machine.Name)
 	}
-	return r.removeEtcdHook(ctx, v, machine)
+	return r.freeHost(ctx, v, machine)
 }
 
-// removeEtcdHook lets Cluster API free the host of a Machine.
-func (r *Reconciler) removeEtcdHook(ctx context.Context, v *view.View, machine *clusterv1.Machine) error {
+// freeHost lets Cluster API free the host of a Machine.
+func (r *Reconciler) freeHost(ctx context.Context, v *view.View, machine *clusterv1.Machine) error {
+	return r.removeHook(ctx, v, machine, controlplanev1.EtcdHookAnnotation)
+}
+
+// removeHook lets Cluster API go on with the deletion of a Machine.
+func (r *Reconciler) removeHook(ctx context.Context, v *view.View, machine *clusterv1.Machine, hook string) error {
 	m := machine.DeepCopy()
 	defer r.wroteMachine(v, m)
 	return r.mergePatch(ctx, m, map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{controlplanev1.EtcdHookAnnotation: nil},
+		"annotations": map[string]any{hook: nil},
 	}})
 }

@@ -264,6 +264,8 @@ func TestReplacementDuringUpgrade(t *testing.T) {
 		w.settleUpgrade(nil, func() bool {
 			if w.releases.model.Updating() {
 				g.Expect(w.installed.removed).To(BeEmpty(), "of three members two would be left while hosts restart")
+				g.Expect(w.message(controlplanev1.ScalingDownCondition)).To(Or(BeEmpty(), ContainSubstring("Machine cp-1 is deleted, and its host is "+
+					"not freed yet: The hosts are restarted one after the other, and nobody leaves before that ends: ")))
 			}
 			return w.upgraded(releasePatch)()
 		})

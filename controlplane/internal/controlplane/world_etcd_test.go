@@ -224,19 +224,28 @@ func (w *world) etcd() {
 	w.installed.model.Tick(w.now, w.installed.list())
 }
 
-// departures is what Cluster API core does with Machines that are deleted, once their Nodes are drained: it waits for the hooks, frees the
-// hosts and deletes the Nodes.
+// waitsInHook makes Cluster API core say that a Machine waits in a hook.
+func (w *world) waitsInHook(m *clusterv1.Machine, reason string) {
+	conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: reason})
+	w.must(w.client.Status().Update(context.Background(), m))
+}
+
+// departures is what Cluster API core does with Machines that are deleted: it waits for the pre-drain hooks, drains the Nodes, waits for
+// the other hooks, frees the hosts and deletes the Nodes.
 func (w *world) departures() {
 	for _, m := range w.machines() {
 		if m.DeletionTimestamp.IsZero() {
 			continue
 		}
+		if annotations.HasWithPrefix(clusterv1.PreDrainDeleteHookAnnotationPrefix, m.Annotations) {
+			w.waitsInHook(&m, clusterv1.MachineDeletingWaitingForPreDrainHookReason)
+			continue
+		}
+		if w.releases != nil { // A Machine that waits in another hook is drained in every pass.
+			w.releases.cordoned[m.Name] = true
+		}
 		if annotations.HasWithPrefix(clusterv1.PreTerminateDeleteHookAnnotationPrefix, m.Annotations) {
-			conditions.Set(&m, metav1.Condition{
-				Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
-				Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason,
-			})
-			w.must(w.client.Status().Update(context.Background(), &m))
+			w.waitsInHook(&m, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
 			continue
 		}
 		if host := w.installed.hosts[m.Name]; host != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -22,16 +23,51 @@ func inHook(v *view.View) []*clusterv1.Machine {
 	return v.Machines.Owned.Filter(view.InEtcdHook).SortedByCreationTimestamp()
 }
 
-// LeavingOf decides which Machines leave etcd, and which of their hooks go. A member leaves before its host does, and nobody removes one on
-// a guess: when etcd cannot be asked, the hooks stay.
+// inDrainHook are the Machines whose Nodes nothing but the pre-drain hook of etcd keeps from being drained, the oldest first.
+func inDrainHook(v *view.View) []*clusterv1.Machine {
+	return v.Machines.Owned.Filter(view.InEtcdDrainHook).SortedByCreationTimestamp()
+}
+
+// LeavingOf decides which Machines are drained and leave etcd, and which of their hooks go.
 func LeavingOf(v *view.View) LeavingDecision {
+	if v.Life == view.Deleting && !deletesMachines(v) {
+		return LeavingDecision{} // The cluster may live on (kubectl delete --cascade=orphan).
+	}
+	d := leavingMembers(v)
+	for _, m := range inDrainHook(v) {
+		why := undrainable(v, m)
+		switch {
+		case why == "":
+			d.Drain = append(d.Drain, m)
+		case d.Waiting == nil:
+			d.Waiting = map[string]string{m.Name: why}
+		default:
+			d.Waiting[m.Name] = why
+		}
+	}
+	return d
+}
+
+// undrainable says why the Node of a Machine that is being deleted is not cordoned yet; it is empty when it may be. A host that does not
+// run keeps the next one from being restarted anyway; one that is restarting itself is given the time for it.
+func undrainable(v *view.View, m *clusterv1.Machine) string {
+	if !v.Life.Installed() || !m.Status.NodeRef.IsDefined() {
+		return ""
+	}
+	if since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition); !nodeReady(m) && since != nil &&
+		v.Now.Sub(since.Time) >= hostRestartWait {
+		return ""
+	}
+	return untilRestarted(restarts(v))
+}
+
+// leavingMembers decides about the Machines whose Nodes are drained. A member leaves before its host does, and nobody removes one on a
+// guess: when etcd cannot be asked, the hooks stay.
+func leavingMembers(v *view.View) LeavingDecision {
 	if !AsksMembers(v) && len(inHook(v)) == 0 {
 		return LeavingDecision{}
 	}
 	leaving, others, inFlight := etcdHosts(v)
-	if v.Life == view.Deleting && !deletesMachines(v) {
-		return LeavingDecision{} // The cluster may live on (kubectl delete --cascade=orphan).
-	}
 	if !v.Life.Installed() {
 		return LeavingDecision{Release: leaving, AtOnce: true} // Its host never was a member of a cluster that anybody uses (CONTRACT KCP-24).
 	}
@@ -53,6 +89,9 @@ func LeavingOf(v *view.View) LeavingDecision {
 // etcdOf is what is known of the members of etcd.
 func etcdOf(v *view.View) Etcd {
 	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable(), Restarts: restarts(v)}
+	if updates := v.Workload.Updates; updates != nil {
+		etcd.Paused = updates.PoolPaused
+	}
 	if report := v.Workload.Etcd; report != nil && report.MembersDegraded.True() {
 		etcd.Unwell = v.Now.Sub(report.MembersDegraded.Since)
 	}

@@ -178,7 +178,8 @@ func AsksUpdates(v *view.View) bool {
 		return false
 	}
 	machines := v.Machines.Owned.Filter(living)
-	return IsUpgrading(v) || len(inHook(v)) > 0 || len(machines) != int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) || len(unhealthy(v)) > 0 ||
+	return IsUpgrading(v) || len(inHook(v)) > 0 || len(inDrainHook(v)) > 0 ||
+		len(machines) != int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) || len(unhealthy(v)) > 0 ||
 		len(machines.Filter(outdatedIn(v), func(m *clusterv1.Machine) bool { return isDue(v, m) })) > 0
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
@@ -36,6 +38,8 @@ type Etcd struct {
 	Unwell time.Duration
 	// Restarts say, in words, by what the hosts of the control plane are restarted one after the other; there are none while nothing does.
 	Restarts []string
+	// Paused: MachineConfigPool master is paused, so that no host is restarted before somebody ends that, whatever Restarts say.
+	Paused bool
 }
 
 // EtcdHost is a control-plane Machine as the members of etcd are compared with it.
@@ -70,6 +74,8 @@ type LeavingDecision struct {
 	LeaderTo uint64
 	// Stray is a member that nobody accounts for and that is removed in this pass; nil when there is none.
 	Stray *workload.Member
+	// Drain are the Machines whose Nodes may be drained now: their pre-drain hooks go.
+	Drain []*clusterv1.Machine
 	// Waiting says for each of the other Machines, by name, what it waits for. Voting are those of them whose members are known to vote.
 	Waiting map[string]string
 	Voting  []string
@@ -187,6 +193,9 @@ func (e Etcd) MayLose(member workload.Member) string {
 	case !member.Healthy && healthy < quorum(left):
 		return fmt.Sprintf("%d of %d voting members of etcd are healthy, and without this one the %d others need %d: "+
 			"see \"etcd quorum is lost\" in the troubleshooting guide", healthy, voters, left, quorum(left))
+	case !member.Healthy && left < minVoters && len(e.Restarts) > 0 && !e.Paused:
+		return fmt.Sprintf("etcd would have %s while the hosts are restarted one after the other: set spec.paused of MachineConfigPool master "+
+			"to true until another host has joined (%s)", members(left, "voting member"), strings.Join(e.Restarts, "; "))
 	case !member.Healthy:
 		return ""
 	case healthy < voters:
@@ -195,10 +204,16 @@ func (e Etcd) MayLose(member workload.Member) string {
 		return fmt.Sprintf("Member %s of etcd has no vote yet, and nobody leaves before it has one", summary(learners))
 	case !e.Stable:
 		return "The members of etcd restart one after the other, and nobody leaves before that ends"
-	case len(e.Restarts) > 0:
-		return "The hosts are restarted one after the other, and nobody leaves before that ends: " + strings.Join(e.Restarts, "; ")
 	}
-	return ""
+	return untilRestarted(e.Restarts)
+}
+
+// untilRestarted says that nobody leaves etcd before the restarts of the hosts have ended; it is empty when none is restarted.
+func untilRestarted(restarts []string) string {
+	if len(restarts) == 0 {
+		return ""
+	}
+	return "The hosts are restarted one after the other, and nobody leaves before that ends: " + strings.Join(restarts, "; ")
 }
 
 // count returns the number of voters, of healthy voters, and the names of the members without a vote.

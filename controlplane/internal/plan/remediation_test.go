@@ -138,8 +138,15 @@ func TestContractRemediation(t *testing.T) {
 			askFor(v, "4.20.8")
 			v.Workload.Version.Observed, v.Workload.Version.Accepted = true, because(no, "it is not signed")
 		}},
-		"it is being restarted itself, and does not come back": {members: three, change: func(v *view.View) {
+		"it is being restarted itself, and does not come back, so that two would be left for the next restart": {
+			members: three, reason: never, says: "set spec.paused of MachineConfigPool master to true", change: func(v *view.View) {
+				unwell(v, 31*time.Minute)
+				v.Workload.Updates.PoolUpdating = because(yes, "1 of 3")
+			},
+		},
+		"it is being restarted itself, and does not come back, and the pool is paused": {members: three, change: func(v *view.View) {
 			unwell(v, 31*time.Minute)
+			v.Workload.Updates.PoolPaused = true
 			v.Workload.Updates.PoolUpdating = because(yes, "1 of 3")
 			m := v.Machines.Owned["cp-0"]
 			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: m.Status.NodeRef.Name, Cordoned: true}}

@@ -83,8 +83,8 @@ func (m MachineObjects) Config() *bootstrapv1.OpenshiftAssistedConfig {
 func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObjectReference) *clusterv1.Machine {
 	annotations := m.Annotations()
 	annotations[controlplanev1.InstallAttemptAnnotation] = view.Attempt(m.ControlPlane)
-	if view.NeedsEtcdHook(m.ControlPlane) {
-		annotations[controlplanev1.EtcdHookAnnotation] = ""
+	for _, hook := range view.EtcdHooks(m.ControlPlane) {
+		annotations[hook] = ""
 	}
 	if m.RemediationFor != nil {
 		annotations[controlplanev1.RemediationForAnnotation] = m.RemediationFor.String()

@@ -61,11 +61,15 @@ func (m MachineObjects) MetadataPatch(o metav1.Object) map[string]any {
 	return map[string]any{"metadata": metadata}
 }
 
-// MachineMetadataPatch is MetadataPatch for a Machine that is not being deleted, whose hook of etcd is added where it is missing: the
-// Machines of clusters that were installed before there was one have none.
+// MachineMetadataPatch is MetadataPatch for a Machine that is not being deleted, whose hooks of etcd are added where they are
+// missing: the Machines of clusters that were installed before there were any have none.
 func (m MachineObjects) MachineMetadataPatch(machine *clusterv1.Machine) map[string]any {
 	patch := m.MetadataPatch(machine)
-	if !view.NeedsEtcdHook(m.ControlPlane) || view.HasEtcdHook(machine) {
+	missing := slices.DeleteFunc(view.EtcdHooks(m.ControlPlane), func(hook string) bool {
+		_, has := machine.Annotations[hook]
+		return has
+	})
+	if len(missing) == 0 {
 		return patch
 	}
 	if patch == nil {
@@ -77,7 +81,9 @@ func (m MachineObjects) MachineMetadataPatch(machine *clusterv1.Machine) map[str
 		annotations = map[string]any{}
 		metadata["annotations"] = annotations
 	}
-	annotations[controlplanev1.EtcdHookAnnotation] = ""
+	for _, hook := range missing {
+		annotations[hook] = ""
+	}
 	return patch
 }
 

@@ -22,6 +22,14 @@ func NeedsEtcdHook(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) b
 	return ptr.Deref(controlPlane.Spec.Replicas, 0) > 1
 }
 
+// EtcdHooks are the hooks of etcd that the Machines of a control plane carry.
+func EtcdHooks(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) []string {
+	if !NeedsEtcdHook(controlPlane) {
+		return nil
+	}
+	return []string{controlplanev1.EtcdHookAnnotation, controlplanev1.EtcdDrainHookAnnotation}
+}
+
 // HasEtcdHook reports whether a Machine carries the hook that keeps its host until its member has left etcd.
 func HasEtcdHook(m *clusterv1.Machine) bool {
 	_, ok := m.Annotations[controlplanev1.EtcdHookAnnotation]
@@ -31,17 +39,28 @@ func HasEtcdHook(m *clusterv1.Machine) bool {
 // InEtcdHook reports whether a Machine is being deleted and nothing but the hook of etcd keeps its host any more: its Node is drained, and
 // the other hooks, that of its Agent among them, are gone (CONTRACT KCP-24).
 func InEtcdHook(m *clusterv1.Machine) bool {
-	if m.DeletionTimestamp.IsZero() || !HasEtcdHook(m) {
+	return inHook(m, controlplanev1.EtcdHookAnnotation, clusterv1.PreTerminateDeleteHookAnnotationPrefix,
+		clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
+}
+
+// InEtcdDrainHook reports whether a Machine is being deleted and nothing but the pre-drain hook of etcd keeps its Node from being drained.
+func InEtcdDrainHook(m *clusterv1.Machine) bool {
+	return inHook(m, controlplanev1.EtcdDrainHookAnnotation, clusterv1.PreDrainDeleteHookAnnotationPrefix,
+		clusterv1.MachineDeletingWaitingForPreDrainHookReason)
+}
+
+// inHook reports whether a hook is the only one of its kind that a Machine that is being deleted waits in.
+func inHook(m *clusterv1.Machine, hook, kind, reason string) bool {
+	if _, hooked := m.Annotations[hook]; m.DeletionTimestamp.IsZero() || !hooked {
 		return false
 	}
 	for key := range m.Annotations {
-		if strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix) && key != controlplanev1.EtcdHookAnnotation {
+		if strings.HasPrefix(key, kind) && key != hook {
 			return false
 		}
 	}
 	deleting := conditions.Get(m, clusterv1.MachineDeletingCondition)
-	return deleting != nil && deleting.Status == metav1.ConditionTrue &&
-		deleting.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason
+	return deleting != nil && deleting.Status == metav1.ConditionTrue && deleting.Reason == reason
 }
 
 // NodeOf is the Node of a control-plane Machine; nil when there is none. A Node of the name that status.nodeRef has, and with the provider

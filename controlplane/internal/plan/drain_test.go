@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+)
+
+// TestDrain: a Node is not cordoned while the hosts restart, which a cordoned Node would stop.
+func TestDrain(t *testing.T) {
+	restarting := func(v *view.View) { v.Workload.Updates.PoolUpdating = because(yes, "1 of 3") }
+	away := func(since time.Duration) func(*view.View) {
+		return func(v *view.View) {
+			restarting(v)
+			conditions.Set(v.Machines.Owned["cp-0"], metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionUnknown,
+				Reason: "Test", LastTransitionTime: metav1.NewTime(noon.Add(-since))})
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*view.View)
+		// waits is a part of what the Machine waits for; empty when it is drained.
+		waits string
+	}{
+		"nothing restarts":            {change: func(*view.View) {}},
+		"the hosts restart":           {change: restarting, waits: "The hosts are restarted one after the other"},
+		"an upgrade is about to":      {change: func(v *view.View) { askFor(v, "4.20.8") }, waits: "asks for 4.20.8, which is about to begin"},
+		"the cluster says nothing":    {change: func(v *view.View) { v.Workload.Updates = nil }, waits: "has not said whether its hosts"},
+		"its own host restarts":       {change: away(29 * time.Minute), waits: "The hosts are restarted"},
+		"its own host is dead":        {change: away(30 * time.Minute)},
+		"it never had a Node":         {change: func(v *view.View) { restarting(v); v.Machines.Owned["cp-0"].Status.NodeRef.Name = "" }},
+		"the installation has failed": {change: func(v *view.View) { restarting(v); v.Life = view.Failed }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := unhealthyView(voter(0), voter(1), voter(2))
+			m := v.Machines.Owned["cp-0"]
+			says(clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue)(m)
+			m.DeletionTimestamp, m.Annotations = &metav1.Time{Time: noon}, map[string]string{
+				controlplanev1.EtcdHookAnnotation: "", controlplanev1.EtcdDrainHookAnnotation: "",
+			}
+			conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
+				Reason: clusterv1.MachineDeletingWaitingForPreDrainHookReason})
+			tc.change(v)
+			d := plan.LeavingOf(v)
+			if tc.waits == "" {
+				g.Expect(d.Drain).To(ConsistOf(m))
+				g.Expect(d.Waiting).To(BeEmpty())
+				return
+			}
+			g.Expect(d.Drain).To(BeEmpty())
+			g.Expect(d.Waiting).To(HaveKeyWithValue("cp-0", ContainSubstring(tc.waits)))
+			m.Annotations[clusterv1.PreDrainDeleteHookAnnotationPrefix+"/of-somebody-else"] = ""
+			g.Expect(plan.LeavingOf(v).Waiting).To(BeEmpty(), "its hook is not the last")
+		})
+	}
+}
