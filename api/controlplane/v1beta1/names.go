@@ -56,8 +56,13 @@ const (
 	// RemediationForAnnotation is the same record on the Machine that replaces an unhealthy one.
 	RemediationForAnnotation = "controlplane.cluster.x-k8s.io/remediation-for"
 
-	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before. Its value does not matter; it is
-	// removed when the cluster shows that it was asked for the release (DESIGN D28).
+	// RequestedReleaseAnnotation records on a control plane, as JSON, the version and image of the wanted release once the ClusterVersion of
+	// the cluster was seen to ask for it. A request that is withdrawn or replaced there is not made again before RetryUpgradeAnnotation is
+	// set. The record goes when another release is wanted. Who removes it has the release asked for again (DESIGN D28).
+	RequestedReleaseAnnotation = "controlplane.cluster.x-k8s.io/requested-release"
+
+	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before, or whose request was withdrawn. Its
+	// value does not matter; it is removed when the cluster is asked for the release, or has it (DESIGN D28).
 	RetryUpgradeAnnotation = "controlplane.cluster.x-k8s.io/retry-upgrade"
 
 	// KubeconfigTokenAnnotation records on the Secret <cluster>-kubeconfig, as JSON, until when its token is valid and from when on another

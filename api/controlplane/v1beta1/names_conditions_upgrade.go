@@ -10,8 +10,8 @@ const (
 	// NotUpgradingReason: the cluster runs spec.distributionVersion, or a newer release.
 	NotUpgradingReason = "NotUpgrading"
 
-	// UpgradeWaitingForVersionsReason: spec.version is not the Kubernetes version of spec.distributionVersion; the upgrade begins when both
-	// are set. The message has the value.
+	// UpgradeWaitingForVersionsReason: spec.version is not the Kubernetes version of spec.distributionVersion, or the image is that of
+	// another release; the upgrade begins when all are set. The message has the field.
 	UpgradeWaitingForVersionsReason = "WaitingForVersions"
 
 	// UpgradeImageUnknownReason: nobody tells the digest of the release image, without which the cluster cannot verify it; the message says
@@ -22,15 +22,15 @@ const (
 	// minor version is next.
 	UpgradeNotPossibleReason = "NotPossible"
 
-	// UpgradeWaitingForControlPlaneReason: the upgrade begins when the control plane is well, and none of its Machines comes or goes; the
-	// message lists what is waited for.
+	// UpgradeWaitingForControlPlaneReason: the upgrade begins when the control plane is well, none of its Machines comes or goes, and the
+	// cluster has answered to its last request; the message lists what is waited for.
 	UpgradeWaitingForControlPlaneReason = "WaitingForControlPlane"
 
 	// UpgradeRisksNotAcceptedReason: the release has known risks for this cluster that spec.upgrade.acceptedRisks does not name.
 	UpgradeRisksNotAcceptedReason = "RisksNotAccepted"
 
 	// UpgradeNotAcknowledgedReason: an administrator has to acknowledge changes of the release first, in spec.upgrade.acknowledgements; the
-	// message has the keys.
+	// message has the keys, or why they cannot be read.
 	UpgradeNotAcknowledgedReason = "NotAcknowledged"
 
 	// UpgradeNotUpgradeableReason: the cluster says that it cannot be upgraded to the next minor version now; the message repeats why.
@@ -52,10 +52,15 @@ const (
 	// UpgradeFailingReason: the upgrade does not succeed; the message names the operator. It goes on by itself when the cause is mended.
 	UpgradeFailingReason = "Failing"
 
-	// UpgradeInterruptedReason: the cluster was upgraded to the release before, and has left it. It is not upgraded to it again before the
-	// annotation controlplane.cluster.x-k8s.io/retry-upgrade is set.
+	// UpgradeInterruptedReason: the cluster was upgraded to the release before, and has left it; or it was asked for it, and the request was
+	// withdrawn or replaced in its ClusterVersion. It is not asked for it again before the annotation
+	// controlplane.cluster.x-k8s.io/retry-upgrade is set.
 	UpgradeInterruptedReason = "Interrupted"
 
 	// UpgradeRefusedReason: the API server of the cluster refuses the request for the release; the message says why.
 	UpgradeRefusedReason = "RequestRefused"
+
+	// UpgradeOtherClusterReason, of Unknown: another cluster answers through <cluster>-kubeconfig than the one that was installed. Nothing is
+	// known of the release, and nothing is written.
+	UpgradeOtherClusterReason = "OtherCluster"
 )

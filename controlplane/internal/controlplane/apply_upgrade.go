@@ -20,10 +20,8 @@ import (
 // upgrade writes to the installed cluster what was decided about its release: the answers to gates, and in one write the channel and the
 // release that it is asked for. The cluster's version operator upgrades the cluster (DESIGN D28).
 func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDecision) error {
-	if d.EndRetry {
-		if err := r.endUpgradeRetry(ctx, v); err != nil {
-			return err
-		}
+	if err := r.recordRequest(ctx, v, d); err != nil {
+		return err
 	}
 	if len(d.Acknowledge) > 0 {
 		if err := r.Upgrades.Acknowledge(ctx, v.ClusterKey(), v.ControlPlane.Spec.Upgrade.Acknowledgements); err != nil {
@@ -56,14 +54,24 @@ func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDe
 	return nil
 }
 
-// endUpgradeRetry removes the annotation by which the user has asked for a release again, once the cluster shows that it was asked, or
-// runs the release: left behind, the annotation would undo what somebody decides in the cluster later.
-func (r *Reconciler) endUpgradeRetry(ctx context.Context, v *view.View) error {
-	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.RetryUpgradeAnnotation: nil},
-	}, nil)
-	if err != nil {
-		return fmt.Errorf("remove annotation %s: %w", controlplanev1.RetryUpgradeAnnotation, err)
+// recordRequest writes to the control plane which release the cluster was seen to be asked for, and removes the annotation by which the
+// user has had it asked again.
+func (r *Reconciler) recordRequest(ctx context.Context, v *view.View, d plan.UpgradeDecision) error {
+	changes := map[string]any{}
+	if d.Record != nil {
+		changes[controlplanev1.RequestedReleaseAnnotation] = nil
+		if *d.Record != "" {
+			changes[controlplanev1.RequestedReleaseAnnotation] = *d.Record
+		}
+	}
+	if d.EndRetry {
+		changes[controlplanev1.RetryUpgradeAnnotation] = nil
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if _, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": changes}, nil); err != nil {
+		return fmt.Errorf("record the release that the cluster is asked for: %w", err)
 	}
 	return nil
 }

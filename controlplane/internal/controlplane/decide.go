@@ -68,7 +68,7 @@ type blockade struct {
 // tells, or 0 when there are none.
 func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	var waits []time.Duration
-	if d.obstacle.conflict != "" || o.taken() != "" || v.Life == view.Mismatch ||
+	if d.obstacle.conflict != "" || o.taken() != "" || v.Life == view.Mismatch || v.Workload.OtherCluster != "" ||
 		d.obstacle.reason == controlplanev1.NameConflictReason {
 		waits = append(waits, conflictRetryInterval)
 	}
@@ -83,9 +83,6 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	}
 	if len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 {
 		waits = append(waits, membersRetryInterval)
-	}
-	if d.upgrade.Reason == controlplanev1.UpgradeImageUnknownReason { // Somebody else's ClusterImageSet is not watched.
-		waits = append(waits, conflictRetryInterval)
 	}
 	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, spec.rollout.after passes, and a token is renewed
 	// or requested again.

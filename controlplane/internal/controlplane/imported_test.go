@@ -80,6 +80,7 @@ func (w *world) importService() {
 func (w *world) finishImport() {
 	w.t.Helper()
 	w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
+	w.api.upgrades.Reported = installedVersion()
 	for range 7 {
 		w.reconcile()
 		w.importService()

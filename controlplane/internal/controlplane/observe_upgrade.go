@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,14 +17,17 @@ func (r *Reconciler) observeVersion(ctx context.Context, v *view.View) error {
 	if !v.Initialized() || !v.Life.Installed() {
 		return nil
 	}
-	var err error
-	v.Workload.Version, err = r.Upgrades.Version(ctx, v.ClusterKey(), r.subscriber(v))
-	if err == nil && plan.AsksGates(v) {
-		v.Workload.Gates, err = r.Upgrades.Gates(ctx, v.ClusterKey())
-		if err != nil {
-			v.Workload.Version = nil // Nothing is asked for on half the facts.
-		}
-	}
+	version, err := r.Upgrades.Version(ctx, v.ClusterKey(), r.subscriber(v))
 	v.Workload.Problem = errors.Join(v.Workload.Problem, err)
+	if version != nil && v.Record != nil && version.ClusterID != v.Record.ClusterID {
+		// Somebody may have put the kubeconfig of another cluster into the Secret.
+		v.Workload.OtherCluster = cmp.Or(version.ClusterID, "without an ID")
+		return nil
+	}
+	v.Workload.Version = version
+	if plan.AsksGates(v) {
+		v.Workload.Gates, v.Workload.GatesProblem = r.Upgrades.Gates(ctx, v.ClusterKey())
+		v.Workload.Problem = errors.Join(v.Workload.Problem, v.Workload.GatesProblem)
+	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 const releaseImage = "quay.io/openshift-release-dev/ocp-release:4.20.4-x86_64"
@@ -145,7 +146,7 @@ func TestRelease(t *testing.T) {
 func TestArchitectureOfAWorker(t *testing.T) {
 	g := NewWithT(t)
 	v := viewOf(true, true)
-	v.Cluster = &clusterv1.Cluster{}
+	v.Cluster, v.Workload.Version = &clusterv1.Cluster{}, &workload.ClusterVersion{}
 	v.ControlPlane.Spec.DistributionVersion = "4.20.4"
 	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"w-0": {}}
 	g.Expect(versionsMatchCondition(v).Reason).NotTo(Equal(controlplanev1.ArchitectureNotInReleaseReason))

@@ -178,13 +178,11 @@ func ofSameName(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 }
 
-// ofImageSet maps a ClusterImageSet by its owner labels.
+// ofImageSet maps a ClusterImageSet by its owner labels, and to the control planes whose spec names it: an upgrade may wait for its image.
 func (r *Reconciler) ofImageSet(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetLabels()[controlplanev1.OwnerUIDLabel] == "" {
-		return nil
-	}
-	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return view.OwnedBy(o, cp) },
-		client.InNamespace(o.GetLabels()[controlplanev1.OwnerNamespaceLabel]))
+	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
+		return view.OwnedBy(o, cp) || cp.Spec.Release.ImageSetRef.Name == o.GetName()
+	})
 }
 
 // ofClusterDeploymentSecret maps the Secret of an installer kubeconfig by its owner, the ClusterDeployment.

@@ -59,7 +59,9 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 		setRelease(cp, v.Release)
 		bounded.SetCondition(cp, releaseCondition(cp, v.Release))
 		r.setUpgrade(v, d.upgrade, o)
-		bounded.SetCondition(cp, versionsMatchCondition(v))
+		if condition := versionsMatchCondition(v); condition != nil {
+			bounded.SetCondition(cp, *condition)
+		}
 		for _, summary := range operatorSummaries {
 			if condition := summary.condition(v); condition != nil {
 				bounded.SetCondition(cp, *condition)
@@ -164,8 +166,20 @@ func heldCredential(v *view.View, d decision, o *outcomes) string {
 	return credentialText(d.kubeconfig.holds, cmp.Or(o.notIssued, d.kubeconfig.note), tokenLifeOf(v.Kubeconfigs.Cluster))
 }
 
-// versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9).
-func versionsMatchCondition(v *view.View) metav1.Condition {
+// versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9). It is
+// nil while nobody knows which release an installed cluster runs or goes to: its Nodes alone do not tell, and what was known stays.
+func versionsMatchCondition(v *view.View) *metav1.Condition {
+	condition := &metav1.Condition{
+		Type: controlplanev1.VersionsMatchCondition, Status: metav1.ConditionUnknown, Reason: controlplanev1.VersionUnknownReason,
+		Message: "No Node has reported its version yet",
+	}
+	if v.Life.Installed() && v.Workload.Version == nil {
+		if conditions.Has(v.ControlPlane, condition.Type) {
+			return nil
+		}
+		condition.Message = "The cluster has not said yet which release it runs"
+		return condition
+	}
 	check := plan.VersionCheck{
 		Version: v.ControlPlane.Spec.Version, Release: v.ControlPlane.Spec.DistributionVersion,
 		Resolved: v.ControlPlane.Status.Release, ControlPlane: v.Machines.Owned.SortedByCreationTimestamp(),
@@ -177,17 +191,13 @@ func versionsMatchCondition(v *view.View) metav1.Condition {
 	check.Running, check.Upgrading = plan.Followed(v), plan.IsUpgrading(v)
 	problem, known := check.Problem()
 	foreign := architectureCheck(v).Problem()
-	condition := metav1.Condition{Type: controlplanev1.VersionsMatchCondition}
 	switch {
 	case problem != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.VersionMismatchReason, problem
 	case foreign != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, controlplanev1.ArchitectureNotInReleaseReason, foreign
 	case known:
-		condition.Status, condition.Reason = metav1.ConditionTrue, controlplanev1.VersionsMatchReason
-	default:
-		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.VersionUnknownReason
-		condition.Message = "No Node has reported its version yet"
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, controlplanev1.VersionsMatchReason, ""
 	}
 	return condition
 }

@@ -24,33 +24,36 @@ var upgradesGoOn = []string{
 // setUpgrade tells which release the cluster runs, and how it comes to another (DESIGN D29). What was known stays while the cluster does
 // not answer.
 func (r *Reconciler) setUpgrade(v *view.View, d plan.UpgradeDecision, o *outcomes) {
-	cp, version := v.ControlPlane, v.Workload.Version
-	if version == nil || d.Reason == "" {
+	if d.Reason == "" {
 		return
 	}
-	cp.Status.Upgrade = plan.UpgradeProgress(version)
-	if completed := cmp.Or(plan.CompletedRelease(version), cp.Status.DistributionVersion); completed != cp.Status.DistributionVersion {
-		if former := cp.Status.DistributionVersion; former != "" {
-			r.event(
-				v,
-				corev1.EventTypeNormal,
-				controlplanev1.EventUpgraded,
-				"Upgrade",
-				"The cluster runs %s now, and ran %s before",
-				completed,
-				former,
-			)
-		}
-		cp.Status.DistributionVersion = completed
-	}
+	r.setRunningRelease(v)
 	condition := metav1.Condition{
 		Type: controlplanev1.UpgradingCondition, Status: metav1.ConditionFalse, Reason: d.Reason, Message: d.Message,
 	}
 	if refused := o.upgrade.refused(); refused != "" {
 		condition.Reason, condition.Message = controlplanev1.UpgradeRefusedReason, refused
 	}
-	if slices.Contains(upgradesGoOn, condition.Reason) {
+	switch {
+	case condition.Reason == controlplanev1.UpgradeOtherClusterReason:
+		condition.Status = metav1.ConditionUnknown
+	case slices.Contains(upgradesGoOn, condition.Reason):
 		condition.Status = metav1.ConditionTrue
 	}
-	bounded.SetCondition(cp, condition)
+	bounded.SetCondition(v.ControlPlane, condition)
+}
+
+// setRunningRelease tells which release the cluster runs, and how far it is with another. What was known stays when it is not known now.
+func (r *Reconciler) setRunningRelease(v *view.View) {
+	cp, version := v.ControlPlane, v.Workload.Version
+	if version == nil {
+		return
+	}
+	cp.Status.Upgrade = plan.UpgradeProgress(version)
+	former := cp.Status.DistributionVersion
+	cp.Status.DistributionVersion = cmp.Or(plan.CompletedRelease(version), former)
+	if former != "" && cp.Status.DistributionVersion != former {
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventUpgraded, "Upgrade", "The cluster runs %s now, and ran %s before",
+			cp.Status.DistributionVersion, former)
+	}
 }

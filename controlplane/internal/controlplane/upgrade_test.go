@@ -201,55 +201,19 @@ func TestUpgradeInTrouble(t *testing.T) {
 	}
 }
 
-// TestUpgradeBySomebodyElse is followed, and never fought (DESIGN D30).
-func TestUpgradeBySomebodyElse(t *testing.T) {
-	g := NewWithT(t)
-	w := upgradable(t)
-	w.releases.requestOutOfBand(releasePatch)
-	w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInProgressReason))
-	g.Expect(w.message(controlplanev1.UpgradingCondition)).To(ContainSubstring("The ClusterVersion asks for 4.20.8"))
-	w.settleUpgrade(nil, func() bool { return w.controlPlane().Status.DistributionVersion == releasePatch.Version })
-	for range 5 {
-		w.live(nil)
-	}
-	g.Expect(conditions.IsFalse(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(BeTrue())
-	g.Expect(w.message(controlplanev1.VersionsMatchCondition)).
-		To(Equal("The cluster was brought to release 4.20.8 from its own side, and " +
-			"spec.distributionVersion is 4.20.4: set spec.distributionVersion to 4.20.8 and spec.version to v1.33.6"))
-	w.wantRelease(releasePatch)
-	w.settleUpgrade(nil, w.upgraded(releasePatch))
-	g.Expect(conditions.IsTrue(w.controlPlane(), controlplanev1.VersionsMatchCondition)).To(BeTrue())
-	g.Expect(w.releases.writes).To(BeZero())
-}
-
-// TestUpgradeThatWasLeft: a release that the cluster was taken back from is only asked for again when a user says so.
-func TestUpgradeThatWasLeft(t *testing.T) {
-	g := NewWithT(t)
-	w := upgradable(t)
-	w.wantRelease(releasePatch)
-	w.settleUpgrade(nil, w.upgraded(releasePatch))
-	w.releases.requestOutOfBand(releaseInstalled)
-	w.settleUpgrade(nil, w.upgrading(controlplanev1.UpgradeInterruptedReason))
-	writes := w.releases.writes
-	for range 5 {
-		w.live(nil)
-	}
-	g.Expect(w.releases.writes).To(Equal(writes))
-	annotations := w.controlPlane().Annotations
-	annotations[controlplanev1.RetryUpgradeAnnotation] = ""
-	w.annotate(annotations)
-	w.settleUpgrade(nil, w.upgraded(releasePatch))
-	g.Expect(w.controlPlane().Annotations).NotTo(HaveKey(controlplanev1.RetryUpgradeAnnotation))
-}
-
 // TestForceIsNotInherited: somebody has forced an update before.
 func TestForceIsNotInherited(t *testing.T) {
 	w := upgradable(t)
 	w.releases.version.Spec.DesiredUpdate = &configv1.Update{Version: releaseInstalled.Version, Image: releaseInstalled.Image, Force: true}
 	w.releases.changed()
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+		s.Upgrade.AcceptedRisks = []controlplanev1.UpgradeRisk{{Name: "DisksAreEaten"}}
+	})
 	w.wantRelease(releasePatch)
 	w.settleUpgrade(nil, w.upgraded(releasePatch))
-	NewWithT(t).Expect(w.releases.version.Spec.DesiredUpdate.Force).To(BeFalse())
+	NewWithT(t).Expect(w.releases.version.Spec.DesiredUpdate).To(Equal(&configv1.Update{
+		Version: releasePatch.Version, Image: releasePatch.Image, AcceptRisks: []configv1.AcceptRisk{{Name: "DisksAreEaten"}},
+	}))
 }
 
 // TestReplacementDuringUpgrade: a Machine that a user deletes meanwhile keeps its host until the upgrade is over, and a cluster whose
@@ -344,6 +308,7 @@ func upgradeEndsAt(t *testing.T, at int, after bool) bool {
 	}
 	g := NewWithT(t)
 	g.Expect(requests).To(Equal(1), "call %d", at)
+	g.Expect(w.releases.writes).To(Equal(2), "call %d: what is acknowledged, and the release, each once", at)
 	g.Expect(w.releases.version.Spec.DesiredUpdate.Force).To(BeFalse())
 	return end.dead
 }

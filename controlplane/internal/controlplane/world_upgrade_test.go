@@ -16,9 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -82,9 +85,12 @@ type worldReleases struct {
 	w     *world
 	model *upgrade.Cluster
 	// version is the ClusterVersion; acks are what is acknowledged, paused the pools that are.
-	version  configv1.ClusterVersion
-	acks     map[string]string
-	paused   map[string]bool
+	version configv1.ClusterVersion
+	acks    map[string]string
+	paused  map[string]bool
+	// unread is why gates cannot be read; nil when they can.
+	unread error
+	// writes counts what the manager has written that was not there already, to the ClusterVersion and to what is acknowledged.
 	writes   int
 	cordoned map[string]bool
 	// away are the hosts that restart.
@@ -105,6 +111,7 @@ func upgradable(t *testing.T) *world {
 			Image: releaseInstalled.Image, Verified: true,
 		}}, append(workload.OperatorNames(), "network", "machine-config")),
 	}
+	w.releases.version.Name = "version"
 	w.releases.version.Spec = configv1.ClusterVersionSpec{ClusterID: clusterID, Channel: "stable-4.21"}
 	w.releases.version.Generation = 1
 	w.r.Upgrades, w.r.Health = w.releases, w.releases
@@ -142,26 +149,37 @@ func (u *worldReleases) Updates(context.Context, client.ObjectKey, workload.Subs
 	return nil, nil
 }
 
-// ChangeVersion writes to the ClusterVersion as a JSON patch does.
+// ChangeVersion lets an API server apply the JSON patch that the manager sends.
 func (u *worldReleases) ChangeVersion(
-	_ context.Context, _ client.ObjectKey, resourceVersion string, change workload.VersionChange,
+	ctx context.Context, cluster client.ObjectKey, resourceVersion string, change workload.VersionChange,
 ) (written bool, err error) {
 	err = u.w.installed.death.around(func() error {
 		if resourceVersion != u.version.ResourceVersion {
 			return nil
 		}
-		written = true
-		u.writes++
-		if change.Channel != "" {
-			u.version.Spec.Channel = change.Channel
+		scheme := runtime.NewScheme()
+		u.w.must(configv1.Install(scheme))
+		remote := fake.NewClientBuilder().WithScheme(scheme).WithObjects(u.version.DeepCopy()).Build()
+		api := workload.Cached{Cache: clustercache.NewFakeClusterCache(remote, cluster)}
+		if written, err = api.ChangeVersion(ctx, cluster, resourceVersion, change); err != nil {
+			return err
 		}
-		if change.Release != (workload.Release{}) {
-			u.version.Spec.DesiredUpdate = &configv1.Update{Version: change.Release.Version, Image: change.Release.Image}
+		after := &configv1.ClusterVersion{}
+		u.w.must(remote.Get(ctx, client.ObjectKeyFromObject(&u.version), after))
+		if !equality.Semantic.DeepEqual(after.Spec, u.version.Spec) {
+			u.writes++
+			u.version.Spec = after.Spec
+			u.changed()
 		}
-		u.changed()
 		return nil
 	})
 	return written, err
+}
+
+// withdraw is somebody's oc adm upgrade --clear.
+func (u *worldReleases) withdraw() {
+	u.version.Spec.DesiredUpdate = nil
+	u.changed()
 }
 
 // requestOutOfBand is somebody else's oc adm upgrade.
@@ -183,6 +201,9 @@ func (u *worldReleases) renewed() {
 
 // Gates are those of the model's release.
 func (u *worldReleases) Gates(context.Context, client.ObjectKey) ([]workload.Gate, error) {
+	if u.unread != nil {
+		return nil, u.unread
+	}
 	var gates []workload.Gate
 	for key, text := range u.model.Gates() {
 		gates = append(gates, workload.Gate{Key: key, Text: text, Acknowledged: u.acks[key] == "true"})
@@ -193,9 +214,12 @@ func (u *worldReleases) Gates(context.Context, client.ObjectKey) ([]workload.Gat
 // Acknowledge answers gates.
 func (u *worldReleases) Acknowledge(_ context.Context, _ client.ObjectKey, keys []string) error {
 	return u.w.installed.death.around(func() error {
-		u.writes++
+		before := len(u.acks)
 		for _, key := range keys {
 			u.acks[key] = "true"
+		}
+		if len(u.acks) > before {
+			u.writes++
 		}
 		return nil
 	})

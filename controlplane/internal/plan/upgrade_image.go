@@ -11,6 +11,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 // digestMark begins the digest in the name of an image.
@@ -41,6 +42,25 @@ func upgradeImage(v *view.View) (image, problem string) {
 		v.Workload.Version.Channel)
 }
 
+// imageOfAnother says that the image of the wanted release is that of another release, to which the cluster was brought: an edit has come
+// to the version and not to the image. The registry, where it is asked, has told so before.
+func imageOfAnother(v *view.View) string {
+	wanted := v.ControlPlane.Spec.DistributionVersion
+	image, _ := upgradeImage(v)
+	i := slices.IndexFunc(v.Workload.Version.History, func(p workload.PastRelease) bool {
+		return image != "" && p.Version != wanted && digestOf(p.Image) == digestOf(image)
+	})
+	if i < 0 {
+		return ""
+	}
+	field := "spec.release.image"
+	if v.Release.SetImage != "" {
+		field = "spec.releaseImage of ClusterImageSet " + v.ControlPlane.Spec.Release.ImageSetRef.Name
+	}
+	return fmt.Sprintf("%s is the image of release %s, and spec.distributionVersion is %s: set it to the image of that release", field,
+		v.Workload.Version.History[i].Version, wanted)
+}
+
 // offered is the image of the wanted release among the updates that the cluster knows of; empty when there is none.
 func offered(v *view.View) string {
 	version, wanted := v.Workload.Version, v.ControlPlane.Spec.DistributionVersion
@@ -50,18 +70,6 @@ func offered(v *view.View) string {
 	for _, conditional := range version.Conditional {
 		if conditional.Version == wanted {
 			return conditional.Image
-		}
-	}
-	return ""
-}
-
-// releaseOf is the version of another release than the wanted one that the cluster was brought to by an image; empty when it was to none.
-// The digest alone counts: a mirror has the same image under another name.
-func releaseOf(image string, v *view.View) string {
-	_, digest, _ := strings.Cut(image, digestMark)
-	for _, past := range v.Workload.Version.History {
-		if past.Version != v.ControlPlane.Spec.DistributionVersion && strings.HasSuffix(past.Image, digestMark+digest) {
-			return past.Version
 		}
 	}
 	return ""

@@ -55,7 +55,7 @@ func (d *UpgradeDecision) progress(v *view.View) {
 	if updates := v.Workload.Updates; updates != nil {
 		if updates.PoolPaused {
 			d.Reason = controlplanev1.UpgradeStalledReason
-			lines = append(lines, "MachineConfigPool master is paused: its hosts are not upgraded before somebody sets its spec.paused to false")
+			lines = append(lines, "MachineConfigPool master is paused: its hosts are not upgraded while its spec.paused is true")
 		}
 		if updates.PoolDegraded.True() {
 			d.Reason = controlplanev1.UpgradeFailingReason
@@ -71,11 +71,8 @@ func (d *UpgradeDecision) progress(v *view.View) {
 		lines = append(lines, failing.Message)
 	}
 	if version.Desired.Version != wanted {
-		lines = append(
-			lines,
-			fmt.Sprintf("The ClusterVersion asks for %s, and spec.distributionVersion is %s: nothing else is asked for before this ends",
-				version.Desired.Version, wanted),
-		)
+		lines = append(lines, fmt.Sprintf("The cluster goes to %s, and spec.distributionVersion is %s: nothing is asked for before this ends. "+
+			"To follow it, set %s to that release", version.Desired.Version, wanted, releaseFields(v)))
 	}
 	d.Message = strings.Join(lines, "\n")
 }

@@ -17,42 +17,41 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
-// asked makes the cluster be asked for the wanted release.
-func asked(v *view.View) { v.Workload.Version.Requested = next() }
-
 // TestUpgradeGoesOn has a row for everything that the version operator answers, and for what others ask it for.
 func TestUpgradeGoesOn(t *testing.T) {
 	for name, tc := range map[string]upgradeCase{
 		"asked, and not seen": {
-			change: func(v *view.View) { asked(v); v.Workload.Version.Observed = false },
+			change: func(v *view.View) { asked(v, next()); v.Workload.Version.Observed = false },
 			reason: controlplanev1.UpgradeRequestedReason, message: "has not answered yet",
 		},
-		"asked, and not begun": {change: asked, reason: controlplanev1.UpgradeRequestedReason, message: "has not begun yet"},
+		"asked, and not begun": {
+			change: func(v *view.View) { asked(v, next()) }, reason: controlplanev1.UpgradeRequestedReason, message: "has not begun yet",
+		},
 		"asked by version alone": {
 			change: func(v *view.View) { v.Workload.Version.Requested = workload.Release{Version: "4.20.8"} },
 			reason: controlplanev1.UpgradeRequestedReason, message: "has not begun yet",
 		},
 		"not accepted": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				v.Workload.Version.Accepted = workload.OperatorCondition{Status: "False", Reason: "VerifyPayloadVersion", Message: "it is 4.20.9"}
 			},
 			reason: controlplanev1.UpgradeReleaseNotAcceptedReason, message: "The cluster does not accept 4.20.8: it is 4.20.9",
 		},
 		"not signed": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				v.Workload.Version.Accepted = workload.OperatorCondition{Status: "False", Reason: "RetrievePayload", Message: "cannot be verified"}
 			},
 			reason: controlplanev1.UpgradeReleaseNotAcceptedReason, message: "in a ConfigMap of namespace openshift-config-managed",
 		},
 		"not valid": {
-			change: func(v *view.View) { asked(v); v.Workload.Version.Invalid = because(yes, "no such version") },
+			change: func(v *view.View) { asked(v, next()); v.Workload.Version.Invalid = because(yes, "no such version") },
 			reason: controlplanev1.UpgradeReleaseNotAcceptedReason, message: "no such version",
 		},
 		"not accepted, and the user has another image": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				v.Workload.Version.Accepted = because(no, "cannot be verified")
 				v.ControlPlane.Spec.Release.Image = at("9")
 			},
@@ -60,7 +59,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		},
 		"in progress": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				runs(v, next(), false, "Working towards 4.20.8: 13% complete, waiting on etcd")
 			},
 			reason: controlplanev1.UpgradeInProgressReason, message: "Working towards 4.20.8: 13% complete, waiting on etcd",
@@ -93,10 +92,10 @@ func TestUpgradeGoesOn(t *testing.T) {
 			},
 			reason: controlplanev1.UpgradeFailingReason, message: "MachineConfigPool master is degraded: Node cp-1 has unexpected files",
 		},
-		"done": {change: func(v *view.View) { asked(v); runs(v, next(), true, "") }, reason: controlplanev1.NotUpgradingReason},
+		"done": {change: func(v *view.View) { asked(v, next()); runs(v, next(), true, "") }, reason: controlplanev1.NotUpgradingReason},
 		"done, and the registry is asked anew": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				runs(v, next(), true, "")
 				v.ControlPlane.Status.Release = controlplanev1.ReleaseStatus{}
 			},
@@ -104,14 +103,15 @@ func TestUpgradeGoesOn(t *testing.T) {
 		},
 		"somebody else asks for another": {
 			change: func(v *view.View) { runs(v, workload.Release{Version: "4.20.6"}, false, "Working towards 4.20.6") },
-			reason: controlplanev1.UpgradeInProgressReason, message: "The ClusterVersion asks for 4.20.6, and spec.distributionVersion is 4.20.8",
+			reason: controlplanev1.UpgradeInProgressReason, message: "The cluster goes to 4.20.6, and spec.distributionVersion is 4.20.8: " +
+				"nothing is asked for before this ends. To follow it, set spec.distributionVersion and spec.version to that release",
 		},
 		"somebody else asks for another, and the channel is changed": {
 			change: func(v *view.View) {
 				runs(v, workload.Release{Version: "4.20.6"}, false, "Working towards 4.20.6")
 				v.ControlPlane.Spec.Upgrade.Channel = "fast-4.20"
 			},
-			reason: controlplanev1.UpgradeInProgressReason, message: "The ClusterVersion asks for 4.20.6",
+			reason: controlplanev1.UpgradeInProgressReason, message: "The cluster goes to 4.20.6",
 		},
 		"somebody else has brought it further, and the channel is changed": {
 			change: func(v *view.View) {
@@ -122,7 +122,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		},
 		"the channel of the next release is set meanwhile": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				runs(v, next(), false, "Working towards 4.20.8")
 				v.ControlPlane.Spec.Upgrade.Channel = "stable-4.21"
 			},
@@ -130,7 +130,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		},
 		"the channel of the next release is set afterwards": {
 			change: func(v *view.View) {
-				asked(v)
+				asked(v, next())
 				runs(v, next(), true, "")
 				v.ControlPlane.Spec.Upgrade.Channel = "stable-4.21"
 			},
@@ -138,10 +138,11 @@ func TestUpgradeGoesOn(t *testing.T) {
 		},
 		"somebody else has brought it further": {
 			change: func(v *view.View) { runs(v, workload.Release{Version: "4.20.9"}, true, "") },
-			reason: controlplanev1.NotUpgradingReason, message: "The cluster runs 4.20.9, which is newer than spec.distributionVersion",
+			reason: controlplanev1.NotUpgradingReason, message: "The cluster runs 4.20.9, which is newer than spec.distributionVersion: to " +
+				"follow it, set spec.distributionVersion and spec.version",
 		},
 		"the user has taken back what the cluster does not accept": {
-			change: func(v *view.View) { asked(v); want(v, "4.20.4", "v1.33.4") },
+			change: func(v *view.View) { asked(v, next()); want(v, "4.20.4", "v1.33.4") },
 			reason: controlplanev1.NotUpgradingReason, message: "\"oc adm upgrade --clear\" withdraws it",
 		},
 	} {
@@ -225,30 +226,6 @@ func TestUpgradeYields(t *testing.T) {
 			g.Expect(d.Request).To(Equal(workload.Release{}))
 			g.Expect(d.Reason).To(Equal(controlplanev1.UpgradeWaitingForControlPlaneReason))
 			g.Expect(d.Message).To(HaveSuffix("* Control-plane Machines come or go"))
-		})
-	}
-}
-
-// TestEndRetry: the annotation by which a user asks for a release again goes once the cluster shows that it was asked.
-func TestEndRetry(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*view.View)
-		want   bool
-	}{
-		"not asked yet":                       {func(*view.View) {}, false},
-		"asked":                               {asked, true},
-		"on its way":                          {func(v *view.View) { asked(v); runs(v, next(), false, "Working towards 4.20.8") }, true},
-		"done":                                {func(v *view.View) { asked(v); runs(v, next(), true, "") }, true},
-		"on its way to another release":       {func(v *view.View) { runs(v, workload.Release{Version: "4.20.6"}, false, "Working") }, false},
-		"the cluster's release is no version": {func(v *view.View) { v.Workload.Version.Desired.Version = "" }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			v := upgradeView()
-			tc.change(v)
-			g.Expect(plan.DecideUpgrade(v).EndRetry).To(BeFalse())
-			v.ControlPlane.Annotations[controlplanev1.RetryUpgradeAnnotation] = ""
-			g.Expect(plan.DecideUpgrade(v).EndRetry).To(Equal(tc.want))
 		})
 	}
 }

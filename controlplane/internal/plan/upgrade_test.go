@@ -126,15 +126,9 @@ func TestUpgradeBegins(t *testing.T) {
 		"a release of no order": {change: func(v *view.View) { v.Workload.Version.Desired.Version = "" }},
 		"another cluster answers": {
 			change: func(v *view.View) {
-				gates(v, false, gate)
-				v.ControlPlane.Spec.Upgrade.Channel, v.Workload.Version.ClusterID = "stable-4.21", "other"
+				v.Workload.Version, v.Workload.OtherCluster, v.ControlPlane.Spec.Upgrade.Channel = nil, "other", "fast-4.20"
 			},
-		},
-		"the image is still that of the release before": {
-			change: func(v *view.View) {
-				v.ControlPlane.Spec.Release.Image = "mirror.example.com/release@sha256:" + strings.Repeat("4", 64)
-			},
-			reason: controlplanev1.UpgradeWaitingForVersionsReason, message: "is the image of release 4.20.4, and spec.distributionVersion",
+			reason: controlplanev1.UpgradeOtherClusterReason, message: "Cluster other answers, and 3c1d was installed",
 		},
 		"only the release is edited": {
 			change: func(v *view.View) { v.ControlPlane.Spec.Version = "v1.33.4" }, reason: controlplanev1.UpgradeWaitingForVersionsReason,

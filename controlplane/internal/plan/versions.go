@@ -102,7 +102,7 @@ func (c VersionCheck) followProblem() string {
 			clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation,
 		)
 	}
-	return fmt.Sprintf("The cluster was brought to release %s from its own side, and spec.distributionVersion is %s: set %s",
+	return fmt.Sprintf("The cluster runs release %s, and spec.distributionVersion is %s: set %s",
 		c.Running, c.Release, where)
 }
 
@@ -119,11 +119,18 @@ func (c VersionCheck) remedy(version string) string {
 	}
 }
 
+// workerRemedy says how a worker comes to the version of its Node. In a topology, Cluster API gives the version to the MachineDeployment
+// when the control plane has it.
 func (c VersionCheck) workerRemedy(worker *clusterv1.Machine) string {
-	if c.Topology != "" {
+	switch kubelet := view.KubeletVersion(worker); {
+	case c.Topology == "":
+		return "set the version of its MachineDeployment to " + kubelet
+	case kubelet == c.Version:
+		return fmt.Sprintf("nothing is to be set; condition TopologyReconciled of Cluster %s says when its MachineDeployment gets that version",
+			c.Topology)
+	default:
 		return fmt.Sprintf("update its Node to %s", c.Version)
 	}
-	return "set the version of its MachineDeployment to " + view.KubeletVersion(worker)
 }
 
 // differentWorker is the first worker whose Node runs another version than its Machine has; nil when there is none.

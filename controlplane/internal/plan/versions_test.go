@@ -177,6 +177,15 @@ func TestContractVersionCheck(t *testing.T) {
 			want: `The Node of worker Machine w runs v1.32.9 and its version is "v1.33.4", so that ` +
 				`Cluster API takes it for upgrading: update its Node to v1.33.4`,
 		},
+		{
+			name: "CP-72 CP-73 a worker whose Node is there before its version waits for Cluster API",
+			check: plan.VersionCheck{
+				Version: plain, Topology: "demo", ControlPlane: named("cp-0", plain, plain), Workers: named("w", "v1.32.9", plain),
+			},
+			known: true,
+			want: `The Node of worker Machine w runs v1.33.4 and its version is "v1.32.9", so that Cluster API takes it for upgrading: ` +
+				`nothing is to be set; condition TopologyReconciled of Cluster demo says when its MachineDeployment gets that version`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

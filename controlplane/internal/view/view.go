@@ -156,11 +156,14 @@ type Workload struct {
 	Operators map[string]workload.Operator
 	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster.
 	Etcd *workload.EtcdReport
-	// Version is what the cluster says of its release; nil while there is no connection to an initialized cluster.
-	Version *workload.ClusterVersion
+	// Version is what the cluster says of its release; nil while there is no connection to an initialized cluster, and when another cluster
+	// answers than the recorded one, whose ID OtherCluster is then.
+	Version      *workload.ClusterVersion
+	OtherCluster string
 	// Gates are the changes that an administrator has to acknowledge before the next minor release. They are only asked for when that is
-	// wanted and the cluster does not take it.
-	Gates []workload.Gate
+	// wanted and the cluster was not asked for it yet; GatesProblem is why they are not known then.
+	Gates        []workload.Gate
+	GatesProblem error
 	// Updates is what the cluster says of changes that restart its hosts; nil while there is no connection, while no Machine is to come, to go
 	// or to be replaced, and the cluster is not to be upgraded.
 	Updates *workload.Updates

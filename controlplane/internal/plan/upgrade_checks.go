@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+// noChannel is the reason of RetrievedUpdates=False while the version operator knows of no channel.
+const noChannel = "NoChannel"
+
+// unacknowledged refuses a minor upgrade that the cluster would refuse. Within a minor version it does not ask.
+func (d *UpgradeDecision) unacknowledged(v *view.View) bool {
+	version := v.Workload.Version
+	if !wantedStep(v).LeavesMinor() {
+		return false
+	}
+	wanted := v.ControlPlane.Spec.DistributionVersion
+	if problem := v.Workload.GatesProblem; problem != nil {
+		d.Reason = controlplanev1.UpgradeNotAcknowledgedReason
+		d.Message = fmt.Sprintf("It is not known what has to be acknowledged before the upgrade to %s: %v", wanted, problem)
+		return true
+	}
+	var open []string
+	for _, gate := range v.Workload.Gates {
+		switch {
+		case gate.Acknowledged || !gateOf(gate.Key, version.Desired.Version):
+		case slices.Contains(v.ControlPlane.Spec.Upgrade.Acknowledgements, gate.Key):
+			d.Acknowledge = append(d.Acknowledge, gate.Key)
+		default:
+			open = append(open, fmt.Sprintf("* %s: %s", gate.Key, gate.Text))
+		}
+	}
+	switch {
+	case len(open) > 0:
+		d.Reason = controlplanev1.UpgradeNotAcknowledgedReason
+		d.Message = fmt.Sprintf("Before the upgrade to %s, read this, and add the keys to spec.upgrade.acknowledgements:\n%s", wanted,
+			strings.Join(open, "\n"))
+	case len(d.Acknowledge) > 0:
+		d.Reason = controlplanev1.UpgradeNotAcknowledgedReason
+		d.Message = "What spec.upgrade.acknowledgements names is acknowledged in the cluster, which has not seen it yet"
+	case version.Upgradeable.False():
+		d.Reason = controlplanev1.UpgradeNotUpgradeableReason
+		d.Message = fmt.Sprintf("The cluster says that it cannot be upgraded to another minor version now: %s", version.Upgradeable.Message)
+	default:
+		return false
+	}
+	return true
+}
+
+// gateOf reports whether a gate is one of the release that the cluster runs: gates of others may lie about.
+func gateOf(key, running string) bool {
+	release, err := semver.Parse(running)
+	return err == nil && strings.HasPrefix(key, fmt.Sprintf("ack-%d.%d-", release.Major, release.Minor))
+}
+
+// risky refuses an update whose known risks apply to the cluster, or may, and that the user has not accepted. The version operator itself
+// would not ask. Where the updates are not known, nothing is known against one.
+func (d *UpgradeDecision) risky(v *view.View) bool {
+	version, spec := v.Workload.Version, v.ControlPlane.Spec
+	switch {
+	case spec.Upgrade.Channel != "" && (d.Channel != "" || !version.Observed || version.Retrieved.Reason == noChannel):
+		d.Reason = controlplanev1.UpgradeWaitingForControlPlaneReason
+		d.Message = fmt.Sprintf("The cluster does not look for updates in channel %s yet", spec.Upgrade.Channel)
+		return true
+	case !version.Retrieved.True():
+		return d.stillRisky(v)
+	case slices.ContainsFunc(version.Available, is(spec.DistributionVersion)):
+		return false
+	}
+	i := slices.IndexFunc(version.Conditional, func(c workload.ConditionalRelease) bool { return c.Version == spec.DistributionVersion })
+	if i < 0 {
+		if spec.Upgrade.Channel != "" {
+			d.Reason = controlplanev1.UpgradeNotPossibleReason
+			d.Message = fmt.Sprintf("Channel %s does not offer %s to this cluster: set another one in spec.upgrade.channel, or none",
+				spec.Upgrade.Channel, spec.DistributionVersion)
+		}
+		return d.Reason != ""
+	}
+	var risks []string
+	if !version.Conditional[i].Recommended {
+		risks = unaccepted(version.Conditional[i].Risks, spec.Upgrade.AcceptedRisks)
+	}
+	if len(risks) > 0 {
+		d.Reason = controlplanev1.UpgradeRisksNotAcceptedReason
+		d.Message = fmt.Sprintf("%s has known risks for this cluster. Read this, and add what you accept to spec.upgrade.acceptedRisks:\n* %s",
+			spec.DistributionVersion, strings.Join(risks, "\n* "))
+	}
+	return len(risks) > 0
+}
+
+// stillRisky keeps what was said of the risks while the updates cannot be read any more, until the user changes the spec: an update service
+// that goes out of reach makes no release safe.
+func (d *UpgradeDecision) stillRisky(v *view.View) bool {
+	cp := v.ControlPlane
+	said := conditions.Get(cp, controlplanev1.UpgradingCondition)
+	if said == nil || said.Reason != controlplanev1.UpgradeRisksNotAcceptedReason || cp.Status.ObservedGeneration != cp.Generation {
+		return false
+	}
+	d.Reason, d.Message = said.Reason, said.Message
+	return true
+}
+
+func is(version string) func(workload.Release) bool {
+	return func(r workload.Release) bool { return r.Version == version }
+}
