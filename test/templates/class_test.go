@@ -41,8 +41,10 @@ var fields = map[string]struct {
 }{
 	"openshiftVersion": {"4.20.1", map[at]string{{controlPlane, "distributionVersion"}: ""}},
 	"releases": {
-		"[{version: v1.32.9, release: 4.19.9}, {version: v1.33.4, release: 4.20.4, image: \"registry.example.com/release@sha256:ab\"}]",
+		"[{version: v1.32.9, release: 4.19.9, channel: stable-4.19}, " +
+			"{version: v1.33.4, release: 4.20.4, image: \"registry.example.com/release@sha256:ab\", channel: stable-4.20}]",
 		map[at]string{
+			{controlPlane, "upgrade"}:             "{channel: stable-4.20}",
 			{controlPlane, "distributionVersion"}: "4.20.4", {controlPlane, "release"}: "{image: \"registry.example.com/release@sha256:ab\"}",
 		},
 	},
@@ -191,16 +193,18 @@ func TestClassVariables(t *testing.T) {
 
 // TestReleases: the release is looked up by the version that the control plane has at the step, and what cannot be looked up is no release.
 func TestReleases(t *testing.T) {
-	const both = "[{version: v1.33.4, release: 4.20.4}, {version: v1.34.1+3b9f8b6, release: 4.21.3, image: \"example.com/release:4.21.3\"}]"
+	const both = "[{version: v1.33.4, release: 4.20.4}, " +
+		"{version: v1.34.1+3b9f8b6, release: 4.21.3, image: \"example.com/release:4.21.3\", channel: stable-4.21}]"
 	for name, tt := range map[string]struct {
 		values           map[string]string
 		version, release string
-		image            any
+		image, channel   any
 		err              string
 	}{
 		"before the step": {values: map[string]string{"releases": both}, version: "v1.33.4", release: "4.20.4"},
 		"after the step": {
 			values: map[string]string{"releases": both}, version: "v1.34.1+3b9f8b6", release: "4.21.3", image: "example.com/release:4.21.3",
+			channel: "stable-4.21",
 		},
 		"one release, whatever the version": {values: map[string]string{"openshiftVersion": "4.20.1"}, version: "v1.34.1", release: "4.20.1"},
 		"no such version": {
@@ -231,13 +235,19 @@ func TestReleases(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			checkTypes(t, specs)
 			g.Expect(specs[controlPlane]).To(HaveKeyWithValue("distributionVersion", tt.release))
-			if tt.image == nil {
-				g.Expect(specs[controlPlane]).NotTo(HaveKey("release"))
-			} else {
-				g.Expect(specs[controlPlane]).To(HaveKeyWithValue("release", map[string]any{"image": tt.image}))
-			}
+			checkField(g, specs[controlPlane], "release", "image", tt.image)
+			checkField(g, specs[controlPlane], "upgrade", "channel", tt.channel)
 		})
 	}
+}
+
+// checkField checks that a spec has an object with this one field, and not the object without a value.
+func checkField(g Gomega, spec map[string]any, object, field string, value any) {
+	if value == nil {
+		g.Expect(spec).NotTo(HaveKey(object))
+		return
+	}
+	g.Expect(spec).To(HaveKeyWithValue(object, map[string]any{field: value}))
 }
 
 // TestWorkersAreNotReinstalled: a changed version has Cluster API replace no server (DESIGN D33).

@@ -84,8 +84,8 @@ const (
 	// find the Node. A provider ID that a Node has cannot be changed.
 	EventProviderIDMismatch = "NodeProviderIDMismatch"
 
-	// EventWorkersFollowed, of a MachineDeployment with the rollout strategy OnDelete: one of its MachineSets got the version that all of its
-	// Nodes run after an upgrade in place. No server was installed anew (DESIGN D33).
+	// EventWorkersFollowed, of a MachineDeployment with the rollout strategy OnDelete: it, or one of its MachineSets, got the version that all
+	// of its Nodes run after an upgrade in place. No server was installed anew (DESIGN D33).
 	EventWorkersFollowed = "WorkersFollowed"
 
 	// EventInitialized: the cluster is installed and its API answers.

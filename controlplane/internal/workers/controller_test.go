@@ -134,6 +134,28 @@ func TestReconcile(t *testing.T) {
 	g.Expect(w.recorder.Events).NotTo(Receive())
 }
 
+// TestReconcileTopology: the MachineDeployment of a topology gets the version first, which the topology does not give it.
+func TestReconcileTopology(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, func(c *clusterv1.Cluster, md *clusterv1.MachineDeployment) {
+		upgraded := topology(ahead, wanted)
+		c.Spec.Topology, c.Status.ControlPlane = upgraded.Spec.Topology, upgraded.Status.ControlPlane
+		md.Labels = map[string]string{clusterv1.ClusterNameLabel: "demo", clusterv1.ClusterTopologyOwnedLabel: ""}
+		md.Spec.Template.Spec.Version = before
+	})
+	g.Expect(w.reconcile(t)).To(Succeed())
+	g.Expect(w.written).To(Equal([]string{"md"}))
+	g.Expect(w.recorder.Events).To(Receive(And(
+		ContainSubstring(controlplanev1.EventWorkersFollowed),
+		ContainSubstring("MachineDeployment md has version v1.34.1 now, which all its Nodes run; nothing was reinstalled"),
+	)))
+	for range 3 {
+		g.Expect(w.reconcile(t)).To(Succeed())
+	}
+	g.Expect(w.written).To(Equal([]string{"md", "a0", "a1", "a"}), "then the Machines, and their MachineSet")
+	g.Expect(w.versions(t)).To(Equal(done))
+}
+
 // TestOneField: nothing but the version of an object changes.
 func TestOneField(t *testing.T) {
 	g := NewWithT(t)

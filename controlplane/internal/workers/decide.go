@@ -16,8 +16,9 @@ import (
 
 // decision is what a pass writes.
 type decision struct {
-	machines []machineVersion
-	sets     []setVersion
+	machines    []machineVersion
+	sets        []setVersion
+	deployments []deploymentVersion
 }
 
 // machineVersion is the version that a Machine gets, which its Node runs.
@@ -33,11 +34,12 @@ type setVersion struct {
 	version    string
 }
 
-// decide lets those MachineDeployments follow that may. It is pure.
-func decide(groups []group) decision {
+// decide lets those MachineDeployments of a Cluster follow that may. It is pure. The MachineSets of a MachineDeployment that gets another
+// version are compared with it in a later pass.
+func decide(cluster *clusterv1.Cluster, groups []group) decision {
 	var d decision
 	for _, g := range groups {
-		if !follows(g.deployment) {
+		if !follows(g.deployment) || d.decideDeployment(cluster, g) {
 			continue
 		}
 		for _, s := range g.sets {

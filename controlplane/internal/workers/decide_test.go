@@ -189,7 +189,7 @@ func TestDecide(t *testing.T) {
 				tt.change(d, tt.sets)
 			}
 			var machines, follow []string
-			got := decide([]group{{deployment: d, sets: tt.sets}})
+			got := decide(&clusterv1.Cluster{}, []group{{deployment: d, sets: tt.sets}})
 			g := NewWithT(t)
 			for _, f := range got.machines {
 				g.Expect(f.version).To(Equal(d.Spec.Template.Spec.Version))

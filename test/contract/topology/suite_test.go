@@ -34,6 +34,7 @@ const (
 	kubeletVersion = "v1.33.4+3b9f8b6"
 
 	installTimeout = 3 * time.Minute
+	upgradeTimeout = 6 * time.Minute
 	settleTimeout  = time.Minute
 )
 

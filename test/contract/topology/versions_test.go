@@ -22,10 +22,8 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-const singleNodeAddress = "127.30.5.20"
-
 // singleNode is a Cluster from the ClusterClass with one control-plane host and one worker, which joins after the installation.
-func singleNode(t *testing.T, s story, version string) *clusterv1.Cluster {
+func singleNode(t *testing.T, s story, version, address string) *clusterv1.Cluster {
 	t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
 	cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
@@ -41,7 +39,7 @@ func singleNode(t *testing.T, s story, version string) *clusterv1.Cluster {
 		}},
 	}
 	for name, value := range map[string]string{
-		"openshiftVersion": sandbox.OpenShiftVersion, "baseDomain": "example.com", "controlPlaneEndpointHost": singleNodeAddress,
+		"openshiftVersion": sandbox.OpenShiftVersion, "baseDomain": "example.com", "controlPlaneEndpointHost": address,
 	} {
 		NewWithT(t).Expect(sandbox.SetVariable(&cluster.Spec.Topology, name, value)).To(Succeed())
 	}
@@ -63,7 +61,7 @@ func TestContractVersions(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "versions", 2)
 	g := NewWithT(t)
-	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, plainVersion))).To(Succeed())
+	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, plainVersion, "127.30.5.20"))).To(Succeed())
 	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
 
 	t.Run("CP-72 a condition names the version to set, and how", func(t *testing.T) {

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topology
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+// versionsSeen are the versions that the objects of a Cluster have had, each once and in their order.
+type versionsSeen struct {
+	mu sync.Mutex
+	// controlPlane has the Kubernetes version and the release, workers the version of the MachineDeployment.
+	controlPlane, workers []string
+}
+
+// watchVersions notes the versions that the objects of a Cluster have, and every one that they get.
+func (s story) watchVersions(t *testing.T) *versionsSeen {
+	t.Helper()
+	seen := &versionsSeen{}
+	seen.note(s.controlPlane(t))
+	deployments := &clusterv1.MachineDeploymentList{}
+	s.list(t, deployments)
+	for i := range deployments.Items {
+		seen.note(&deployments.Items[i])
+	}
+	world.Watch.OnChange(func(object client.Object) {
+		if object.GetNamespace() == s.key.Namespace {
+			seen.note(object)
+		}
+	})
+	return seen
+}
+
+func (v *versionsSeen) note(object client.Object) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch o := object.(type) {
+	case *controlplanev1.OpenshiftAssistedControlPlane:
+		v.controlPlane = appendNew(v.controlPlane, o.Spec.Version+" "+o.Spec.DistributionVersion+" "+o.Spec.Upgrade.Channel)
+	case *clusterv1.MachineDeployment:
+		v.workers = appendNew(v.workers, o.Spec.Template.Spec.Version)
+	}
+}
+
+// all are the versions until now.
+func (v *versionsSeen) all() (controlPlane, workers []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.controlPlane), slices.Clone(v.workers)
+}
+
+func appendNew(all []string, version string) []string {
+	if slices.Contains(all, version) {
+		return all
+	}
+	return append(all, version)
+}
+
+// TestContractUpgradePlan brings a cluster over two minor versions by one change of its topology. OpenShift upgrades the Nodes of the workers
+// at each step, together with those of the control plane, so that their MachineDeployment has to follow before Cluster API takes the next
+// step (docs/adr/0008-workers-follow.md).
+func TestContractUpgradePlan(t *testing.T) {
+	t.Parallel()
+	request := sandbox.ClusterRequest{
+		Namespace: "plan", Name: "plan", Topology: sandbox.HA, Template: "topology", Workers: 2, Address: "127.30.5.30",
+		KubernetesVersion: kubeletVersion,
+	}
+	s := newStory(t, request.Namespace, request.Machines())
+	g := NewWithT(t)
+	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
+	s.await(t, installTimeout, "the cluster", world.Running(s.key, request.Machines()))
+	s.await(t, settleTimeout, "the versions", s.versionsMatch(controlplanev1.VersionsMatchReason, ""))
+	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
+	g.Expect(machineSets).To(HaveLen(1))
+
+	s.planUpgrade(t)
+	s.await(t, upgradeTimeout, "the second minor version", s.runsLast())
+	t.Run("CP-73 version, release and channel change together, one minor version after the other", func(t *testing.T) {
+		controlPlane, _ := seen.all()
+		NewWithT(t).Expect(controlPlane).To(Equal([]string{
+			kubeletVersion + " " + sandbox.OpenShiftVersion + " ",
+			sandbox.MinorRelease.KubeletVersion + " " + sandbox.MinorRelease.Version + " stable-4.21",
+			sandbox.NextRelease.KubeletVersion + " " + sandbox.NextRelease.Version + " stable-4.22",
+		}))
+	})
+	t.Run("the workers take every step", func(t *testing.T) {
+		_, workers := seen.all()
+		NewWithT(t).Expect(workers).To(Equal([]string{
+			kubeletVersion, sandbox.MinorRelease.KubeletVersion, sandbox.NextRelease.KubeletVersion,
+		}))
+	})
+	t.Run("the servers and their MachineSet are the same", func(t *testing.T) {
+		NewWithT(t).Expect(s.servers(t)).To(Equal(servers))
+		NewWithT(t).Expect(s.machineSets(t)).To(Equal(machineSets))
+	})
+	s.delete(t)
+}
+
+// TestContractPausedWorkers brings a cluster over two minor versions while the MachineConfigPool of its workers is paused, so that these are
+// restarted once (docs/guides/upgrade.md).
+func TestContractPausedWorkers(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "paused", 2)
+	g := NewWithT(t)
+	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, kubeletVersion, "127.30.5.40"))).To(Succeed())
+	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
+	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
+
+	s.pauseWorkers(t, true)
+	s.planUpgrade(t)
+	s.await(t, upgradeTimeout, "the control plane", func(ctx context.Context) (string, error) {
+		_, workers := seen.all()
+		controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
+		err := world.Watch.Get(ctx, sandbox.InstallKey(s.key), controlPlane)
+		if runs := controlPlane.Status.DistributionVersion; err != nil || runs != sandbox.NextRelease.Version || len(workers) != 2 {
+			return fmt.Sprintf("the control plane runs %s, the workers were asked for %v", runs, workers), err
+		}
+		return "", nil
+	})
+	_, before := s.machines(t)
+	g.Expect(before[0].Status.NodeInfo.KubeletVersion).To(Equal(kubeletVersion))
+	s.pauseWorkers(t, false)
+	s.await(t, upgradeTimeout, "the workers", s.runsLast())
+	_, workers := seen.all()
+	g.Expect(workers).To(Equal([]string{kubeletVersion, sandbox.NextRelease.KubeletVersion}), "they do not come to the version in between")
+	g.Expect(s.servers(t)).To(Equal(servers))
+	g.Expect(s.machineSets(t)).To(Equal(machineSets))
+	s.delete(t)
+}
+
+// planUpgrade lists the releases in the ClusterClass and in the topology, and wants the last of them.
+func (s story) planUpgrade(t *testing.T) {
+	t.Helper()
+	s.planVersions(t, kubeletVersion, sandbox.MinorRelease.KubeletVersion, sandbox.NextRelease.KubeletVersion)
+	NewWithT(t).Expect(world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
+		topology.Version = sandbox.NextRelease.KubeletVersion
+		topology.Variables = slices.DeleteFunc(topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == "openshiftVersion" })
+		return sandbox.SetVariable(topology, "releases", []map[string]string{
+			{"version": kubeletVersion, "release": sandbox.OpenShiftVersion},
+			{"version": sandbox.MinorRelease.KubeletVersion, "release": sandbox.MinorRelease.Version, "channel": "stable-4.21"},
+			{"version": sandbox.NextRelease.KubeletVersion, "release": sandbox.NextRelease.Version, "channel": "stable-4.22"},
+		})
+	})).To(Succeed())
+}
+
+// runsLast checks that everything has come to the last of the planned releases.
+func (s story) runsLast() sandbox.Check {
+	last := sandbox.NextRelease
+	return sandbox.All(
+		world.Runs(s.key, last), s.topologyReconciled(metav1.ConditionTrue, ""), s.workersFollowed(last.KubeletVersion),
+	)
+}
+
+// pauseWorkers does what oc patch machineconfigpool does.
+func (s story) pauseWorkers(t *testing.T, paused bool) {
+	t.Helper()
+	g := NewWithT(t)
+	config, err := world.Workload.Config(sandbox.InstallKey(s.key))
+	g.Expect(err).NotTo(HaveOccurred())
+	installed, err := client.New(config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	pool := &unstructured.Unstructured{}
+	pool.SetAPIVersion("machineconfiguration.openshift.io/v1")
+	pool.SetKind("MachineConfigPool")
+	pool.SetName("worker")
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
+	g.Expect(installed.Patch(t.Context(), pool, patch)).To(Succeed())
+}
+
+// planVersions says in the ClusterClass which versions there are, so that Cluster API goes from one to the next.
+func (s story) planVersions(t *testing.T, versions ...string) {
+	t.Helper()
+	class := &clusterv1.ClusterClass{}
+	s.get(t, sandbox.ClusterClassName, class)
+	patch := client.MergeFrom(class.DeepCopy())
+	class.Spec.KubernetesVersions = versions
+	NewWithT(t).Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
+}
+
+// servers are the UIDs of the Machines, with the Nodes that they have, by name.
+func (s story) servers(t *testing.T) map[string]string {
+	t.Helper()
+	controlPlane, workers := s.machines(t)
+	servers := map[string]string{}
+	for _, machine := range append(controlPlane, workers...) {
+		servers[machine.Name] = string(machine.UID) + " " + machine.Status.NodeRef.Name
+	}
+	return servers
+}
+
+// machineSets are the UIDs of the MachineSets.
+func (s story) machineSets(t *testing.T) []types.UID {
+	t.Helper()
+	list := &clusterv1.MachineSetList{}
+	s.list(t, list)
+	var uids []types.UID
+	for i := range list.Items {
+		uids = append(uids, list.Items[i].UID)
+	}
+	return uids
+}
+
+// workersFollowed checks that there is one MachineSet, with the version.
+func (s story) workersFollowed(version string) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		list := &clusterv1.MachineSetList{}
+		if err := world.Client.List(ctx, list, client.InNamespace(s.key.Namespace)); err != nil {
+			return "", err
+		}
+		if len(list.Items) == 1 && list.Items[0].Spec.Template.Spec.Version == version {
+			return "", nil
+		}
+		return fmt.Sprintf("there are %d MachineSets, the first with version %s", len(list.Items), list.Items[0].Spec.Template.Spec.Version), nil
+	}
+}
