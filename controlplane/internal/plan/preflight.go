@@ -186,6 +186,9 @@ func AsksUpdates(v *view.View) bool {
 // restarts lists the changes that restart the hosts of the control plane: one of them would be away beside the one that comes or goes.
 func restarts(v *view.View) []string {
 	updates, version := v.Workload.Updates, v.Workload.Version
+	if v.Workload.OtherCluster != "" {
+		return []string{otherCluster(v).Message}
+	}
 	if updates == nil || version == nil {
 		return []string{"The installed cluster has not said whether its hosts are about to be restarted"}
 	}

@@ -182,6 +182,11 @@ func TestContractPreflight(t *testing.T) {
 			replicas: 4, change: func(v *view.View) { v.Workload.Updates = nil }, want: "whether its hosts are about to be restarted",
 		},
 		"another cluster answers": {
+			replicas: 4, want: "Cluster 9b7e answers, and 3c1d was installed", change: func(v *view.View) {
+				v.Record, v.Workload.OtherCluster, v.Workload.Version = &view.Installed{ClusterID: "3c1d"}, "9b7e", nil
+			},
+		},
+		"another cluster answers": {
 			replicas: 3, change: func(v *view.View) { v.Life = view.Mismatch }, want: "Another cluster answers",
 		},
 		"an unhealthy Machine is deleted first": {

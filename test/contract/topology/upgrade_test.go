@@ -77,7 +77,7 @@ func appendNew(all []string, version string) []string {
 func TestContractUpgradePlan(t *testing.T) {
 	t.Parallel()
 	request := sandbox.ClusterRequest{
-		Namespace: "plan", Name: "plan", Topology: sandbox.HA, Template: "topology", Workers: 2, Address: "127.30.5.30",
+		Namespace: "plan", Name: "plan", Topology: sandbox.HA, Template: "topology", Workers: 1, Address: "127.30.5.30",
 		KubernetesVersion: kubeletVersion,
 	}
 	s := newStory(t, request.Namespace, request.Machines())
