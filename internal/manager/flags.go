@@ -124,7 +124,8 @@ func (o *Options) AddControlPlaneFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(
 		&o.FollowUpgrades, "follow-upgrades", true,
 		"Set the versions of worker Machines and of their MachineSets to what their Nodes run, once a MachineDeployment with the rollout "+
-			"strategy OnDelete asks for it, so that an upgrade in place is complete for Cluster API.",
+			"strategy OnDelete asks for it, so that an upgrade in place is complete for Cluster API. A MachineDeployment of a topology gets "+
+			"that version too.",
 	)
 	fs.BoolVar(
 		&o.ResolveReleases, "resolve-releases", true,
