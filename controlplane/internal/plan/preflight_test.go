@@ -181,7 +181,7 @@ func TestContractPreflight(t *testing.T) {
 		"nothing is known of its hosts": {
 			replicas: 4, change: func(v *view.View) { v.Workload.Updates = nil }, want: "whether its hosts are about to be restarted",
 		},
-		"another cluster answers": {
+		"another cluster answers through the kubeconfig": {
 			replicas: 4, want: "Cluster 9b7e answers, and 3c1d was installed", change: func(v *view.View) {
 				v.Record, v.Workload.OtherCluster, v.Workload.Version = &view.Installed{ClusterID: "3c1d"}, "9b7e", nil
 			},
