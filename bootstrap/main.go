@@ -44,7 +44,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	ignitions := &discovery.Client{
 		CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout, UserAgent: version.UserAgent(name),
 	}
-	configs := &config.Reconciler{Client: mgr.GetClient(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter}
+	configs := &config.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
+	}
 	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err
 	}

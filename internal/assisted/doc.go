@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the group and version of InfraEnv, Agent and NMStateConfig.
+// GroupVersion is the group and version of InfraEnv, Agent, NMStateConfig and AgentServiceConfig.
 var GroupVersion = schema.GroupVersion{Group: "agent-install.openshift.io", Version: "v1beta1"}
 
-// AddToScheme registers InfraEnv, Agent, NMStateConfig and the kinds of hive and its extension that the managers use.
+// AddToScheme registers the kinds of GroupVersion, and the kinds of hive and its extension that the managers use.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &InfraEnv{}, &InfraEnvList{}, &Agent{}, &AgentList{}, &NMStateConfig{}, &NMStateConfigList{})
+	s.AddKnownTypes(GroupVersion, &InfraEnv{}, &InfraEnvList{}, &Agent{}, &AgentList{}, &NMStateConfig{}, &NMStateConfigList{},
+		&AgentServiceConfig{}, &AgentServiceConfigList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	s.AddKnownTypes(hivev1.SchemeGroupVersion,
 		&hivev1.ClusterDeployment{}, &hivev1.ClusterDeploymentList{}, &hivev1.ClusterImageSet{}, &hivev1.ClusterImageSetList{})

@@ -40,6 +40,8 @@ const (
 	CRDNMStateConfigs = "nmstateconfigs.agent-install.openshift.io"
 	// CRDAgents is the CRD of Agent.
 	CRDAgents = "agents.agent-install.openshift.io"
+	// CRDAgentServiceConfigs is the CRD of AgentServiceConfig, which is not watched.
+	CRDAgentServiceConfigs = "agentserviceconfigs.agent-install.openshift.io"
 	// CRDAgentClusterInstalls is the CRD of AgentClusterInstall.
 	CRDAgentClusterInstalls = "agentclusterinstalls.extensions.hive.openshift.io"
 	// CRDClusterDeployments is the CRD of ClusterDeployment.
@@ -89,8 +91,13 @@ const (
 	RoleWorker = "worker"
 )
 
+// AgentServiceConfigName is the name of the only AgentServiceConfig.
+const AgentServiceConfigName = "agent"
+
 // Values of fields of an InfraEnv.
 const (
+	// DefaultCPUArchitecture is the architecture of an InfraEnv, and of an OSImage, that names none.
+	DefaultCPUArchitecture = "x86_64"
 	// ImageTypeMinimal and ImageTypeFull are types of live ISOs.
 	ImageTypeMinimal = "minimal-iso"
 	// ImageTypeFull: see ImageTypeMinimal.

@@ -64,6 +64,7 @@ var uses = []use{
 		crd: assisted.CRDNMStateConfigs, version: "v1beta1",
 		writes: fields{"spec.config": object, "spec.interfaces[].macAddress": text, "spec.interfaces[].name": text},
 	},
+	{crd: assisted.CRDAgentServiceConfigs, version: "v1beta1", reads: fieldsOf(assisted.AgentServiceConfig{}, "Spec")},
 	{
 		crd: assisted.CRDClusterImageSets, version: "v1",
 		writes: fields{"spec.releaseImage": text},

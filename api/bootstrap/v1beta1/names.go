@@ -10,6 +10,11 @@ const (
 	// InfraEnvAnnotation, on a config, records the InfraEnv chosen at first use. It wins over recomputation (DESIGN D5).
 	InfraEnvAnnotation = "bootstrap.cluster.x-k8s.io/infra-env"
 
+	// OSImageVersionAnnotation, on a config, records the version of the OS image that was chosen with the InfraEnv, as a minor version such as
+	// 4.21, because the cluster runs that release (DESIGN D32). It is absent when spec.boot.osImageVersion decides, and when the InfraEnv has
+	// the service's default. A cluster that is upgraded later does not change it.
+	OSImageVersionAnnotation = "bootstrap.cluster.x-k8s.io/os-image-version"
+
 	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6). It is written before
 	// the Agent is claimed, or deleted as one of an earlier life of the host: a recorded Agent that is gone has left a host that waits for a
 	// reboot.
@@ -349,6 +354,10 @@ const (
 const (
 	// EventInfraEnvCreated: an InfraEnv was made for the config.
 	EventInfraEnvCreated = "InfraEnvCreated"
+
+	// EventOSImageOfOtherRelease: assisted-service has no OS image of the release that the cluster runs; the note says which one the host boots
+	// to be discovered. Its first boot from its disk brings it to the cluster's own.
+	EventOSImageOfOtherRelease = "OSImageOfOtherRelease"
 
 	// EventNMStateConfigWritten: an NMStateConfig was made, or changed, from a BareMetalHost's network data.
 	EventNMStateConfigWritten = "NMStateConfigWritten"

@@ -34,6 +34,9 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 	o := outcomes{}
 	if d.record != "" {
 		// Nothing is made before the name is recorded, so that a later change of the spec cannot make a second InfraEnv (DESIGN D5).
+		if d.otherOSImage != "" {
+			r.event(s.config, bootstrapv1.EventOSImageOfOtherRelease, "%s", d.otherOSImage)
+		}
 		return o
 	}
 	if o.networks = kube.OutcomeOf(r.applyNetworks(ctx, s, d.networks)); o.networks.Stops() {

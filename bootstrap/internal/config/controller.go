@@ -54,6 +54,9 @@ import (
 // +kubebuilder:rbac:groups=agent-install.openshift.io,resources=infraenvs;nmstateconfigs,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=list;watch
 // +kubebuilder:rbac:groups=hive.openshift.io,resources=clusterdeployments,verbs=list;watch
+// The release that a cluster runs, and the OS images that assisted-service has, are read when a new host needs an image; never cached.
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,verbs=get
+// +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agentserviceconfigs,resourceNames=agent,verbs=get
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // Deleting Secrets is allowed because owners are set on existing ones, which the API server refuses to who cannot delete the object.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
@@ -71,6 +74,8 @@ type IgnitionSource interface {
 type Reconciler struct {
 	// Client is the manager's cached client; Secrets are read from the API server.
 	Client client.Client
+	// APIReader reads the release of the cluster and the OS images of assisted-service.
+	APIReader client.Reader
 	// Ignitions fetches discovery ignitions for hosts that boot a disk image.
 	Ignitions IgnitionSource
 	// Gate knows which CRDs are served.

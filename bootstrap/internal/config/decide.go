@@ -33,6 +33,10 @@ const (
 type decision struct {
 	// record is the name of the InfraEnv to record on the config; empty when it is recorded. Until then nothing else is done.
 	record string
+	// osImageVersion is the version of the OS image to record with it; empty is the service's default, or the config's own.
+	osImageVersion string
+	// otherOSImage says that the image is of another release than the cluster runs; empty when it is not.
+	otherOSImage string
 	// networks is what is done about its NMStateConfigs.
 	networks networkPlan
 	// infraEnv is what is done about the InfraEnv.
@@ -146,7 +150,7 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 		)
 	}
 	if s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" {
-		d.record = s.infraEnvName
+		d.record, d.osImageVersion, d.otherOSImage = s.infraEnvName, s.osImageVersion, otherOSImage(s)
 	}
 	if s.infraEnv != nil {
 		return decideExistingInfraEnv(s, d)

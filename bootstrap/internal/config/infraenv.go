@@ -62,6 +62,8 @@ type inputs struct {
 	pullSecret string
 	// trustBundle is what the ConfigMap of spec.additionalTrustBundleRef holds.
 	trustBundle string
+	// osImageVersion is the version of the OS image that was chosen for the config; empty is the service's default.
+	osImageVersion string
 }
 
 // infraEnvSpec is the discovery-relevant part of a config's spec in assisted-service's terms.
@@ -81,7 +83,7 @@ func infraEnvSpec(config *bootstrapv1.OpenshiftAssistedConfig, in inputs) assist
 	}
 	result.NetworkDiscoveryDelaySeconds = int64(spec.NetworkDiscoveryDelaySeconds)
 	result.ImageType = imageTypes[spec.Boot.ImageType]
-	result.OSImageVersion = spec.Boot.OSImageVersion
+	result.OSImageVersion = cmp.Or(spec.Boot.OSImageVersion, in.osImageVersion)
 	result.IgnitionConfigOverride = spec.Discovery.Ignition
 	for _, argument := range spec.Discovery.KernelArguments {
 		result.KernelArguments = append(

@@ -84,6 +84,15 @@ func TestInfraEnvNameSharing(t *testing.T) {
 	a.Spec.HostIdentity, b.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv, bootstrapv1.HostIdentityInfraEnv
 	g.Expect(name("demo", a, "s")).NotTo(Equal(name("demo", b, "s")), "an InfraEnv that is an identity is not shared")
 
+	image := func(version string) string {
+		got, err := infraEnvName("demo", b, inputs{pullSecret: "s", osImageVersion: version})
+		g.Expect(err).NotTo(HaveOccurred())
+		return got
+	}
+	g.Expect(image("4.20")).NotTo(Equal(image("4.21")), "the OS image of a release is content")
+	b.Spec.Boot.OSImageVersion = "4.19"
+	g.Expect(image("4.20")).To(Equal(image("4.21")), "the user's version wins")
+
 	long := strings.Repeat("x", 51) + "-" + strings.Repeat("y", 40)
 	g.Expect(len(name(long, a, "s"))).To(BeNumerically("<=", validation.LabelValueMaxLength))
 }

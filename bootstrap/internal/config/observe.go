@@ -44,10 +44,15 @@ type scope struct {
 	// missingCRDs are the CRDs that are needed and not served; the fields below are unset for their kinds.
 	missingCRDs []string
 	// inputs are what the InfraEnv is made of besides the config. The pull secret is empty while nothing names one; the trust bundle is read
-	// while there is no InfraEnv, and then only if the config names a ConfigMap.
+	// while there is no InfraEnv, and then only if the config names a ConfigMap. The version of the OS image is the recorded one or, while no
+	// InfraEnv is recorded, the one that fits the release of the cluster.
 	inputs
 	// trustBundleProblem says why there is no trust bundle; its zero value is that there is one, or that none is needed.
 	trustBundleProblem fact.Fact
+	// runs is the release that the cluster runs, and osImages are those that assisted-service has, of any release and architecture. Both are
+	// read only while choosesOSImage, and empty when nobody tells.
+	runs     string
+	osImages []assisted.OSImage
 	// infraEnvName is the InfraEnv recorded on the config or, if none is, the one that fits its spec; empty while it cannot be known.
 	infraEnvName string
 	// infraEnv is the InfraEnv of that name; nil when there is none.
@@ -178,29 +183,56 @@ func (r *Reconciler) observePullSecret(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) observeInfraEnv(ctx context.Context, s *scope) error {
 	s.infraEnvName = s.config.Annotations[bootstrapv1.InfraEnvAnnotation]
-	if s.infraEnvName == "" && s.cluster != nil && s.pullSecret != "" {
+	switch {
+	case s.infraEnvName != "":
+		s.osImageVersion = s.config.Annotations[bootstrapv1.OSImageVersionAnnotation]
+		if err := r.readInfraEnv(ctx, s); err != nil || s.infraEnv != nil {
+			return err
+		}
+		return r.observeTrustBundle(ctx, s)
+	case s.cluster != nil && s.pullSecret != "":
 		if err := r.observeTrustBundle(ctx, s); err != nil || s.trustBundleProblem.Reason != "" {
 			return err
 		}
-		name, err := infraEnvName(s.cluster.Name, s.config, s.inputs)
-		if err != nil {
-			return err
-		}
-		s.infraEnvName = name
+		return r.chooseInfraEnv(ctx, s)
 	}
-	if s.infraEnvName == "" {
-		return nil
+	return nil
+}
+
+// chooseInfraEnv finds the InfraEnv for a config that records none. The one that was made without a version is taken as long as its image
+// is the one that fits the cluster: otherwise every cluster would get a second one once it is installed.
+func (r *Reconciler) chooseInfraEnv(ctx context.Context, s *scope) error {
+	if err := r.observeRelease(ctx, s); err != nil {
+		return err
 	}
+	if err := r.findInfraEnv(ctx, s); err != nil {
+		return err
+	}
+	if version := fittingOSImage(s); version != "" && !hasOSImage(s.infraEnv, version) {
+		s.osImageVersion = version
+		return r.findInfraEnv(ctx, s)
+	}
+	return nil
+}
+
+// findInfraEnv reads the InfraEnv of the name that fits the config.
+func (r *Reconciler) findInfraEnv(ctx context.Context, s *scope) error {
+	name, err := infraEnvName(s.cluster.Name, s.config, s.inputs)
+	if err != nil {
+		return err
+	}
+	s.infraEnvName = name
+	return r.readInfraEnv(ctx, s)
+}
+
+func (r *Reconciler) readInfraEnv(ctx context.Context, s *scope) error {
 	var err error
 	s.infraEnv, err = kube.GetOrNil[assisted.InfraEnv](
 		ctx,
 		r.Client,
 		types.NamespacedName{Namespace: s.config.Namespace, Name: s.infraEnvName},
 	)
-	if err != nil || s.infraEnv != nil {
-		return err
-	}
-	return r.observeTrustBundle(ctx, s)
+	return err
 }
 
 // observeTrustBundle reads the ConfigMap of spec.additionalTrustBundleRef, unless that was done before in this pass.

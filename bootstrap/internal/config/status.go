@@ -80,6 +80,10 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 func setRecords(s *scope, d *decision, o outcomes) {
 	if d.record != "" {
 		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InfraEnvAnnotation, d.record)
+		delete(s.config.Annotations, bootstrapv1.OSImageVersionAnnotation) // That of an InfraEnv whose record somebody has removed.
+		if d.osImageVersion != "" {
+			s.config.Annotations[bootstrapv1.OSImageVersionAnnotation] = d.osImageVersion
+		}
 	}
 	if d.publish && made(d, o) {
 		s.config.Status.DataSecretName = ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, s.config.Name)
