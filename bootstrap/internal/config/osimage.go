@@ -16,8 +16,8 @@ import (
 )
 
 // choosesOSImage reports whether the pass chooses the image that the host boots: an InfraEnv is about to be recorded, the cluster is
-// installed, so that it runs a release, and nobody else has decided. What is recorded stays, also when the cluster is upgraded. A disk image
-// of the user's has a version of its own.
+// installed, so that it runs a release, and nobody else has decided. What is recorded stays, also when the cluster is upgraded. The disk
+// image of a user has a version of its own.
 func choosesOSImage(s *scope) bool {
 	return s.config.Annotations[bootstrapv1.InfraEnvAnnotation] == "" && s.config.DeletionTimestamp.IsZero() &&
 		s.machine.DeletionTimestamp.IsZero() && ptr.Deref(s.cluster.Status.Initialization.ControlPlaneInitialized, false) &&
@@ -79,8 +79,8 @@ func otherOSImage(s *scope) string {
 		return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image for %s of that or an older release: "+
 			"the host boots its newest one; add one to the AgentServiceConfig", s.runs, s.config.Spec.Architecture())
 	}
-	return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image of %s for %s: the host boots that of %s, and its first boot "+
-		"from disk brings it to the cluster's; add one to the AgentServiceConfig", s.runs, nameOf(runs), s.config.Spec.Architecture(), fits)
+	return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image of %s for %s: the host boots that of %s, and its first "+
+		"boot from disk brings it to the cluster's; add one to the AgentServiceConfig", s.runs, nameOf(runs), s.config.Spec.Architecture(), fits)
 }
 
 // minorOf is the minor version of a release, with all else 0.
