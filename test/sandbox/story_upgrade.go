@@ -70,6 +70,7 @@ func (r *run) upgradeSteps() []step {
 			}
 			return r.awaitRelease(ctx, LaterRelease)
 		}},
+		{"ask for a worker, whose host boots the image of " + minorOSImage, r.askForWorker},
 		{"verify the upgrades", func(ctx context.Context) error { return r.verifyUpgrades(ctx, before) }},
 	}
 }

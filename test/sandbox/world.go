@@ -203,7 +203,7 @@ func (w *World) startSimulators(ctx context.Context) error {
 		return err
 	}
 	w.Metal3, w.Assisted, w.Workload, w.Metal = w.simulators.metal3, w.simulators.assisted, w.simulators.workload, w.simulators.metal
-	return nil
+	return w.OfferOSImages(ctx, firstOSImage)
 }
 
 // StartManagers builds both managers and starts them.

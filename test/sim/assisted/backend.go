@@ -50,9 +50,11 @@ type infraEnv struct {
 	clusterID  string
 	clusterRef *types.NamespacedName
 	image      imageInputs
-	digest     string
-	token      string
-	created    time.Time
+	// osImage is the version of the operating system in the image.
+	osImage string
+	digest  string
+	token   string
+	created time.Time
 }
 
 func newBackend(opts Options) *backend {

@@ -36,7 +36,7 @@ type imageInputs struct {
 }
 
 // validate returns why no image can be made, in the service's words.
-func (in imageInputs) validate(osImages []string, known bool) error {
+func (in imageInputs) validate() error {
 	if in.Ignition != "" {
 		if err := parseIgnition(in.Ignition); err != nil {
 			return err
@@ -56,14 +56,7 @@ func (in imageInputs) validate(osImages []string, known bool) error {
 			return userError("only append operation is allowed for kernel argument %s", argument.Value)
 		}
 	}
-	if in.OSImageVersion == "" || len(osImages) == 0 || slices.Contains(osImages, in.OSImageVersion) {
-		return nil
-	}
-	if known {
-		return userError("No OS image for Openshift version %s and architecture %s: The requested OS image for version (%s) "+
-			"and CPU architecture (%s) isn't specified in OS images list", in.OSImageVersion, in.Architecture, in.OSImageVersion, in.Architecture)
-	}
-	return userError("Specified OSImageVersion is missing from AgentServiceConfig")
+	return nil
 }
 
 // keepUncleared keeps what the service does not forget when a field is emptied (ASSISTED 1.1).
@@ -110,14 +103,21 @@ func (b *backend) syncInfraEnv(key types.NamespacedName, ref *types.NamespacedNa
 	if ref != nil && clusterID == "" {
 		return b.view(env), errMissingCluster
 	}
-	if err := in.validate(b.opts.OSImageVersions, env != nil); err != nil {
+	if err := in.validate(); err != nil {
+		return infraEnvView{}, err
+	}
+	if env != nil {
+		in = in.keepUncleared(env.image)
+	}
+	osImage, err := osImages(b.opts.OSImages).choose(in, env)
+	if err != nil {
 		return infraEnvView{}, err
 	}
 	if env == nil {
 		env = &infraEnv{key: key, id: b.uuid(), clusterID: clusterID, clusterRef: ref}
 		b.infraEnvs[key] = env
 	}
-	env.image = in.keepUncleared(env.image)
+	env.image, env.osImage = in, osImage
 	digest, err := env.image.digest()
 	if err != nil {
 		return infraEnvView{}, err
@@ -144,13 +144,9 @@ func (b *backend) view(env *infraEnv) infraEnvView {
 		return infraEnvView{}
 	}
 	base := b.opts.ImageBaseURL
-	version := env.image.OSImageVersion
-	if version == "" {
-		version = "4.20"
-	}
 	return infraEnvView{
 		id: env.id, base: base, token: env.token, created: env.created.Unix(), architecture: env.image.Architecture,
-		isoURL: fmt.Sprintf("%s/byapikey/%s/%s/%s/minimal.iso", base, env.token, version, env.image.Architecture),
+		isoURL: fmt.Sprintf("%s/byapikey/%s/%s/%s/minimal.iso", base, env.token, env.osImage, env.image.Architecture),
 	}
 }
 

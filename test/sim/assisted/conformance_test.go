@@ -142,7 +142,7 @@ func runScenario(t *testing.T, s scenario) {
 	t.Helper()
 	recorded := mergeTraces(t, s)
 	spoke := &switchedWorkload{instantWorkload: newInstantWorkload()}
-	f := newFixture(t, Options{Workload: spoke, Durations: replayDurations(), OSImageVersions: []string{"4.20"}, ShowEveryState: true})
+	f := newFixture(t, Options{Workload: spoke, Durations: replayDurations(), OSImages: []OSImage{{Version: "4.20"}}, ShowEveryState: true})
 	d := &driver{fixture: f, spoke: spoke, recorder: f.record(), agents: map[string]string{}}
 	s.run(d)
 	d.eventually("the recorder to see the last change", d.recorder.current)

@@ -103,8 +103,8 @@ type Options struct {
 	ImageBaseURL string
 	// ImageTokenLength is the length of the token in ISO URLs, by default 180 bytes as that of a real one.
 	ImageTokenLength int
-	// OSImageVersions are the minor versions that the service has images for, as "4.20". Empty: all of them.
-	OSImageVersions []string
+	// OSImages are the operating systems that the service makes images of; see SetOSImages. Empty: all of them.
+	OSImages []OSImage
 	// CalmState turns off the flapping between insufficient and pending-for-input of a cluster without hosts
 	// (ASSISTED fact 5).
 	CalmState bool
