@@ -77,7 +77,7 @@ func otherOSImage(s *scope) string {
 		return ""
 	case fits == "":
 		return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image for %s of that or an older release: "+
-			"the host boots its newest one; add one to the AgentServiceConfig", s.runs, s.config.Spec.Architecture())
+			"the host boots its default; add one to the AgentServiceConfig", s.runs, s.config.Spec.Architecture())
 	}
 	return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image of %s for %s: the host boots that of %s, and its first "+
 		"boot from disk brings it to the cluster's; add one to the AgentServiceConfig", s.runs, nameOf(runs), s.config.Spec.Architecture(), fits)

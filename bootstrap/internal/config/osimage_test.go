@@ -52,7 +52,7 @@ func TestFittingOSImage(t *testing.T) {
 		"newer ones only": {
 			runs: "4.20.1", images: listed("x86_64", "4.21", "4.22"),
 			note: "The cluster runs 4.20.1, and assisted-service has no OS image for x86_64 of that or an older release: the host boots its " +
-				"newest one; add one to the AgentServiceConfig",
+				"default; add one to the AgentServiceConfig",
 		},
 		"the architecture by its other name": {runs: "4.21.3", architecture: "aarch64", images: both, want: "4.21"},
 		"an older one of the architecture": {
@@ -63,7 +63,7 @@ func TestFittingOSImage(t *testing.T) {
 		"none of the architecture": {
 			runs: "4.21.3", architecture: "s390x", images: both,
 			note: "The cluster runs 4.21.3, and assisted-service has no OS image for s390x of that or an older release: the host boots its " +
-				"newest one; add one to the AgentServiceConfig",
+				"default; add one to the AgentServiceConfig",
 		},
 	}
 	for name, tt := range tests {
