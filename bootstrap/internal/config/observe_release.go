@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -54,6 +55,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *scope) error {
 func (r *Reconciler) readIfAllowed(ctx context.Context, key client.ObjectKey, o client.Object) (bool, error) {
 	err := r.APIReader.Get(ctx, key, o)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+		ctrl.LoggerFrom(ctx).V(2).Info("Choosing the OS image of a host without an object that cannot be read", "reason", err.Error())
 		return false, nil
 	}
 	if err != nil {

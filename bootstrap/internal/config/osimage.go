@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -75,8 +76,11 @@ func otherOSImage(s *scope) string {
 	switch {
 	case !known || len(s.osImages) == 0 || fits == nameOf(runs):
 		return ""
+	case !slices.ContainsFunc(s.osImages, func(i assisted.OSImage) bool { return isFor(i, s.config.Spec.Architecture()) }):
+		return fmt.Sprintf("assisted-service has no OS image for %s, so that it makes none for the host: add one to the AgentServiceConfig",
+			s.config.Spec.Architecture())
 	case fits == "":
-		return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image for %s of that or an older release: "+
+		return fmt.Sprintf("The cluster runs %s, and assisted-service has OS images for %s of newer releases only: "+
 			"the host boots its default; add one to the AgentServiceConfig", s.runs, s.config.Spec.Architecture())
 	}
 	return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image of %s for %s: the host boots that of %s, and its first "+

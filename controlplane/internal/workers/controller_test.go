@@ -140,7 +140,7 @@ func TestReconcileTopology(t *testing.T) {
 	w := newWorld(t, func(c *clusterv1.Cluster, md *clusterv1.MachineDeployment) {
 		upgraded := topology(ahead, wanted)
 		c.Spec.Topology, c.Status.ControlPlane = upgraded.Spec.Topology, upgraded.Status.ControlPlane
-		md.Labels = map[string]string{clusterv1.ClusterNameLabel: "demo", clusterv1.ClusterTopologyOwnedLabel: ""}
+		md.Labels = topologyLabels()
 		md.Spec.Template.Spec.Version = before
 	})
 	g.Expect(w.reconcile(t)).To(Succeed())

@@ -16,11 +16,20 @@ import (
 func topology(wants string, runs ...string) *clusterv1.Cluster {
 	c := &clusterv1.Cluster{}
 	c.Spec.Topology = clusterv1.Topology{ClassRef: clusterv1.ClusterClassRef{Name: "class"}, Version: wants}
+	c.Spec.Topology.Workers.MachineDeployments = []clusterv1.MachineDeploymentTopology{{Name: "workers"}}
 	c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{}
 	for _, version := range runs {
 		c.Status.ControlPlane.Versions = append(c.Status.ControlPlane.Versions, clusterv1.StatusVersion{Version: version, Replicas: 1})
 	}
 	return c
+}
+
+// topologyLabels are those of the MachineDeployment of its only group.
+func topologyLabels() map[string]string {
+	return map[string]string{
+		clusterv1.ClusterNameLabel: "demo", clusterv1.ClusterTopologyOwnedLabel: "",
+		clusterv1.ClusterTopologyMachineDeploymentNameLabel: "workers",
+	}
 }
 
 // TestDecideTopology: the MachineDeployment of a topology has the version from before the upgrade.
@@ -54,7 +63,14 @@ func TestDecideTopology(t *testing.T) {
 		},
 		{
 			name: "a Machine has no Node", cluster: topology(wanted, wanted),
+			sets: []set{machineSet("a", before, upgraded("a0"), machine("a1", before, ""))}, version: wanted,
+		},
+		{
+			name: "a Machine has no Node, and the version is on the way", cluster: topology(last, wanted),
 			sets: []set{machineSet("a", before, upgraded("a0"), machine("a1", before, ""))},
+		},
+		{
+			name: "no Machine has a Node", cluster: topology(wanted, wanted), sets: []set{machineSet("a", before, machine("a0", before, ""))},
 		},
 		{
 			name: "a Machine of another MachineSet is not there yet", cluster: topology(wanted, wanted),
@@ -85,6 +101,21 @@ func TestDecideTopology(t *testing.T) {
 			name: "a MachineDeployment beside the topology", cluster: topology(wanted, wanted), sets: both,
 			change: func(d *clusterv1.MachineDeployment, _ []set) { delete(d.Labels, clusterv1.ClusterTopologyOwnedLabel) },
 		},
+		{name: "the topology asks for OnDelete", cluster: func() *clusterv1.Cluster {
+			c := topology(wanted, wanted)
+			c.Spec.Topology.Workers.MachineDeployments[0].Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
+			return c
+		}(), sets: both, version: wanted},
+		{name: "the topology asks for RollingUpdate, which the MachineDeployment does not have yet", cluster: func() *clusterv1.Cluster {
+			c := topology(wanted, wanted)
+			c.Spec.Topology.Workers.MachineDeployments[0].Rollout.Strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
+			return c
+		}(), sets: both},
+		{name: "the topology has the group no more", cluster: func() *clusterv1.Cluster {
+			c := topology(wanted, wanted)
+			c.Spec.Topology.Workers.MachineDeployments[0].Name = "others"
+			return c
+		}(), sets: both},
 		{
 			name: "RollingUpdate", cluster: topology(wanted, wanted), sets: both,
 			change: func(d *clusterv1.MachineDeployment, _ []set) {
@@ -94,7 +125,7 @@ func TestDecideTopology(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := deployment()
-			d.Labels = map[string]string{clusterv1.ClusterTopologyOwnedLabel: ""}
+			d.Labels = topologyLabels()
 			d.Spec.Template.Spec.Version = before
 			if tt.change != nil {
 				tt.change(d, tt.sets)

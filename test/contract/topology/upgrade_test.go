@@ -19,9 +19,10 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
+	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
 
-// versionsSeen are the versions that the objects of a Cluster have had, each once and in their order.
+// versionsSeen are the versions that the objects of a Cluster have had, in their order.
 type versionsSeen struct {
 	mu sync.Mutex
 	// controlPlane has the Kubernetes version and the release, workers the version of the MachineDeployment.
@@ -65,7 +66,7 @@ func (v *versionsSeen) all() (controlPlane, workers []string) {
 }
 
 func appendNew(all []string, version string) []string {
-	if slices.Contains(all, version) {
+	if len(all) > 0 && all[len(all)-1] == version {
 		return all
 	}
 	return append(all, version)
@@ -88,8 +89,8 @@ func TestContractUpgradePlan(t *testing.T) {
 	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
 	g.Expect(machineSets).To(HaveLen(1))
 
-	s.planUpgrade(t)
-	s.await(t, upgradeTimeout, "the second minor version", s.runsLast())
+	s.planUpgrade(t, sandbox.MinorRelease, sandbox.NextRelease)
+	s.await(t, upgradeTimeout, "the second minor version", s.runsAll(sandbox.NextRelease))
 	t.Run("CP-73 version, release and channel change together, one minor version after the other", func(t *testing.T) {
 		controlPlane, _ := seen.all()
 		NewWithT(t).Expect(controlPlane).To(Equal([]string{
@@ -122,7 +123,7 @@ func TestContractPausedWorkers(t *testing.T) {
 	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
 
 	s.pauseWorkers(t, true)
-	s.planUpgrade(t)
+	s.planUpgrade(t, sandbox.MinorRelease, sandbox.NextRelease)
 	s.await(t, upgradeTimeout, "the control plane", func(ctx context.Context) (string, error) {
 		_, workers := seen.all()
 		controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
@@ -135,7 +136,7 @@ func TestContractPausedWorkers(t *testing.T) {
 	_, before := s.machines(t)
 	g.Expect(before[0].Status.NodeInfo.KubeletVersion).To(Equal(kubeletVersion))
 	s.pauseWorkers(t, false)
-	s.await(t, upgradeTimeout, "the workers", s.runsLast())
+	s.await(t, upgradeTimeout, "the workers", s.runsAll(sandbox.NextRelease))
 	_, workers := seen.all()
 	g.Expect(workers).To(Equal([]string{kubeletVersion, sandbox.NextRelease.KubeletVersion}), "they do not come to the version in between")
 	g.Expect(s.servers(t)).To(Equal(servers))
@@ -143,27 +144,82 @@ func TestContractPausedWorkers(t *testing.T) {
 	s.delete(t)
 }
 
-// planUpgrade lists the releases in the ClusterClass and in the topology, and wants the last of them.
-func (s story) planUpgrade(t *testing.T) {
-	t.Helper()
-	s.planVersions(t, kubeletVersion, sandbox.MinorRelease.KubeletVersion, sandbox.NextRelease.KubeletVersion)
-	NewWithT(t).Expect(world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
-		topology.Version = sandbox.NextRelease.KubeletVersion
-		topology.Variables = slices.DeleteFunc(topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == "openshiftVersion" })
-		return sandbox.SetVariable(topology, "releases", []map[string]string{
-			{"version": kubeletVersion, "release": sandbox.OpenShiftVersion},
-			{"version": sandbox.MinorRelease.KubeletVersion, "release": sandbox.MinorRelease.Version, "channel": "stable-4.21"},
-			{"version": sandbox.NextRelease.KubeletVersion, "release": sandbox.NextRelease.Version, "channel": "stable-4.22"},
-		})
-	})).To(Succeed())
+// TestContractUpgradeFromInside has the administrator of a cluster upgrade it, and tells the topology so as docs/guides/upgrade.md says.
+func TestContractUpgradeFromInside(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "inside", 2)
+	g := NewWithT(t)
+	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, kubeletVersion, "127.30.5.50"))).To(Succeed())
+	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
+	servers, release := s.servers(t), sandbox.PatchRelease
+	g.Expect(world.Workload.RequestOutOfBand(t.Context(), sandbox.InstallKey(s.key), release.Version, false)).To(Succeed())
+	s.await(t, upgradeTimeout, "the release", sandbox.All(world.Outran(s.key, release), s.nodesRun(release)))
+
+	g.Expect(s.wantRelease(t, release)).To(MatchError(ContainSubstring("version cannot be changed")))
+	cluster := s.cluster(t)
+	patch := client.MergeFrom(cluster.DeepCopy())
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1.ClusterTopologyUnsafeUpdateVersionAnnotation, "")
+	g.Expect(world.Client.Patch(t.Context(), cluster, patch)).To(Succeed())
+	g.Expect(s.wantRelease(t, release)).To(Succeed())
+	s.await(t, upgradeTimeout, "everything to follow", s.runsAll(release))
+	g.Expect(s.servers(t)).To(Equal(servers))
+	s.delete(t)
 }
 
-// runsLast checks that everything has come to the last of the planned releases.
-func (s story) runsLast() sandbox.Check {
-	last := sandbox.NextRelease
+// planUpgrade lists releases in the ClusterClass and in the topology, and wants the last of them.
+func (s story) planUpgrade(t *testing.T, releases ...upgrade.Release) {
+	t.Helper()
+	s.planVersions(t, releases...)
+	NewWithT(t).Expect(s.wantRelease(t, releases...)).To(Succeed())
+}
+
+// planVersions says in the ClusterClass which versions there are after the installed one, so that Cluster API goes from one to the next.
+func (s story) planVersions(t *testing.T, releases ...upgrade.Release) {
+	t.Helper()
+	class := &clusterv1.ClusterClass{}
+	s.get(t, sandbox.ClusterClassName, class)
+	patch := client.MergeFrom(class.DeepCopy())
+	class.Spec.KubernetesVersions = []string{kubeletVersion}
+	for _, release := range releases {
+		class.Spec.KubernetesVersions = append(class.Spec.KubernetesVersions, release.KubeletVersion)
+	}
+	NewWithT(t).Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
+}
+
+// wantRelease lists releases in the topology after the installed one, each with its channel, and wants the last of them.
+func (s story) wantRelease(t *testing.T, releases ...upgrade.Release) error {
+	t.Helper()
+	return world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
+		list := []map[string]string{{"version": kubeletVersion, "release": sandbox.OpenShiftVersion}}
+		for _, release := range releases {
+			list = append(list, map[string]string{
+				"version": release.KubeletVersion, "release": release.Version, "channel": upgrade.Channel(release.Version),
+			})
+		}
+		topology.Version = releases[len(releases)-1].KubeletVersion
+		topology.Variables = slices.DeleteFunc(topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == "openshiftVersion" })
+		return sandbox.SetVariable(topology, "releases", list)
+	})
+}
+
+// runsAll checks that the cluster, its Machines, its only MachineSet and its topology have come to a release.
+func (s story) runsAll(release upgrade.Release) sandbox.Check {
 	return sandbox.All(
-		world.Runs(s.key, last), s.topologyReconciled(metav1.ConditionTrue, ""), s.workersFollowed(last.KubeletVersion),
+		world.Runs(s.key, release), s.topologyReconciled(metav1.ConditionTrue, ""), s.workersFollowed(release.KubeletVersion),
 	)
+}
+
+// nodesRun checks that the kubelets of all Machines are those of a release.
+func (s story) nodesRun(release upgrade.Release) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		machines, err := world.Machines(ctx, s.key)
+		for i := range machines {
+			if info := machines[i].Status.NodeInfo; info == nil || info.KubeletVersion != release.KubeletVersion {
+				return "Machine " + machines[i].Name + " does not run " + release.KubeletVersion, err
+			}
+		}
+		return "", err
+	}
 }
 
 // pauseWorkers does what oc patch machineconfigpool does.
@@ -180,16 +236,6 @@ func (s story) pauseWorkers(t *testing.T, paused bool) {
 	pool.SetName("worker")
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
 	g.Expect(installed.Patch(t.Context(), pool, patch)).To(Succeed())
-}
-
-// planVersions says in the ClusterClass which versions there are, so that Cluster API goes from one to the next.
-func (s story) planVersions(t *testing.T, versions ...string) {
-	t.Helper()
-	class := &clusterv1.ClusterClass{}
-	s.get(t, sandbox.ClusterClassName, class)
-	patch := client.MergeFrom(class.DeepCopy())
-	class.Spec.KubernetesVersions = versions
-	NewWithT(t).Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
 }
 
 // servers are the UIDs of the Machines, with the Nodes that they have, by name.
@@ -222,9 +268,13 @@ func (s story) workersFollowed(version string) sandbox.Check {
 		if err := world.Client.List(ctx, list, client.InNamespace(s.key.Namespace)); err != nil {
 			return "", err
 		}
-		if len(list.Items) == 1 && list.Items[0].Spec.Template.Spec.Version == version {
+		var versions []string
+		for i := range list.Items {
+			versions = append(versions, list.Items[i].Spec.Template.Spec.Version)
+		}
+		if slices.Equal(versions, []string{version}) {
 			return "", nil
 		}
-		return fmt.Sprintf("there are %d MachineSets, the first with version %s", len(list.Items), list.Items[0].Spec.Template.Spec.Version), nil
+		return fmt.Sprintf("there are MachineSets of the versions %v", versions), nil
 	}
 }
