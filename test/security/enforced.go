@@ -38,6 +38,11 @@ var Occasional = map[string][]Enforcement{
 		{events, "count an event that was recorded before"},
 		{Permission{"get", "configmaps", ""}, "read the certificates of spec.additionalTrustBundleRef, which no template sets"},
 		{
+			Permission{"get", "openshiftassistedcontrolplanes", "controlplane.cluster.x-k8s.io"},
+			"choose the OS image of a host that comes after the installation, as the sandbox's story upgrade has it (DESIGN D32)",
+		},
+		{Permission{"get", "agentserviceconfigs", "agent-install.openshift.io"}, "the same"},
+		{
 			Permission{"create", "nmstateconfigs", "agent-install.openshift.io"},
 			"make a host's static network configuration, for configs with spec.staticNetworking",
 		},

@@ -46,7 +46,7 @@ type BootSpec struct {
 	ImageType ImageType `json:"imageType,omitempty"`
 
 	// osImageVersion is the version of the operating system in the live ISO: an openshiftVersion among spec.osImages of the
-	// AgentServiceConfig, for example 4.20. Defaults to the one of the release that the cluster runs, once it is installed, and else to the
+	// AgentServiceConfig, for example 4.20. Defaults to the one of the release that the cluster runs and, before it is installed, the
 	// newest one for the architecture.
 	// Never changeable.
 	// +optional
