@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"k8s.io/client-go/rest"
@@ -42,8 +43,8 @@ type APIServerOptions struct {
 	// EtcdPrefix is where its data lives in the shared etcd, such as "/clusters/demo". Default: "/<name>". A prefix that
 	// was used before finds the old data again.
 	EtcdPrefix string
-	// SANs are further DNS names and IP addresses of its serving certificate, such as "api.demo.example.com". The
-	// bind address and localhost are always there.
+	// SANs are further DNS names and IP addresses that it has certificates for, such as "api.demo.example.com". The bind address and
+	// localhost are always there. The names have a certificate of their own: see NextAuthority.
 	SANs []string
 }
 
@@ -55,6 +56,10 @@ type APIServer struct {
 	url   string
 	admin keyPair
 	dir   string
+	// public are the names by which it is called; nil when it has none but its address.
+	public *publicNames
+	// trusted are the certificates of the authorities that its certificates had when it was started, as PEM.
+	trusted []byte
 	// signingKeyFile holds the key of service-account tokens, which the kube-controller-manager needs too.
 	signingKeyFile string
 }
@@ -75,12 +80,26 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context, opts APIServerOption
 	if err := writeFile(policy, []byte(installedAuditPolicy)); err != nil {
 		return nil, err
 	}
-	server, err := cp.newAPIServer(ctx, name, opts, "--disable-admission-plugins=ServiceAccount",
-		"--audit-policy-file="+policy, "--audit-log-path="+filepath.Join(cp.dir, name, auditLogName), "--audit-log-format=json",
-		// Who plays the kubelets of its Nodes gives them an address of this type.
-		"--kubelet-preferred-address-types=InternalDNS")
+	public, err := newPublicNames(filepath.Join(cp.dir, name), opts.SANs)
 	if err != nil {
 		return nil, err
+	}
+	args := []string{
+		"--disable-admission-plugins=ServiceAccount",
+		"--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(cp.dir, name, auditLogName), "--audit-log-format=json",
+		// Who plays the kubelets of its Nodes gives them an address of this type.
+		"--kubelet-preferred-address-types=InternalDNS",
+	}
+	if public != nil {
+		args = append(args, public.arg())
+	}
+	server, err := cp.newAPIServer(ctx, name, opts, args...)
+	if err != nil {
+		return nil, err
+	}
+	server.public, server.trusted = public, server.ca.pem
+	if public != nil {
+		server.trusted = slices.Concat(public.current.pem, server.ca.pem)
 	}
 	return server, cp.start(ctx, server.Process)
 }
@@ -94,16 +113,20 @@ func (s *APIServer) Config() *rest.Config { return restConfig(s.url, s.ca, s.adm
 // AuditLog returns the path of the audit log: what is written to the spec of ClusterVersions.
 func (s *APIServer) AuditLog() string { return filepath.Join(s.dir, auditLogName) }
 
-// CA returns the certificate of the authority that signed the API's certificate, as PEM.
-func (s *APIServer) CA() []byte { return s.ca.pem }
+// CA returns the certificates of the authorities that signed the API's certificates when it was started, as PEM.
+func (s *APIServer) CA() []byte { return s.trusted }
+
+// ClientCA returns the certificate of the authority that signs client certificates, as PEM.
+func (s *APIServer) ClientCA() []byte { return s.ca.pem }
 
 // AdminKubeconfig returns a kubeconfig with cluster-admin rights for the given server address, or for URL() when it is
-// empty. The certificate is valid for the names in APIServerOptions.SANs only.
+// empty. The API's certificates are valid for what APIServerOptions.SANs has only. It trusts CA, whatever Rotate does: nobody writes the
+// installer's kubeconfig anew.
 func (s *APIServer) AdminKubeconfig(server string) ([]byte, error) {
 	if server == "" {
 		server = s.url
 	}
-	return encodeKubeconfig(server, s.Name(), s.ca, s.admin)
+	return encodeKubeconfig(server, s.Name(), s.trusted, s.admin)
 }
 
 func (cp *ControlPlane) newAPIServer(ctx context.Context, name string, opts APIServerOptions, extra ...string) (*APIServer, error) {
@@ -160,7 +183,7 @@ func (s *APIServer) writeCertificates(names []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, key, err := serving.write(s.dir, "server")
+	certificate, key, err := serving.write(s.dir, defaultCertificate)
 	if err != nil {
 		return nil, err
 	}

@@ -31,9 +31,9 @@ func restConfig(server string, ca *authority, identity keyPair) *rest.Config {
 }
 
 // encodeKubeconfig returns a kubeconfig with everything inline, so that the bytes alone are enough anywhere.
-func encodeKubeconfig(server, name string, ca *authority, identity keyPair) ([]byte, error) {
+func encodeKubeconfig(server, name string, authorities []byte, identity keyPair) ([]byte, error) {
 	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca.pem}
+	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: authorities}
 	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: identity.certificate, ClientKeyData: identity.key,
 	}
@@ -53,7 +53,7 @@ func (cp *ControlPlane) Kubeconfig(user string, groups ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	data, err := encodeKubeconfig(cp.api.URL(), "management", cp.api.ca, identity)
+	data, err := encodeKubeconfig(cp.api.URL(), "management", cp.api.ca.pem, identity)
 	if err != nil {
 		return "", err
 	}

@@ -81,18 +81,32 @@ func (c *cluster) tellAuthorities(ctx context.Context, bundle []byte) error {
 	return nil
 }
 
-// RotateAuthority adds an authority to those that verify the certificates of a cluster's API, as the operator of kube-apiserver does before
-// it signs with another one. It returns the new certificate.
+// RotateAuthority adds an authority to those that verify the certificates of a cluster's API, as the operator of kube-apiserver does long
+// before it signs with it. It returns the new certificate.
 func (m *Manager) RotateAuthority(ctx context.Context, key types.NamespacedName) ([]byte, error) {
 	c := m.find(key)
 	if c == nil || c.apiServer() == nil {
 		return nil, fmt.Errorf("cannot rotate the authorities of cluster %s: %w", key, ErrUnreachable)
 	}
-	added, err := certificateAuthority("openshift-kube-apiserver-operator_loadbalancer-serving-signer@" + key.Name)
+	added, err := c.apiServer().NextAuthority()
 	if err != nil {
 		return nil, err
 	}
 	return added, c.tellAuthorities(ctx, slices.Concat(c.apiServer().CA(), added))
+}
+
+// SignAgain signs the certificate of a cluster's API with the authority that RotateAuthority has added. A restart of the API servers ends
+// all connections, so that everybody has to verify the new certificate.
+func (m *Manager) SignAgain(key types.NamespacedName) error {
+	c := m.find(key)
+	if c == nil || c.apiServer() == nil {
+		return fmt.Errorf("cannot sign the certificate of cluster %s: %w", key, ErrUnreachable)
+	}
+	if err := c.apiServer().Rotate(); err != nil {
+		return err
+	}
+	c.proxy.shut() // It is opened again at once.
+	return nil
 }
 
 // RequestServing lets the kubelet of a Node ask for a new serving certificate, as it does before the old one ends: for the names and

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -267,7 +268,11 @@ func (c *cluster) syncEndpoint(ctx context.Context, spec assisted.ClusterSpec) e
 		if err != nil {
 			return fmt.Errorf("the kube-apiserver of cluster %s has a bad address: %w", spec.Key, err)
 		}
-		if err := c.proxy.listen(host, port, target.Host); err != nil {
+		front, err := c.newFront()
+		if err != nil {
+			return err
+		}
+		if err := c.proxy.listen(host, port, target.Host, front); err != nil {
 			return fmt.Errorf("cannot open the API address of cluster %s: %w", spec.Key, err)
 		}
 	}
@@ -278,6 +283,14 @@ func (c *cluster) syncEndpoint(ctx context.Context, spec assisted.ClusterSpec) e
 	defer c.mu.Unlock()
 	c.status.APIUp = up
 	return nil
+}
+
+// newFront is what answers in the place of the kube-apiserver; nil when nothing does.
+func (c *cluster) newFront() (*http.Server, error) {
+	if c.manager.opts.TokenLifetime == 0 {
+		return nil, nil //nolint:nilnil // Connections then go to the kube-apiserver itself.
+	}
+	return newFront(c.apiServer(), c.manager.opts.TokenLifetime)
 }
 
 func (c *cluster) kubeconfig(complete bool) ([]byte, bool) {

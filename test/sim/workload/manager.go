@@ -4,6 +4,7 @@ package workload
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,8 +38,17 @@ type APIServer interface {
 	// URL is its own address, Config a client configuration with all rights on it.
 	URL() string
 	Config() *rest.Config
-	// CA returns the certificate of the authority that has signed its own, as PEM.
+	// CA returns the certificates of the authorities that had signed its own when it was started, as PEM, and ClientCA that of the authority
+	// for client certificates.
 	CA() []byte
+	ClientCA() []byte
+	// NextAuthority makes the authority that Rotate signs the certificate for the server's names with, and returns its certificate as PEM.
+	NextAuthority() ([]byte, error)
+	Rotate() error
+	// Certificate is what it shows to who says hello.
+	Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Shorten makes a token of it end earlier.
+	Shorten(token string, expires time.Time) (string, error)
 	// AdminKubeconfig returns a kubeconfig with all rights that calls the given server URL.
 	AdminKubeconfig(server string) ([]byte, error)
 	// AuditLog is the path of a log of what is written to the spec of its ClusterVersion.
@@ -71,6 +81,8 @@ type Options struct {
 	Upgrade upgrade.Options
 	// ServingCSRs makes every kubelet ask for a serving certificate, which somebody has to approve (DESIGN D7).
 	ServingCSRs bool
+	// TokenLifetime is how long the tokens live at most that the API grants to ServiceAccounts. By default they live as long as was asked for.
+	TokenLifetime time.Duration
 	// Etcd is how long etcd and its operator take for their steps.
 	Etcd etcd.Options
 	// Endpoint returns where a cluster's API is to be reached: a loopback address and a port. The default is port 6443

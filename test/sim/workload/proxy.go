@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 )
 
-// proxy forwards connections from a cluster's API address to its kube-apiserver. Shutting it is what a dead API looks
-// like from outside, without the cost of a restart.
+// proxy forwards connections from a cluster's API address to its kube-apiserver, or lets a front answer there. Shutting it is what a dead
+// API looks like from outside, without the cost of a restart.
 type proxy struct {
 	mu          sync.Mutex
 	listener    net.Listener
+	front       *http.Server
 	connections map[net.Conn]bool
 }
 
@@ -25,8 +27,8 @@ func (p *proxy) open() bool {
 	return p.listener != nil
 }
 
-// listen opens the address, which must be a loopback one.
-func (p *proxy) listen(host string, port int, target string) error {
+// listen opens the address, which must be a loopback one. Without a front, connections are forwarded to target.
+func (p *proxy) listen(host string, port int, target string, front *http.Server) error {
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		return fmt.Errorf("%q is not a loopback address: use one in 127.0.0.0/8 as the API VIP", host)
 	}
@@ -36,7 +38,11 @@ func (p *proxy) listen(host string, port int, target string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.listener, p.connections = listener, map[net.Conn]bool{}
+	p.listener, p.connections, p.front = listener, map[net.Conn]bool{}, front
+	if front != nil {
+		go func() { _ = front.ServeTLS(listener, "", "") }() // Its error is that it was closed.
+		return nil
+	}
 	go p.accept(listener, target)
 	return nil
 }
@@ -105,7 +111,10 @@ func (p *proxy) shut() {
 	}
 	// A listener or connection that does not close is closed already.
 	_ = p.listener.Close()
-	p.listener = nil
+	if p.front != nil {
+		_ = p.front.Close()
+	}
+	p.listener, p.front = nil, nil
 	for conn := range p.connections {
 		closeAll(conn)
 	}
