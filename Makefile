@@ -167,5 +167,6 @@ sandbox_flags = $(if $(TOPOLOGY),-topology=$(TOPOLOGY)) $(if $(WORKERS),-workers
 .PHONY: sandbox
 sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> TOPOLOGY=ha|compact|sno|four|five|arbiter|fencing TEMPLATE=flavor|file WORKERS=n BOOT=userdata METAL3=v1beta1|v1beta2
-##> RELEASE=4.20.0|5.0.1 HOLD=true FAULT=name RETRY=true STORY=scale|replace|remediate|rollout|upgrade SPEED=n SEED=n
+##> RELEASE=4.20.0|5.0.1 HOLD=true FAULT=name RETRY=true SPEED=n SEED=n
+##> STORY=scale|replace|remediate|rollout|upgrade|rotate|retry
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)

@@ -39,7 +39,7 @@ type publicNames struct {
 func newPublicNames(dir string, names []string) (*publicNames, error) {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return net.ParseIP(name) != nil })
 	if len(names) == 0 {
-		return nil, nil //nolint:nilnil // A server without names has no certificate for them.
+		return nil, nil // A server without names has no certificate for them.
 	}
 	p := &publicNames{dir: dir, names: names}
 	var err error
@@ -68,8 +68,8 @@ func (p *publicNames) arg() string {
 	return "--tls-sni-cert-key=" + file + ".crt," + file + ".key:" + strings.Join(p.names, ",")
 }
 
-// NextAuthority makes the authority that Rotate signs with, and returns its certificate as PEM. Clients that trust it as well as the present
-// one do not notice the change.
+// NextAuthority makes the authority that Rotate signs with, and returns its certificate as PEM. Clients that trust it as well as the one of
+// now do not notice the change.
 func (s *APIServer) NextAuthority() ([]byte, error) {
 	if s.public == nil {
 		return nil, fmt.Errorf("%s has no names: set APIServerOptions.SANs", s.Name())

@@ -24,7 +24,7 @@ const signatureHalf = 32
 // less than ten minutes, which is too long to wait for its end.
 func (s *APIServer) Shorten(token string, expires time.Time) (string, error) {
 	parts := strings.Split(token, ".")
-	if len(parts) != 3 { //nolint:mnd // Header, claims and signature.
+	if len(parts) != 3 { // Header, claims and signature.
 		return "", errors.New("the token is no JSON web token")
 	}
 	data, err := base64.RawURLEncoding.DecodeString(parts[1])

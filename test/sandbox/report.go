@@ -158,6 +158,15 @@ func (r *run) explain(ctx context.Context) {
 	fmt.Fprintf(r.opts.Output, "The logs of all processes are in %s\n", logs)
 }
 
+// showCluster prints what clusterctl says of the cluster now.
+func (r *run) showCluster(ctx context.Context) error {
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+	if err == nil {
+		r.show(description)
+	}
+	return err
+}
+
 // show prints what clusterctl says of the cluster.
 func (r *run) show(description string) {
 	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)

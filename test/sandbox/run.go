@@ -90,6 +90,7 @@ type run struct {
 	scene    *FaultScene
 	story    *Story
 	guard    *guard
+	probe    *probe
 	world    *World
 	narrator *narrator
 	timeline *Timeline
@@ -188,6 +189,9 @@ func (r *run) chooseStory() (err error) {
 	if r.opts.Fault != "" || r.request.Managed() || !slices.Contains([]Topology{HA, Compact}, r.opts.Topology) {
 		return fmt.Errorf("story %s needs topology %s or %s, no ClusterClass and no fault", r.story.Name, HA, Compact)
 	}
+	if r.story.TokenLifetime > 0 && r.opts.World != nil {
+		return fmt.Errorf("story %s changes all clusters of a World: it needs one of its own", r.story.Name)
+	}
 	if r.story.Upgrades && r.request.Release.Version != "" {
 		return fmt.Errorf("story %s begins with release %s", r.story.Name, OpenShiftVersion)
 	}
@@ -245,6 +249,9 @@ func (r *run) steps() []step {
 		}
 		steps = append(steps, step{"retry", r.retry})
 	}
+	if r.story != nil && r.story.before != nil {
+		steps = append(steps, r.story.before(r)...)
+	}
 	steps = append(steps,
 		step{"install", r.install},
 		step{"verify", r.verify},
@@ -281,6 +288,9 @@ func (r *run) worldOptions() WorldOptions {
 	opts := WorldOptions{Progress: lineWriter{r.narrator}, Speed: r.opts.Speed, Seed: r.opts.Seed, Metal3: r.opts.Metal3}
 	if r.fault != nil {
 		opts.Inspect = r.fault.Inspect
+	}
+	if r.story != nil {
+		opts.TokenLifetime = r.story.TokenLifetime
 	}
 	return opts
 }

@@ -44,8 +44,11 @@ func (r *run) snapshot(ctx context.Context) (*Snapshot, error) {
 }
 
 func (r *run) apply(ctx context.Context) error {
+	r.scene = &FaultScene{World: r.world, Cluster: r.cluster, Speed: r.opts.Speed, ctx: ctx, printf: r.narrator.printf}
+	if r.story != nil && r.story.prepare != nil {
+		r.story.prepare(r.scene)
+	}
 	if r.fault != nil {
-		r.scene = &FaultScene{World: r.world, Cluster: r.cluster, Speed: r.opts.Speed, ctx: ctx, printf: r.narrator.printf}
 		if r.fault.Prepare != nil {
 			if err := r.fault.Prepare(ctx, r.scene); err != nil {
 				return err
@@ -223,24 +226,29 @@ func (r *run) compare(ctx context.Context) error {
 
 // reportFault waits until clusterctl shows what the fault's texts say.
 func (r *run) reportFault(ctx context.Context) error {
-	err := r.world.Watch.Await(ctx, r.slower(reportTimeout), "the fault to be reported", func(ctx context.Context) (string, error) {
+	err := r.awaitDescription(ctx, "the fault to be reported", func() []string { return r.fault.Report(r.scene) })
+	if err != nil || r.fault.Verify == nil {
+		return err
+	}
+	return r.fault.Verify(ctx, r.scene)
+}
+
+// awaitDescription waits until clusterctl shows all the texts.
+func (r *run) awaitDescription(ctx context.Context, what string, texts func() []string) error {
+	return r.world.Watch.Await(ctx, r.slower(reportTimeout), what, func(ctx context.Context) (string, error) {
 		description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
 		if err != nil {
 			return "", err
 		}
 		description = unwrap(description)
 		var missing []string
-		for _, text := range r.fault.Report(r.scene) {
+		for _, text := range texts() {
 			if !strings.Contains(description, text) {
 				missing = append(missing, fmt.Sprintf("clusterctl describe cluster does not show %q", text))
 			}
 		}
 		return strings.Join(missing, "\n"), nil
 	})
-	if err != nil || r.fault.Verify == nil {
-		return err
-	}
-	return r.fault.Verify(ctx, r.scene)
 }
 
 // unwrap undoes the line breaks and the branches that clusterctl puts into long messages.
@@ -268,11 +276,9 @@ func (r *run) verifyRecovery(ctx context.Context) error {
 
 // holdBroken shows a cluster that reports a fault, and leaves it as it is.
 func (r *run) holdBroken(ctx context.Context) error {
-	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
-	if err != nil {
+	if err := r.showCluster(ctx); err != nil {
 		return err
 	}
-	r.show(description)
 	r.narrator.printf("%s is reported as it should be", r.fault.Name)
 	return r.hold(ctx)
 }

@@ -130,7 +130,7 @@ func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctr
 		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
 		OperatorDelay: scaled(operatorDelay, speed), LostDelay: scaled(lostDelay, speed), Etcd: etcdDelays(speed),
 		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion, ServingCSRs: true,
-		Catalogue: catalogue(), Upgrade: upgradeDelays(speed),
+		TokenLifetime: opts.TokenLifetime, Catalogue: catalogue(), Upgrade: upgradeDelays(speed),
 		Endpoint: workload.ClusterEndpoint(mgr.GetAPIReader()), Report: reportFailures(opts),
 	})
 	if err := mgr.Add(manager.RunnableFunc(s.workload.Start)); err != nil {

@@ -24,7 +24,7 @@ import (
 // that a health check gave up. It is the same at every speed.
 const connectionSettle = 2 * time.Minute
 
-// Story is what a user does with an installed cluster, or what happens to it.
+// Story is what a user does with a cluster, most often with one that is installed, or what happens to it.
 type Story struct {
 	// Name by which it is chosen.
 	Name string
@@ -34,7 +34,13 @@ type Story struct {
 	Hosts int
 	// Upgrades says that it brings the cluster to releases that follow OpenShiftVersion.
 	Upgrades bool
+	// TokenLifetime is how long the tokens live at most that the cluster grants; zero is as long as was asked for.
+	TokenLifetime time.Duration
 
+	// prepare sets up what goes wrong, before the cluster is applied, and before are steps between that and the end of the installation.
+	prepare func(*FaultScene)
+	before  func(r *run) []step
+	// steps are those after the installation.
 	steps func(r *run) []step
 	// watch begins to watch what has to stay as it is; nil watches that the Cluster stays Available.
 	watch func(r *run, ctx context.Context) error
@@ -65,6 +71,17 @@ func Stories() []Story {
 			Name: "upgrade", Summary: "the cluster is upgraded to a newer release, to the next minor version, and once by its own administrator",
 			steps: (*run).upgradeSteps, watch: (*run).watchAPI, Upgrades: true,
 		},
+		{
+			Name:          "rotate",
+			Summary:       "the credential of the cluster is renewed three times, its authority is rotated, and its ServiceAccount is deleted",
+			TokenLifetime: rotatedLifetime, steps: (*run).rotateSteps, watch: (*run).watchCredential,
+		},
+		{
+			Name: "retry",
+			Summary: "a host does not register, the installation fails twice and is retried; then somebody deletes the AgentClusterInstall of " +
+				"another one, again and again",
+			prepare: breakFirstHost, before: (*run).retrySteps, steps: (*run).lossSteps, watch: (*run).watchNothing,
+		},
 	}
 }
 
@@ -83,12 +100,26 @@ func storyNamed(name string) (*Story, error) {
 type guard struct {
 	mu     sync.Mutex
 	broken string
+	// excused is until when something may be broken.
+	excused time.Time
 }
 
 func (g *guard) breaks(why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.broken = why
+	if time.Now().After(g.excused) {
+		g.broken = why
+	}
+}
+
+// excuse lets things be broken from now on until it is called with zero.
+func (g *guard) excuse(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.excused = time.Time{}
+	if d > 0 {
+		g.excused = time.Now().Add(d)
+	}
 }
 
 // watchAvailable begins to watch a Cluster that is Available.
@@ -103,6 +134,12 @@ func (r *run) watchAvailable(context.Context) error {
 			r.guard.breaks(conditionText(cluster, clusterv1.ClusterAvailableCondition))
 		}
 	})
+	return nil
+}
+
+// watchNothing is for a cluster that is not installed for long.
+func (r *run) watchNothing(context.Context) error {
+	r.guard = &guard{}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +78,8 @@ type WorldOptions struct {
 	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
 	// KubeletVersion is what the Nodes of the cluster with this ClusterDeployment report. Default: KubernetesVersion.
 	KubeletVersion func(cluster types.NamespacedName) string
+	// TokenLifetime is how long the tokens of installed clusters live at most; zero is as long as was asked for.
+	TokenLifetime time.Duration
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs

@@ -288,7 +288,7 @@ func (c *cluster) syncEndpoint(ctx context.Context, spec assisted.ClusterSpec) e
 // newFront is what answers in the place of the kube-apiserver; nil when nothing does.
 func (c *cluster) newFront() (*http.Server, error) {
 	if c.manager.opts.TokenLifetime == 0 {
-		return nil, nil //nolint:nilnil // Connections then go to the kube-apiserver itself.
+		return nil, nil // Connections then go to the kube-apiserver itself.
 	}
 	return newFront(c.apiServer(), c.manager.opts.TokenLifetime)
 }
