@@ -27,7 +27,8 @@ import (
 const minorChannel = "stable-4.21"
 
 // upgradeSteps bring a cluster to a newer release of its minor version, and to the next minor one. Then the cluster itself is asked for a
-// release, as its administrator does with oc adm upgrade, and the user tells Cluster API so.
+// release, as its administrator does with oc adm upgrade, and the user tells Cluster API so. A host that comes now would boot an image of
+// the new release.
 func (r *run) upgradeSteps() []step {
 	var before map[string]server
 	return []step{
