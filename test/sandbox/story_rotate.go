@@ -222,7 +222,8 @@ func (r *run) deleteAccount(ctx context.Context) error {
 	if err := r.awaitToken(ctx, r.slower(settleTimeout), len(tokens)+1); err != nil {
 		return err
 	}
-	return r.verifyAccount(ctx)
+	// Whoever looks at the cluster with the file goes on with the token that is there now.
+	return errors.Join(r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig), r.verifyAccount(ctx))
 }
 
 // verifyAccount checks that there is a ServiceAccount again.
