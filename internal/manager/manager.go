@@ -31,7 +31,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
-	"sigs.k8s.io/cluster-api/util/flags"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -118,9 +117,9 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 
 // New builds a manager from the flags. Secrets and ConfigMaps are never cached by the default client (CONTRACT QUAL-9).
 func New(o Options, cfg Config) (ctrl.Manager, error) {
-	tlsOptions, metrics, err := flags.GetManagerOptions(o.Diagnostics)
+	tlsOptions, metrics, err := o.diagnostics()
 	if err != nil {
-		return nil, fmt.Errorf("flags: %w", err)
+		return nil, err
 	}
 	scheme, err := cfg.scheme()
 	if err != nil {

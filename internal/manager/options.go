@@ -21,10 +21,6 @@ const minRemoteConditionsGracePeriod = 2 * time.Minute
 // minWorkloadTokenLifetime leaves half an hour for a token to be renewed.
 const minWorkloadTokenLifetime = time.Hour
 
-// maxVerbosity is the most that is logged: client-go logs the bodies of requests and responses from 8 on, and with them the data of Secrets
-// and the tokens of installed clusters.
-const maxVerbosity = 7
-
 // Options are the values of the flags of both managers. A manager without a flag leaves its field at zero.
 type Options struct {
 	// Version makes the manager print its version and stop.
@@ -128,9 +124,6 @@ func (o *Options) Validate() error {
 	}
 	return nil
 }
-
-// LimitLogs keeps credentials out of the log, whatever --v says.
-func (o *Options) LimitLogs() { o.Logs.Verbosity = min(o.Logs.Verbosity, maxVerbosity) }
 
 // ControllerOptions are the options of a controller with the concurrency of its kind, which may be 0.
 func (o Options) ControllerOptions(concurrency int) controller.Options {

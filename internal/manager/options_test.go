@@ -113,17 +113,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestLogsNoBodies: client-go logs what is in requests and responses from verbosity 8 on, Secrets and tokens among them.
-func TestLogsNoBodies(t *testing.T) {
-	for given, want := range map[string]int{"--v=10": 7, "--v=8": 7, "--v=7": 7, "--v=2": 2} {
-		g := NewWithT(t)
-		o, fs := flagsOf((*Options).AddControlPlaneFlags)
-		g.Expect(fs.Parse([]string{given})).To(Succeed())
-		o.LimitLogs()
-		g.Expect(o.Logs.Verbosity).To(BeEquivalentTo(want), given)
-	}
-}
-
 // TestFeatureGates: a gate that does not exist is a mistake of the user's, and gated flags need theirs.
 func TestFeatureGates(t *testing.T) {
 	g := NewWithT(t)
