@@ -63,8 +63,9 @@ const (
 	AgentDeletionHookOwner = "bootstrap-openshift-assisted"
 
 	// PowerCycleAnnotation, on a BareMetalHost, records as JSON for which Machine the bootstrap manager last asked for a power cycle, when,
-	// and how many times in a row the host was booted by then without registering. It is written together with that request, so that no
-	// host is power-cycled twice for one reason. It goes when the host has registered, and with the Machine.
+	// how many times in a row the host was booted by then without registering, and which Agent was lost, if that was the reason. It is
+	// written together with that request, so that no host is power-cycled twice for one reason. It goes when the host has registered, and
+	// with the Machine.
 	PowerCycleAnnotation = "bootstrap.cluster.x-k8s.io/power-cycle"
 
 	// NMStateInfraEnvLabel, on an NMStateConfig made by this provider, is what its InfraEnv selects it by: a hash of the Cluster's UID and the

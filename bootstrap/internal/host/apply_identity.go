@@ -41,7 +41,7 @@ func (r *Reconciler) applyIdentity(ctx context.Context, s *scope, d recognition)
 		return r.reboot(ctx, s)
 	case d.wait.cycle:
 		why := fmt.Sprintf("BareMetalHost %s has not registered in time", s.host.Name)
-		return kube.OutcomeOf(r.powerCycle(ctx, s, d.wait.boot+1, why))
+		return kube.OutcomeOf(r.powerCycle(ctx, s, powerCycle{Boot: d.wait.boot + 1}, why))
 	}
 	return kube.Outcome{}
 }
@@ -97,7 +97,7 @@ func (r *Reconciler) tellDispute(s *scope, d recognition) {
 }
 
 // reboot power-cycles a host whose Agent was lost. It confirms the loss without the cache first, and the config forgets the Agent
-// afterwards, so that one loss leads to one reboot, or to a second one if the manager dies in between.
+// afterwards; until then the record of the power cycle names it, so that one loss leads to one reboot.
 func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
 	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, &assisted.Agent{})
@@ -107,13 +107,13 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	if exists {
 		return kube.Outcome{}
 	}
-	return kube.OutcomeOf(r.powerCycle(ctx, s, 1, fmt.Sprintf("Agent %s was lost", name)))
+	return kube.OutcomeOf(r.powerCycle(ctx, s, powerCycle{Boot: 1, Lost: name}, fmt.Sprintf("Agent %s was lost", name)))
 }
 
-// powerCycle asks for one power cycle of the Machine's host, and records in the same patch that the boot of this number begins. A host that
-// has changed since it was read may have been asked already.
-func (r *Reconciler) powerCycle(ctx context.Context, s *scope, boot int, why string) error {
-	record := powerCycle{Machine: s.claim(), Time: s.now.UTC().Truncate(time.Second), Boot: boot}
+// powerCycle asks for one power cycle of the Machine's host, and records it in the same patch. A host that has changed since it was read
+// may have been asked already.
+func (r *Reconciler) powerCycle(ctx context.Context, s *scope, record powerCycle, why string) error {
+	record.Machine, record.Time = s.claim(), s.now.UTC().Truncate(time.Second)
 	err := kube.PatchUnchanged(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, rebootAnnotation, rebootMode)
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, bootstrapv1.PowerCycleAnnotation, record.String())

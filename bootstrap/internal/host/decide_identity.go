@@ -32,8 +32,9 @@ type recognition struct {
 	leftover *assisted.Agent
 	// claim is an Agent to claim; nil when there is nothing to claim.
 	claim *assisted.Agent
-	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed.
-	reboot bool
+	// reboot is true when the host is power-cycled, because its Agent was lost before it was installed, and rebooted when it was already: the
+	// config only has to forget the Agent.
+	reboot, rebooted bool
 	// wait is how far a host is that was booted and has not registered; its zero value says nothing.
 	wait registrationWait
 	// forget is true when the record of a power cycle goes from the BareMetalHost, because the host has registered since.
@@ -118,7 +119,8 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 	case s.lacksHook():
 		return hookFact(s, agent)
 	case s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil):
-		d.record = agent.Name
+		// What was asked for when an Agent of this name was lost before must not be taken for what its next loss asks for.
+		d.record, d.forget = agent.Name, wasCycled(s)
 		return fact.Waiting(bootstrapv1.ClaimingAgentReason, "Agent %s is recognised and is being recorded", agent.Name)
 	case old:
 		d.leftover = agent
@@ -233,7 +235,8 @@ func lostFact(s *scope, d *recognition, name string) fact.Fact {
 	if s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
-	d.reboot = true
+	d.rebooted = cycledFor(s, name)
+	d.reboot = !d.rebooted
 	return fact.Waiting(
 		bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name,
 	)

@@ -26,6 +26,8 @@ type powerCycle struct {
 	Time time.Time `json:"time"`
 	// Boot is the number of the boot that it began, counted from the last time at which the host had registered.
 	Boot int `json:"boot"`
+	// Lost is the Agent whose loss it was asked for; empty when the host has not registered in time.
+	Lost string `json:"lost,omitempty"`
 }
 
 // String is the annotation's value.
@@ -100,14 +102,30 @@ func lastBoot(s *scope) registrationWait {
 	if !recorded || ended.IsZero() {
 		return first
 	}
-	var record powerCycle
-	switch err := json.Unmarshal([]byte(value), &record); {
+	record, err := powerCycleOf(value)
+	switch {
 	case err != nil:
 		return registrationWait{boot: maxBoots, since: ended.Time}
-	case record.Machine != s.claim() || record.Time.Before(ended.Time):
+	case !record.concerns(s):
 		return first
 	}
 	return registrationWait{boot: record.Boot, since: record.Time}
+}
+
+// cycledFor reports whether the host was power-cycled because of the loss of this Agent, and the config has not forgotten the Agent yet.
+func cycledFor(s *scope, agent string) bool {
+	record, err := powerCycleOf(s.host.Annotations[bootstrapv1.PowerCycleAnnotation])
+	return err == nil && record.concerns(s) && record.Lost == agent
+}
+
+func powerCycleOf(value string) (record powerCycle, err error) {
+	err = json.Unmarshal([]byte(value), &record)
+	return record, err
+}
+
+// concerns reports whether a power cycle was that of the host as it was provisioned for the Machine.
+func (p powerCycle) concerns(s *scope) bool {
+	return p.Machine == s.claim() && !p.Time.Before(metal3.ProvisioningEnded(s.host).Time)
 }
 
 // unregisteredFact says why no Agent is recognised, and what becomes of a host that does not register.

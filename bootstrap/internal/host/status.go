@@ -64,7 +64,7 @@ func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outc
 		// The Agent is claimed or deleted in the pass that follows.
 		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
 	}
-	if d.reboot && o.identity.Done() {
+	if d.rebooted || d.reboot && o.identity.Done() {
 		delete(config.Annotations, bootstrapv1.AgentAnnotation)
 	}
 	if d.disk != "" && (d.bind == nil || o.joining.Done()) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// TestALossIsAskedForOnce: the manager ends after it has asked for the power cycle, and before the config has forgotten the Agent; or the
+// cache does not show yet that it has.
+func TestALossIsAskedForOnce(t *testing.T) {
+	g := NewWithT(t)
+	s := booted(time.Minute)
+	s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{bmov1alpha1.AddToScheme, assisted.AddToScheme} {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host).Build()
+	r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100)}
+	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed()) }
+	// pass is one that ends before it writes the config, and after baremetal-operator has done what it was asked for.
+	pass := func() (decision, bool) {
+		t.Helper()
+		read()
+		d := decide(s)
+		o := r.apply(t.Context(), s, d)
+		g.Expect(o.identity.Err()).NotTo(HaveOccurred())
+		read()
+		_, asked := s.host.Annotations[rebootAnnotation]
+		delete(s.host.Annotations, rebootAnnotation)
+		g.Expect(c.Update(t.Context(), s.host)).To(Succeed())
+		return d, asked
+	}
+	_, asked := pass()
+	g.Expect(asked).To(BeTrue())
+	d, asked := pass()
+	g.Expect(asked).To(BeFalse(), "once for one loss")
+	g.Expect(d.recognized.Reason).To(Equal(bootstrapv1.AgentLostReason))
+	setRecords(s.config, &d, outcomes{})
+	g.Expect(s.config.Annotations).NotTo(HaveKey(bootstrapv1.AgentAnnotation))
+
+	s.agents = discovered().agents
+	s.agents[0].Annotations = nil
+	d, asked = pass()
+	g.Expect(asked).To(BeFalse())
+	g.Expect(d.record).To(Equal("a-0"), "it has registered again")
+	setRecords(s.config, &d, outcomes{})
+	s.agents = nil
+	_, asked = pass()
+	g.Expect(asked).To(BeTrue(), "the next loss is another one")
+}
