@@ -15,9 +15,12 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
+// followMachineClock sets the clock after that of the machine, whose times conditions have.
+func (w *world) followMachineClock() { w.now = time.Now().Add(24 * time.Hour).Truncate(time.Second) }
+
 // takeOver lets another manager act from now on: it was started long ago, waited for its Lease, and has probed nothing.
 func (w *world) takeOver() {
-	w.now = time.Now().Add(24 * time.Hour) // Conditions have the times of the machine's clock.
+	w.followMachineClock()
 	w.r.leading = leadership{}
 	w.api.ID, w.api.Last, w.api.Reported = "", time.Time{}, nil
 }

@@ -48,6 +48,7 @@ func (r *Reconciler) observe(
 		Install: view.Install{MissingCRDs: r.gate.Missing(neededBy(cp)...)},
 	}
 	v.Workload.ExpectedSince = answerExpectedSince(cp, r.leading.since(v.Now))
+	v.Workload.SettledFrom = v.Workload.ExpectedSince.Add(r.RemoteConditionsGracePeriod)
 	if record, ok := view.InstalledOf(cp); ok {
 		v.Record = &record
 	}

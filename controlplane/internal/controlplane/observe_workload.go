@@ -31,7 +31,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 			since = v.Workload.ExpectedSince // A new manager has not probed yet; the condition of the one before stands for the grace period.
 		}
 		v.Workload.Down = v.Now.Sub(since) > r.RemoteConditionsGracePeriod
-		v.Workload.Settling = v.Now.Sub(v.Workload.ExpectedSince) <= r.RemoteConditionsGracePeriod
+		v.Workload.Settling = !v.Now.After(v.Workload.SettledFrom)
 		subscriber := r.subscriber(v)
 		v.Workload.Operators, v.Workload.Problem = r.Health.Operators(ctx, v.ClusterKey(), subscriber)
 		var err error

@@ -21,6 +21,7 @@ import (
 func failing(t *testing.T, retries int32) *world {
 	t.Helper()
 	w := newWorld(t, 3, 1)
+	w.followMachineClock()
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.Retries = &retries })
 	w.failAt = 3
 	w.untilFailed()
@@ -160,6 +161,28 @@ func TestRetryDoesNotBegin(t *testing.T) {
 	})
 }
 
+// TestRetryWaitsForANewManager: one that comes when the wait is over asks the API of the cluster first.
+func TestRetryWaitsForANewManager(t *testing.T) {
+	for name, answers := range map[string]bool{"the API does not answer": false, "the API answers": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := failing(t, 1)
+			before := w.uidsOfMachines()
+			w.reconcile()
+			w.now, w.r.leading = w.now.Add(time.Hour), leadership{}
+			g.Expect(w.reconcile().RequeueAfter).To(Equal(w.r.RemoteConditionsGracePeriod))
+			g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RetryWaitingReason))
+			if answers {
+				w.api.Last = w.now
+			}
+			w.now = w.now.Add(w.r.RemoteConditionsGracePeriod)
+			w.reconcile()
+			g.Expect(w.attempt() == "1").To(Equal(answers))
+			g.Expect(w.uidsOfMachines()).To(Equal(before))
+		})
+	}
+}
+
 // TestManagerEndsBetweenFailureAndRetry: at whatever call the manager ends, the next one goes on, and the attempt is counted once.
 func TestManagerEndsBetweenFailureAndRetry(t *testing.T) {
 	for _, after := range []bool{false, true} {
@@ -179,6 +202,7 @@ func endsInRetry(t *testing.T, at int, after bool) bool {
 	t.Helper()
 	g := NewWithT(t)
 	w := newWorld(t, 3, 1)
+	w.followMachineClock()
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.Retries = new(int32(1)) })
 	w.failAt = 3
 	w.run(nil, func() bool { return w.stage == 3 })

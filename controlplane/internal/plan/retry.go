@@ -73,37 +73,53 @@ type RetryDecision struct {
 
 // DecideRetry decides whether the next attempt begins by itself.
 func DecideRetry(v *view.View) RetryDecision {
-	retries := int(ptr.Deref(v.ControlPlane.Spec.Install.Retries, 0))
 	install, wanted := v.Install.AgentClusterInstall, view.Attempt(v.ControlPlane)
-	if retries == 0 || v.Life != view.Failed || !install.DeletionTimestamp.IsZero() ||
-		install.Annotations[controlplanev1.InstallAttemptAnnotation] != wanted {
+	if v.Life != view.Failed || !install.DeletionTimestamp.IsZero() || install.Annotations[controlplanev1.InstallAttemptAnnotation] != wanted {
 		return RetryDecision{}
 	}
+	retries := int(ptr.Deref(v.ControlPlane.Spec.Install.Retries, 0))
 	attempt, err := strconv.Atoi(wanted)
-	switch {
-	case err != nil || attempt < 1:
+	if err != nil || attempt < 1 {
+		if retries == 0 {
+			return RetryDecision{}
+		}
 		return RetryDecision{Blocked: fmt.Sprintf("annotation %s is %q, which is no number", controlplanev1.InstallAttemptAnnotation, wanted)}
-	case attempt > retries:
-		return RetryDecision{Exhausted: true}
 	}
-	record := FailedOf(v.ControlPlane)
-	known := record
-	record.Attempt, record.Answered = wanted, record.Answered || v.Workload.Answered
-	if record.Time.IsZero() {
-		record.Time = v.Now.UTC().Truncate(time.Second)
-	}
-	d := RetryDecision{}
-	if record != known {
-		d.Record = record.String()
-	}
-	if d.Blocked = retryBlocked(v, record); d.Blocked != "" {
+	known := FailedOf(v.ControlPlane)
+	failed := failedNow(v, known)
+	if attempt > retries {
+		// An answer is recorded anyway: the user may allow more attempts when nobody can be asked any more.
+		d := RetryDecision{Exhausted: retries > 0}
+		if failed.Answered && !known.Answered {
+			d.Record = failed.String()
+		}
 		return d
 	}
-	at := record.Time.Add(retryBackoff << (attempt - 1))
+	d := RetryDecision{}
+	if failed != known {
+		d.Record = failed.String()
+	}
+	if d.Blocked = retryBlocked(v, failed); d.Blocked != "" {
+		return d
+	}
+	at := failed.Time.Add(retryBackoff << (attempt - 1))
+	if at.Before(v.Workload.SettledFrom) { // A manager that has just begun to act has not heard yet whether the API answers.
+		at = v.Workload.SettledFrom
+	}
 	if d.Now = !at.After(v.Now); !d.Now {
 		d.At = at
 	}
 	return d
+}
+
+// failedNow is what is to be recorded of the failure of the wanted attempt, which the record may know already.
+func failedNow(v *view.View, known Failed) Failed {
+	failed := known
+	failed.Attempt, failed.Answered = view.Attempt(v.ControlPlane), known.Answered || v.Workload.Answered
+	if failed.Time.IsZero() {
+		failed.Time = v.Now.UTC().Truncate(time.Second)
+	}
+	return failed
 }
 
 // retryBlocked says why no attempt begins by itself, whenever it is; empty when one may.

@@ -169,3 +169,40 @@ func TestRetryWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryWaitsForANewManager: one that has just begun to act has not heard yet whether the API answers.
+func TestRetryWaitsForANewManager(t *testing.T) {
+	g := NewWithT(t)
+	v := failedView(1)
+	v.Workload.SettledFrom = v.Now.Add(time.Minute)
+	g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{At: v.Now.Add(time.Minute)}))
+	v.Now = v.Workload.SettledFrom
+	g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{Now: true}))
+	v.Now, v.Workload.SettledFrom = failedAt, failedAt.Add(time.Minute)
+	g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{At: failedAt.Add(10 * time.Minute)}))
+}
+
+// TestAnswerIsRecordedWithoutRetries: whoever allows attempts later must not have a cluster wiped that has answered.
+func TestAnswerIsRecordedWithoutRetries(t *testing.T) {
+	for name, tt := range map[string]struct {
+		retries   int32
+		attempt   string
+		exhausted bool
+	}{"none is allowed": {0, "1", false}, "all were made": {1, "2", true}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := failedView(tt.retries)
+			numbered := map[string]string{controlplanev1.InstallAttemptAnnotation: tt.attempt}
+			v.ControlPlane.Annotations, v.Install.AgentClusterInstall.Annotations = numbered, numbered
+			v.Workload.Answered = true
+			d := plan.DecideRetry(v)
+			g.Expect(d).To(Equal(plan.RetryDecision{
+				Exhausted: tt.exhausted, Record: plan.Failed{Attempt: tt.attempt, Time: v.Now, Answered: true}.String(),
+			}))
+			v.ControlPlane.Annotations[controlplanev1.InstallationFailedAnnotation] = d.Record
+			g.Expect(plan.DecideRetry(v).Record).To(BeEmpty())
+			v.Workload.Answered, v.ControlPlane.Spec.Install.Retries = false, new(int32(3))
+			g.Expect(plan.DecideRetry(v).Blocked).To(ContainSubstring("the API of the cluster has answered"))
+		})
+	}
+}

@@ -149,8 +149,10 @@ type Workload struct {
 	Answered bool
 	// Down: it has not answered for longer than the grace period. Known: it has answered, since the manager started.
 	Down, Known bool
-	// Settling: this manager has expected answers for at most the grace period, so the manager before it may have known more.
-	Settling bool
+	// Settling: this manager has expected answers for at most the grace period, so the manager before it may have known more. SettledFrom is
+	// when that ends.
+	Settling    bool
+	SettledFrom time.Time
 	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be
 	// read for longer than the grace period.
 	Operators map[string]workload.Operator
