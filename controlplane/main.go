@@ -94,7 +94,7 @@ func newReconciler(
 	mgr ctrl.Manager, clusters clustercache.ClusterCache, installerKubeconfigs client.Reader, o manager.Options,
 ) *controlplane.Reconciler {
 	installed := workload.Cached{
-		Cache: clusters, Answers: workload.NewAnswers(o.RemoteConditionsGracePeriod), Failures: workload.NewFailures(credentialRetryInterval),
+		Cache: clusters, Answers: workload.NewMemory(o.RemoteConditionsGracePeriod), Failures: workload.NewMemory(credentialRetryInterval),
 	}
 	return &controlplane.Reconciler{
 		Client:               mgr.GetClient(),

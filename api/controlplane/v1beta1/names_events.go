@@ -66,6 +66,11 @@ const (
 	// EventKubeconfigTokenIssued: a token of the installed cluster was written to the Secret <cluster>-kubeconfig.
 	EventKubeconfigTokenIssued = "KubeconfigTokenIssued" //nolint:gosec // The reason of an event.
 
+	// EventKubeconfigTokenReplaced: a token was written to the Secret <cluster>-kubeconfig in the place of one that was of no use any more.
+	// The message says why: the cluster refuses it, or somebody has removed the ServiceAccount or its ClusterRoleBinding, which were made
+	// again.
+	EventKubeconfigTokenReplaced = "KubeconfigTokenReplaced" //nolint:gosec // The reason of an event.
+
 	// EventInstallerCredentialUsed: the installer's credential was written to the Secret <cluster>-kubeconfig, because the token in it was of
 	// no use any more and no other could be had.
 	EventInstallerCredentialUsed = "InstallerCredentialUsed"

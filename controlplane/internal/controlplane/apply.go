@@ -68,9 +68,11 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 
 // applyDeletion carries out one state of the deletion. The next one begins with the event of what was deleted. Once
 // the control-plane Machines are deleted, no host waits until its member has left etcd (CONTRACT KCP-24).
-func (r *Reconciler) applyDeletion(ctx context.Context, v *view.View, d decision) error {
+func (r *Reconciler) applyDeletion(ctx context.Context, v *view.View, d decision, o *outcomes) error {
 	ctrl.LoggerFrom(ctx).V(4).Info("Deleting", "step", d.deletion.step, "reason", d.deletion.message)
-	return kerrors.NewAggregate([]error{r.leaveEtcd(ctx, v, d.leaving), r.deleteNext(ctx, v, d.deletion.step)})
+	return kerrors.NewAggregate([]error{
+		r.leaveEtcd(ctx, v, d.leaving), r.keepCredential(ctx, v, d.kubeconfig, o), r.deleteNext(ctx, v, d.deletion.step),
+	})
 }
 
 // deleteNext deletes what a state of the deletion is about.
@@ -112,21 +114,24 @@ func (r *Reconciler) deleteInstall(ctx context.Context, v *view.View, reason str
 	return kerrors.NewAggregate(errs)
 }
 
-// publishKubeconfig writes <cluster>-kubeconfig.
-func (r *Reconciler) publishKubeconfig(ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes) error {
+// publishKubeconfig writes <cluster>-kubeconfig as it was read: what somebody has changed since is looked at by the pass that the change
+// triggers.
+func (r *Reconciler) publishKubeconfig(
+	ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes,
+) (written bool, err error) {
 	if d.publish == nil {
-		return nil
+		return false, nil
 	}
 	wanted := kubeconfig.GenerateSecretWithOwner(v.ClusterKey(), d.publish, view.ControllerReference(v.ControlPlane))
 	recordToken(v, wanted, d)
 	ctrl.LoggerFrom(ctx).Info("Publishing kubeconfig", "Secret", klog.KObj(wanted))
 	if v.Kubeconfigs.Cluster == nil {
 		if err := r.Client.Create(ctx, wanted); err != nil {
-			return fmt.Errorf("create Secret %s: %w", klog.KObj(wanted), err)
+			return false, fmt.Errorf("create Secret %s: %w", klog.KObj(wanted), err)
 		}
 		o.published = true
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventKubeconfigPublished, "Publish", "Published Secret %s", wanted.Name)
-		return nil
+		return true, nil
 	}
 	old := v.Kubeconfigs.Cluster.DeepCopy()
 	updated := v.Kubeconfigs.Cluster.DeepCopy()
@@ -144,11 +149,16 @@ func (r *Reconciler) publishKubeconfig(ctx context.Context, v *view.View, d kube
 	if value, ok := wanted.Annotations[controlplanev1.KubeconfigTokenAnnotation]; ok {
 		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, controlplanev1.KubeconfigTokenAnnotation, value)
 	}
-	if err := r.Client.Patch(ctx, updated, client.MergeFrom(old)); err != nil {
-		return fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
+	err = r.Client.Patch(ctx, updated, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{}))
+	if kube.IsConflict(err) {
+		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to a Secret that has changed", "Secret", klog.KObj(wanted))
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)
 	}
 	r.tellInstallerCredential(v, d)
-	return nil
+	return true, nil
 }
 
 // shareKubeconfig lets assisted-service use <cluster>-kubeconfig for an imported cluster. The service has written it itself otherwise.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,7 +34,8 @@ func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubecon
 		return err
 	}
 	if d.issue == nil {
-		return r.publishKubeconfig(ctx, v, d, o)
+		_, err := r.publishKubeconfig(ctx, v, d, o)
+		return err
 	}
 	current, err := r.unchanged(ctx, v)
 	if err != nil || !current {
@@ -45,18 +45,24 @@ func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubecon
 	if err != nil {
 		o.notIssued = kube.WithoutValues(err).Error()
 		ctrl.LoggerFrom(ctx).Info("No token could be had", "reason", o.notIssued)
-		return r.publishKubeconfig(ctx, v, d, o)
+		_, err := r.publishKubeconfig(ctx, v, d, o)
+		return err
 	}
 	data, err := render.WithToken(d.issue.into, token.Value)
 	if err != nil {
 		return fmt.Errorf("make Secret %s: %w", klog.KRef(v.ControlPlane.Namespace, v.ClusterName+"-kubeconfig"), err)
 	}
-	life := view.LifeOfToken(v.Now, token.Expires)
+	life, replaced := view.LifeOfToken(v.Now, token.Expires), v.Credential.Token != nil && d.holds == plan.CredentialInstaller
 	d.publish, d.life, d.holds = data, &life, plan.CredentialToken
-	if err := r.publishKubeconfig(ctx, v, d, o); err != nil {
+	if written, err := r.publishKubeconfig(ctx, v, d, o); err != nil || !written {
 		return err
 	}
 	o.token = &life
+	if replaced {
+		r.event(v, corev1.EventTypeWarning, controlplanev1.EventKubeconfigTokenReplaced, "Publish",
+			"The Secret %s-kubeconfig holds a new token, valid until %s, because %s", v.ClusterName, life.Expires.Format(time.RFC3339), d.note)
+		return nil
+	}
 	r.event(v, corev1.EventTypeNormal, controlplanev1.EventKubeconfigTokenIssued, "Publish",
 		"The Secret %s-kubeconfig holds a new token, valid until %s", v.ClusterName, life.Expires.Format(time.RFC3339))
 	return nil
@@ -106,19 +112,7 @@ func (r *Reconciler) copyInstallerCredential(ctx context.Context, v *view.View, 
 	existing := v.Kubeconfigs.Copy
 	if existing == nil {
 		ctrl.LoggerFrom(ctx).Info("Copying the installer's credential", "Secret", klog.KObj(wanted))
-		err := r.Client.Create(ctx, wanted)
-		if !apierrors.IsAlreadyExists(err) {
-			return errorOf("create", wanted, err)
-		}
-		// One without the label, which the cache does not hold.
-		existing = &corev1.Secret{}
-		if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), existing); err != nil {
-			return errorOf("read", wanted, err)
-		}
-		if !metav1.IsControlledBy(existing, v.ControlPlane) {
-			return fmt.Errorf("copy the installer's credential: Secret %s exists and belongs to somebody else: delete or rename it",
-				klog.KObj(wanted))
-		}
+		return errorOf("create", wanted, r.Client.Create(ctx, wanted))
 	}
 	updated := existing.DeepCopy()
 	updated.Data = wanted.Data
@@ -127,7 +121,8 @@ func (r *Reconciler) copyInstallerCredential(ctx context.Context, v *view.View, 
 		updated.Labels = map[string]string{}
 	}
 	maps.Copy(updated.Labels, wanted.Labels)
-	return errorOf("update", wanted, r.Client.Patch(ctx, updated, client.MergeFrom(existing)))
+	// Locked, as what replaces the installer's credential elsewhere must not be written before this copy is: a conflict is an error here.
+	return errorOf("update", wanted, r.Client.Patch(ctx, updated, client.MergeFromWithOptions(existing, client.MergeFromWithOptimisticLock{})))
 }
 
 // errorOf is the error of what was done with a Secret; nil when there was none.

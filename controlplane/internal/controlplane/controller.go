@@ -168,7 +168,8 @@ func (r *Reconciler) pass(
 		}
 	}()
 	if v.Life == view.Deleting {
-		return ctrl.Result{}, kube.OutcomeOf(r.applyDeletion(ctx, v, d)).Err()
+		err := kube.OutcomeOf(r.applyDeletion(ctx, v, d, o)).Err()
+		return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, err
 	}
 	o = r.apply(ctx, v, d)
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})

@@ -103,11 +103,13 @@ func decide(v *view.View) decision {
 	d := decision{leaving: plan.LeavingOf(v)}
 	if v.Life == view.Deleting {
 		d.deletion.step, d.deletion.reason, d.deletion.message = plan.LeftoversOf(v).Next()
-		return d
 	}
-	// A token is renewed whatever else is missing.
+	// A token is renewed whatever else is missing, and while workers are being deleted.
 	if keepsCredential(v) {
 		d.kubeconfig = decideCredential(v)
+	}
+	if v.Life == view.Deleting {
+		return d
 	}
 	// Before all that may have to wait: the cluster of a control plane that was moved here runs, whatever is missing to add hosts to it.
 	d.initialize = v.Verified() && !v.Initialized()

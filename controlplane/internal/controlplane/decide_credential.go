@@ -4,13 +4,18 @@ package controlplane
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
@@ -37,8 +42,11 @@ type requester struct {
 // answered. One that holds a token already, or is lost, needs it before that: management may have been away for longer than the token
 // lives.
 func keepsCredential(v *view.View) bool {
-	if !v.Life.Installed() || v.Life == view.Mismatch || v.Record == nil || foreignKubeconfig(v) {
+	if !plan.Serves(v) || v.Life == view.Mismatch || v.Record == nil || foreignKubeconfig(v) {
 		return false
+	}
+	if v.Life == view.Deleting {
+		return v.Kubeconfigs.Token != "" // Nothing is made anew that garbage collection may have deleted.
 	}
 	lost := v.Kubeconfigs.Cluster == nil && v.InstalledElsewhere() && copyOf(v) != nil
 	return v.Initialized() || lost || v.Kubeconfigs.Token != ""
@@ -46,15 +54,22 @@ func keepsCredential(v *view.View) bool {
 
 // copyOf is the installer's credential as it was copied; nil when there is no copy, or it is somebody else's.
 func copyOf(v *view.View) []byte {
-	if v.Kubeconfigs.Copy == nil || !mayWriteCopy(v) {
+	if v.Kubeconfigs.Copy == nil || foreignCopy(v) != "" {
 		return nil
 	}
 	return v.Kubeconfigs.Copy.Data[assisted.KubeconfigKey]
 }
 
-// mayWriteCopy reports whether the Secret with the copy is ours, or not yet anybody's.
-func mayWriteCopy(v *view.View) bool {
-	return metav1.GetControllerOf(v.Kubeconfigs.Copy) == nil || metav1.IsControlledBy(v.Kubeconfigs.Copy, v.ControlPlane)
+// foreignCopy says that a Secret of somebody else's stands where the copy of the installer's credential is to be; it is empty when none
+// does. One that has our Cluster's label and no controller has lost its owner.
+func foreignCopy(v *view.View) string {
+	there := v.Kubeconfigs.Copy
+	if there == nil || metav1.IsControlledBy(there, v.ControlPlane) ||
+		metav1.GetControllerOf(there) == nil && there.Labels[clusterv1.ClusterNameLabel] == v.ClusterName {
+		return ""
+	}
+	return fmt.Sprintf("Secret %s, which is to hold a copy of the installer's credential, belongs to somebody else: delete or rename it",
+		klog.KObj(there))
 }
 
 // prepareCredential sets the kubeconfigs of View.Credential from the Secrets that were read.
@@ -146,7 +161,10 @@ func trusting(v *view.View, kubeconfig []byte, published render.Trust, name stri
 func decideCredential(v *view.View) kubeconfigDecision {
 	step := plan.DecideCredential(v)
 	d := kubeconfigDecision{note: step.Note, at: step.At, holds: step.Publish}
-	if step.Problem != "" {
+	switch {
+	case step.Problem != "" && v.Kubeconfigs.Cluster == nil:
+		d.problem = "No Secret is published: " + step.Problem
+	case step.Problem != "":
 		d.problem = "Nobody can connect with the Secret: " + step.Problem
 	}
 	if step.Publish == "" {
@@ -161,16 +179,24 @@ func decideCredential(v *view.View) kubeconfigDecision {
 	if step.Publish == plan.CredentialToken {
 		wanted = token
 	}
-	if !bytes.Equal(publishedKubeconfig(v), wanted) || !ownsKubeconfig(v) {
+	if step.Keep {
+		wanted = publishedKubeconfig(v)
+	}
+	if wanted != nil && (!bytes.Equal(publishedKubeconfig(v), wanted) || !ownsKubeconfig(v)) {
 		d.publish = wanted
 	}
 	d.copy = copyToWrite(v, installer)
 	d.issue = issue(step, token, installer)
-	if v.Kubeconfigs.Copy != nil && !mayWriteCopy(v) && v.Credential.Token == nil && v.WantsToken() {
-		d.issue = nil
-		d.note = "Secret " + v.Kubeconfigs.Copy.Name + ", which is to hold a copy of it, belongs to somebody else"
+	if inTheWay := foreignCopy(v); inTheWay != "" && v.WantsToken() {
+		if v.Credential.Token == nil {
+			d.issue, d.note = nil, "" // A first token would replace what may be all that is left of the installer's credential.
+		}
+		d.note = strings.TrimPrefix(d.note+"; "+inTheWay, "; ")
 	}
 	d.share = kubeconfigToShare(v, publishedKubeconfig(v))
+	if v.Life == view.Deleting {
+		d.copy, d.share = nil, nil
+	}
 	return d
 }
 
@@ -191,9 +217,6 @@ func issue(step plan.CredentialStep, token, installer []byte) *issuance {
 	if step.ByInstaller {
 		i.by, i.into = append(i.by, requester{installer, true}), installer
 	}
-	if step.ByInstaller && !step.ByToken { // The installer's credential takes the token's place only after two failures.
-		i.by = append(i.by, requester{installer, true})
-	}
 	if len(i.by) == 0 {
 		return nil
 	}
@@ -206,10 +229,11 @@ func copyToWrite(v *view.View, installer []byte) []byte {
 	if answer := v.Credential.InstallerAnswer; answer != nil {
 		known = known || answer.ClusterID == v.Record.ClusterID
 	}
-	if !v.WantsToken() || !known || installer == nil || v.Kubeconfigs.Copy != nil && !mayWriteCopy(v) {
+	if !v.WantsToken() || !known || installer == nil || foreignCopy(v) != "" {
 		return nil
 	}
-	if bytes.Equal(copyOf(v), installer) && metav1.IsControlledBy(v.Kubeconfigs.Copy, v.ControlPlane) {
+	if bytes.Equal(copyOf(v), installer) && metav1.IsControlledBy(v.Kubeconfigs.Copy, v.ControlPlane) &&
+		v.Kubeconfigs.Copy.Labels[clusterv1.ClusterNameLabel] == v.ClusterName {
 		return nil
 	}
 	return installer

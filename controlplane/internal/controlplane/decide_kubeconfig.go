@@ -93,7 +93,7 @@ func sourceName(v *view.View) string {
 	switch {
 	case v.Install.AgentClusterInstall != nil && v.Install.AgentClusterInstall.Spec.ClusterMetadata != nil:
 		return v.Install.AgentClusterInstall.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
-	case v.Life.Installed():
+	case plan.Serves(v):
 		return view.ImportedKubeconfigName(v.ControlPlane)
 	default:
 		return ""

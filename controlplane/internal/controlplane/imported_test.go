@@ -48,7 +48,8 @@ func (w *world) moved() *world {
 		secret.OwnerReferences = []metav1.OwnerReference{view.ControllerReference(cp)}
 		target.must(target.client.Create(ctx, secret))
 	}
-	target.credentials.Account, target.credentials.Tokens = w.credentials.Account, w.credentials.Tokens
+	target.credentials.Account, target.credentials.Bound = w.credentials.Account, w.credentials.Bound
+	target.credentials.Tokens = w.credentials.Tokens
 	target.credentials.Issued = w.credentials.Issued
 	return target
 }

@@ -22,18 +22,17 @@ import (
 // observeCredential finds out which credentials of an installed cluster there are, and asks the cluster about them when one is to be
 // renewed or the connection is lost. It asks nobody in a steady state.
 func (r *Reconciler) observeCredential(ctx context.Context, v *view.View) error {
-	if !v.Life.Installed() {
+	if !plan.Serves(v) {
 		return nil
 	}
-	key, err := types.NamespacedName{Namespace: v.ControlPlane.Namespace, Name: view.InstallerCredentialsName(v.ControlPlane)}, error(nil)
-	if v.Kubeconfigs.Copy, err = kube.GetOrNil[corev1.Secret](ctx, r.Kubeconfigs, key); err != nil {
+	if err := r.observeCopy(ctx, v); err != nil {
 		return err
 	}
 	v.Kubeconfigs.Token = render.TokenOf(publishedKubeconfig(v))
 	if !keepsCredential(v) {
 		return nil
 	}
-	cluster := v.ClusterKey()
+	cluster, err := v.ClusterKey(), error(nil)
 	v.Credential.Connected = r.Credentials.Connected(ctx, cluster)
 	v.Credential.Authorities, err = r.Credentials.Authorities(ctx, cluster, r.subscriber(v))
 	v.Workload.Problem = errors.Join(v.Workload.Problem, err)
@@ -52,15 +51,35 @@ func (r *Reconciler) observeCredential(ctx context.Context, v *view.View) error 
 	return nil
 }
 
-// askWithCopy takes the copy of the installer's credential when the cluster refuses what somebody has put into <cluster>-kubeconfig.
+// observeCopy reads the Secret with the copy of the installer's credential, or what somebody else has put in its place.
+func (r *Reconciler) observeCopy(ctx context.Context, v *view.View) error {
+	key, err := types.NamespacedName{Namespace: v.ControlPlane.Namespace, Name: view.InstallerCredentialsName(v.ControlPlane)}, error(nil)
+	v.Kubeconfigs.Copy, err = kube.GetOrNil[corev1.Secret](ctx, r.Kubeconfigs, key)
+	if err != nil || v.Kubeconfigs.Copy != nil || !v.WantsToken() || foreignKubeconfig(v) {
+		return err
+	}
+	// The cache holds labelled Secrets only; one that a user made may have no label.
+	v.Kubeconfigs.Copy, err = kube.GetOrNil[corev1.Secret](ctx, r.APIReader, key)
+	return err
+}
+
+// askWithCopy takes the copy of the installer's credential when the cluster refuses what somebody has put into <cluster>-kubeconfig, and
+// takes the copy.
 func (r *Reconciler) askWithCopy(ctx context.Context, v *view.View) {
 	answer := v.Credential.InstallerAnswer
-	if answer == nil || !answer.Refused || !v.InstalledElsewhere() || v.Credential.Token != nil {
+	if answer == nil || !answer.Refused || !v.InstalledElsewhere() || v.Credential.Token != nil || v.Kubeconfigs.Cluster == nil {
+		return // There is none, or it was the copy that was asked for.
+	}
+	installer := copied(v)
+	if installer == nil {
 		return
 	}
-	if installer := copied(v); installer != nil {
-		v.Credential.Installer, v.Credential.InstallerAnswer = installer, r.ask(ctx, v, installer)
+	answer = r.ask(ctx, v, installer)
+	if !plan.Takes(v, answer) {
+		v.Credential.CopyAnswer = answer
+		return
 	}
+	v.Credential.Installer, v.Credential.InstallerAnswer = installer, answer
 }
 
 // ask asks the cluster; the answer is nil when it does not give one.

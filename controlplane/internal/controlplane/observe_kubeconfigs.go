@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
@@ -26,7 +27,7 @@ const installerSuffix = "-admin"
 // move.
 func (r *Reconciler) observeKubeconfigs(ctx context.Context, v *view.View) error {
 	name := sourceName(v)
-	if name == "" {
+	if name == "" || v.Life == view.Deleting && !plan.Serves(v) {
 		return nil
 	}
 	namespace := v.ControlPlane.Namespace

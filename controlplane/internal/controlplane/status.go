@@ -51,10 +51,12 @@ func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 	bounded.SetCondition(cp, scalingUpCondition(v, d, o))
 	bounded.SetCondition(cp, scalingDownCondition(v, d, o))
 	bounded.SetCondition(cp, remediatingCondition(v, d, machines))
+	if v.Life != view.Deleting || keepsCredential(v) {
+		bounded.SetCondition(cp, kubeconfigCondition(v, d, o))
+	}
 	if v.Life != view.Deleting {
 		// A cluster that goes away is not installed any further; what was known stays.
 		setInstallStatus(v, d, o)
-		bounded.SetCondition(cp, kubeconfigCondition(v, d, o))
 		setMatchesSpec(v, d)
 		setRelease(cp, v.Release)
 		bounded.SetCondition(cp, releaseCondition(cp, v.Release))

@@ -111,7 +111,7 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		t: t, gate: &servedCRDs{}, installed: newWorldEtcd(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{}, darkSince: map[string]time.Time{},
 	}
-	w.credentials = &workloadtest.Credentials{Now: func() time.Time { return w.now }, Cluster: func() string { return w.api.ID }}
+	w.credentials = &workloadtest.Credentials{Now: func() time.Time { return w.now }, Cluster: func() string { return w.api.ID }, Admin: "t"}
 	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).

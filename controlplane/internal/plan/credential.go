@@ -38,6 +38,8 @@ type CredentialStep struct {
 	ServerName string
 	// Note says why the Secret holds the installer's credential, or why the token is not renewed; empty when there is nothing to say.
 	Note string
+	// Keep: the cluster does not take what the Secret would hold, so that its data stays as it is.
+	Keep bool
 	// Problem says why nobody can connect with the Secret.
 	Problem string
 	// At is when the next pass is due.
@@ -63,16 +65,16 @@ func AsksInstaller(v *view.View) bool {
 	case c.Token == nil:
 		return v.WantsToken() || !c.Connected
 	case v.WantsToken():
-		return tokenRevoked(v) || c.TokenAnswer != nil && c.TokenAnswer.Refused
+		return accountGone(v) || c.TokenAnswer != nil && c.TokenAnswer.Refused
 	default:
 		return true
 	}
 }
 
-// tokenRevoked reports whether the ServiceAccount of the token was deleted. The cluster may take the token for some seconds more. Just
-// after the token was issued, the cache may not show yet that there is the ServiceAccount.
-func tokenRevoked(v *view.View) bool {
-	return v.Credential.AccountMissing && v.Now.Sub(v.Credential.Life.Issued()) > accountSettles
+// accountGone reports whether somebody has deleted the ServiceAccount of the token, or its rights. The cluster may take the token for some
+// seconds more. Just after the token was issued, the cache may not show yet what was made for it.
+func accountGone(v *view.View) bool {
+	return v.Credential.AccountMissing != "" && v.Now.Sub(v.Credential.Life.Issued()) > accountSettles
 }
 
 // tokenDue reports whether the token has lived for half of its life, or it is not known how long it lives.
@@ -96,16 +98,34 @@ func DecideCredential(v *view.View) CredentialStep {
 	default:
 		renewToken(v, &s)
 	}
-	if s.Problem == "" && c.Problem != nil && v.WantsToken() && tokenDue(v) {
-		s.Note = "no token can be requested while the cluster does not answer"
+	answer := c.InstallerAnswer
+	if s.Publish == CredentialToken {
+		answer = c.TokenAnswer
+	}
+	s.Keep = answer != nil && !Takes(v, answer)
+	if s.Problem == "" && c.Problem != nil {
+		s.Note = unanswered(v, s.Note)
 	}
 	switch {
-	case c.AccountMissing && !tokenRevoked(v):
+	case c.AccountMissing != "" && !accountGone(v):
 		s.At = v.Now.Add(accountSettles)
 	case s.Problem != "" || c.Problem != nil || s.Requests():
 		s.At = v.Now.Add(credentialRetryInterval)
 	}
 	return s
+}
+
+// unanswered adds to a note that the cluster does not answer, and why.
+func unanswered(v *view.View, note string) string {
+	silent := "the cluster does not answer: " + v.Credential.Problem.Error()
+	switch {
+	case v.WantsToken() && tokenDue(v):
+		return "no token can be requested while " + silent
+	case note != "":
+		return note + "; " + silent
+	default:
+		return silent
+	}
 }
 
 // useInstaller puts the installer's credential into the Secret because the user wants it. A token gives way to it once the cluster takes
@@ -117,8 +137,8 @@ func useInstaller(v *view.View, s *CredentialStep) {
 		s.Note = "the installer's credential, which spec.kubeconfig.credential asks for, is not known"
 		return
 	}
-	objection := objectionTo(v, c.InstallerAnswer, "the installer's credential")
-	if c.Token != nil && !good(v, c.InstallerAnswer) {
+	objection := objectionToInstaller(v, "")
+	if c.Token != nil && !Takes(v, c.InstallerAnswer) {
 		renewToken(v, s)
 		s.Note = cmp.Or(objection, "the cluster has not said yet whether it takes the installer's credential")
 		return
@@ -129,8 +149,8 @@ func useInstaller(v *view.View, s *CredentialStep) {
 
 // firstToken puts a token into the Secret, which holds the installer's credential or does not exist.
 func firstToken(v *view.View, s *CredentialStep) {
-	s.Problem = objectionTo(v, v.Credential.InstallerAnswer, "the installer's credential")
-	s.ByInstaller = good(v, v.Credential.InstallerAnswer)
+	s.Problem = objectionToInstaller(v, "")
+	s.ByInstaller = Takes(v, v.Credential.InstallerAnswer)
 	s.Note = "no token was requested yet"
 }
 
@@ -138,16 +158,19 @@ func firstToken(v *view.View, s *CredentialStep) {
 func renewToken(v *view.View, s *CredentialStep) {
 	c := v.Credential
 	switch {
-	case tokenRevoked(v) || c.TokenAnswer != nil && c.TokenAnswer.Refused:
+	case accountGone(v) || c.TokenAnswer != nil && c.TokenAnswer.Refused:
 		s.Problem = "the cluster refuses the token, and the installer's credential is not known"
 		if c.Installer != nil {
-			s.Problem = objectionTo(v, c.InstallerAnswer, "the token, and the installer's credential")
+			s.Problem = objectionToInstaller(v, "the token, and ")
 		}
-		if good(v, c.InstallerAnswer) {
+		if Takes(v, c.InstallerAnswer) {
 			s.ByInstaller, s.Publish, s.ServerName = true, CredentialInstaller, serverName(c.InstallerAnswer)
 			s.Note = "the cluster refuses the token"
+			if accountGone(v) {
+				s.Note = "somebody has removed " + c.AccountMissing
+			}
 		}
-	case !good(v, c.TokenAnswer):
+	case !Takes(v, c.TokenAnswer):
 		s.Problem = objectionTo(v, c.TokenAnswer, "the token")
 	case tokenDue(v):
 		s.ByToken, s.ByInstaller = true, c.Installer != nil
@@ -157,15 +180,24 @@ func renewToken(v *view.View, s *CredentialStep) {
 	}
 }
 
-// good reports whether the cluster that was installed takes a kubeconfig.
-func good(v *view.View, a *workload.Answer) bool {
+// objectionToInstaller says why the installer's credential, and others that were tried before, lead nowhere.
+func objectionToInstaller(v *view.View, others string) string {
+	credential := others + "the installer's credential"
+	if v.Credential.CopyAnswer != nil {
+		credential += ", and the copy of it"
+	}
+	return objectionTo(v, v.Credential.InstallerAnswer, credential)
+}
+
+// Takes reports whether the cluster that was installed takes the kubeconfig to which it has answered.
+func Takes(v *view.View, a *workload.Answer) bool {
 	return a != nil && a.ServerName != "" && !a.Refused && v.Record != nil && a.ClusterID == v.Record.ClusterID
 }
 
 // objectionTo says why a kubeconfig leads nowhere; it is empty when it leads to the cluster, or the cluster was not asked.
 func objectionTo(v *view.View, a *workload.Answer, credential string) string {
 	switch {
-	case a == nil || good(v, a):
+	case a == nil || Takes(v, a):
 		return ""
 	case a.ServerName == "":
 		return "the certificate of the API does not verify: " + a.Seen

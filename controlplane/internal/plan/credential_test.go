@@ -53,12 +53,13 @@ var credentialCases = map[string]credentialCase{
 	},
 	"no first token of another cluster": {
 		view.Credential{Installer: installerData, Connected: true, InstallerAnswer: isAnother}, false, false, true,
-		plan.CredentialStep{Publish: plan.CredentialInstaller, ServerName: "api", Note: "no token was requested yet", At: retry,
+		plan.CredentialStep{Keep: true, Publish: plan.CredentialInstaller, ServerName: "api", Note: "no token was requested yet", At: retry,
 			Problem: "cluster another answers, and another one was installed"},
 	},
 	"no first token while the cluster does not answer": {
 		view.Credential{Installer: installerData, Problem: errors.New("refused")}, false, false, true,
-		plan.CredentialStep{Publish: plan.CredentialInstaller, Note: "no token can be requested while the cluster does not answer", At: retry},
+		plan.CredentialStep{Publish: plan.CredentialInstaller, At: retry,
+			Note: "no token can be requested while the cluster does not answer: refused"},
 	},
 	"a token in the first half of its life": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Connected: true}, false, false, false,
@@ -78,7 +79,7 @@ var credentialCases = map[string]credentialCase{
 	},
 	"no connection, and no answer": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Problem: errors.New("down")}, false, true, false,
-		plan.CredentialStep{Publish: plan.CredentialToken, At: retry},
+		plan.CredentialStep{Publish: plan.CredentialToken, At: retry, Note: "the cluster does not answer: down"},
 	},
 	"a token that is refused": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, TokenAnswer: refuses, InstallerAnswer: takes},
@@ -94,7 +95,9 @@ var credentialCases = map[string]credentialCase{
 		},
 	},
 	"a ServiceAccount that was deleted": {
-		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Connected: true, AccountMissing: true, InstallerAnswer: takes},
+		view.Credential{
+			Token: tokenData, Installer: installerData, Life: fresh, Connected: true, AccountMissing: "its ServiceAccount", InstallerAnswer: takes,
+		},
 		false,
 		false,
 		true,
@@ -102,12 +105,12 @@ var credentialCases = map[string]credentialCase{
 			ByInstaller: true,
 			Publish:     plan.CredentialInstaller,
 			ServerName:  "api",
-			Note:        "the cluster refuses the token",
+			Note:        "somebody has removed its ServiceAccount",
 			At:          retry,
 		},
 	},
 	"a ServiceAccount that the cache does not show yet": {
-		view.Credential{Token: tokenData, Installer: installerData, Connected: true, AccountMissing: true,
+		view.Credential{Token: tokenData, Installer: installerData, Connected: true, AccountMissing: "its ServiceAccount",
 			Life: view.TokenLife{RenewAfter: noon.Add(time.Hour), Expires: noon.Add(2 * time.Hour).Add(-time.Second)}},
 		false, false, false,
 		plan.CredentialStep{Publish: plan.CredentialToken, At: noon.Add(10 * time.Second)},
@@ -123,17 +126,23 @@ var credentialCases = map[string]credentialCase{
 		false,
 		true,
 		true,
-		plan.CredentialStep{Publish: plan.CredentialToken, ServerName: "api", At: retry,
+		plan.CredentialStep{Keep: true, Publish: plan.CredentialToken, ServerName: "api", At: retry,
 			Problem: "the cluster refuses the token, and the installer's credential"},
 	},
 	"a token that is refused, and nothing else is known": {
 		view.Credential{Token: tokenData, Life: fresh, TokenAnswer: refuses}, false, true, false,
-		plan.CredentialStep{Publish: plan.CredentialToken, ServerName: "api", At: retry,
+		plan.CredentialStep{Keep: true, Publish: plan.CredentialToken, ServerName: "api", At: retry,
 			Problem: "the cluster refuses the token, and the installer's credential is not known"},
 	},
 	"a certificate that does not verify": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, TokenAnswer: shows}, false, true, false,
-		plan.CredentialStep{Publish: plan.CredentialToken, At: retry, Problem: "the certificate of the API does not verify: a certificate"},
+		plan.CredentialStep{Keep: true, Publish: plan.CredentialToken, At: retry,
+			Problem: "the certificate of the API does not verify: a certificate"},
+	},
+	"a credential and its copy are refused": {
+		view.Credential{Installer: installerData, Connected: true, InstallerAnswer: refuses, CopyAnswer: refuses}, false, false, true,
+		plan.CredentialStep{Keep: true, Publish: plan.CredentialInstaller, ServerName: "api", Note: "no token was requested yet", At: retry,
+			Problem: "the cluster refuses the installer's credential, and the copy of it"},
 	},
 	"opted out": {
 		view.Credential{Installer: installerData, Connected: true}, true, false, false,
@@ -162,7 +171,7 @@ var credentialCases = map[string]credentialCase{
 	"opting out for a credential that the cluster was not asked about": {
 		view.Credential{Token: tokenData, Installer: installerData, Life: fresh, Connected: true, Problem: errors.New("down")}, true, false, true,
 		plan.CredentialStep{Publish: plan.CredentialToken, At: retry,
-			Note: "the cluster has not said yet whether it takes the installer's credential"},
+			Note: "the cluster has not said yet whether it takes the installer's credential; the cluster does not answer: down"},
 	},
 	"opting out for a credential that is not known": {
 		view.Credential{Token: tokenData, Life: fresh, Connected: true}, true, false, false,

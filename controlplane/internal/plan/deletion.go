@@ -86,6 +86,17 @@ func summary(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(sorted[:shown], ", "), len(sorted)-shown)
 }
 
+// Serves reports whether an installed cluster has to be reached. It serves on while the deletion of its control plane waits for workers,
+// however long that takes. Who takes the Machines from the control plane (--cascade=orphan) takes the Secrets too.
+func Serves(v *view.View) bool {
+	if v.Life != view.Deleting {
+		return v.Life.Installed()
+	}
+	left := LeftoversOf(v)
+	step, _, _ := left.Next()
+	return v.Record != nil && v.Cluster != nil && step == DeletionWaitForWorkers && !left.Orphaning
+}
+
 // LeftoversOf lists what a deleted control plane still has to remove. What belongs to others is not part of it.
 func LeftoversOf(v *view.View) Leftovers {
 	l := Leftovers{

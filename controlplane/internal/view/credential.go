@@ -22,14 +22,16 @@ type Credential struct {
 	Life TokenLife
 	// Connected: the ClusterCache is connected through <cluster>-kubeconfig.
 	Connected bool
-	// AccountMissing: the ServiceAccount of the token does not exist, so that the token is worth nothing.
-	AccountMissing bool
+	// AccountMissing names what is missing of the ServiceAccount of the token and of its rights, so that the token is worth nothing; empty
+	// when nothing is.
+	AccountMissing string
 	// Authorities are the certificates by which the cluster's API servers are verified, as PEM; empty when they are not known.
 	Authorities []byte
 	// TokenAnswer and InstallerAnswer are what the cluster said to the two kubeconfigs in this pass; nil when it was not asked, or did not
-	// answer, for which Problem is the reason.
-	TokenAnswer, InstallerAnswer *workload.Answer
-	Problem                      error
+	// answer, for which Problem is the reason. CopyAnswer is what it said to the copy of the installer's credential, which is only asked for
+	// when the cluster refuses what somebody has put into <cluster>-kubeconfig.
+	TokenAnswer, InstallerAnswer, CopyAnswer *workload.Answer
+	Problem                                  error
 }
 
 // TokenLife is what the annotation KubeconfigTokenAnnotation records.

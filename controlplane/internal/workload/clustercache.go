@@ -12,6 +12,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,10 +44,11 @@ func cacheRules() map[client.Object]cache.ByObject {
 			Namespaces: map[string]cache.Config{authoritiesNamespace: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", authoritiesName),
 		},
-		&corev1.ServiceAccount{}:    {Namespaces: map[string]cache.Config{AccountNamespace: {}}},
-		&configv1.ClusterOperator{}: {Transform: keepConditions},
-		&configv1.ClusterVersion{}:  {Transform: keepVersion},
-		&operatorv1.Etcd{}:          {Transform: keepReport},
+		&corev1.ServiceAccount{}:     {Namespaces: map[string]cache.Config{AccountNamespace: {}}},
+		&rbacv1.ClusterRoleBinding{}: {Field: fields.OneTermEqualSelector("metadata.name", accountBinding)},
+		&configv1.ClusterOperator{}:  {Transform: keepConditions},
+		&configv1.ClusterVersion{}:   {Transform: keepVersion},
+		&operatorv1.Etcd{}:           {Transform: keepReport},
 	}
 }
 

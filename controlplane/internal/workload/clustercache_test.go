@@ -86,16 +86,15 @@ func TestCachedEtcdIsSmall(t *testing.T) {
 func TestAnswersAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	answers := newAnswers(time.Minute, clock)
+	answers := newMemory(time.Minute, clock)
 	cluster, read := client.ObjectKey{Namespace: "ns", Name: "c"}, map[string]Operator{OperatorEtcd: {}}
 	g.Expect(answers.last(cluster)).To(BeNil())
 	answers.keep(cluster, read)
-	answers.keep(cluster, nil)
 	clock.Step(time.Minute - time.Second)
 	g.Expect(answers.last(cluster)).To(Equal(read), "one failed read is no news")
 	g.Expect(answers.last(client.ObjectKey{Namespace: "ns", Name: "other"})).To(BeNil())
 	clock.Step(2 * time.Second)
 	g.Expect(answers.last(cluster)).To(BeNil(), "a read that fails for longer is")
-	(*Answers)(nil).keep(cluster, read)
-	g.Expect((*Answers)(nil).last(cluster)).To(BeNil())
+	(*Memory)(nil).keep(cluster, read)
+	g.Expect((*Memory)(nil).last(cluster)).To(BeNil())
 }

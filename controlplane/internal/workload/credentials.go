@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,8 @@ const (
 
 	// requestTimeout bounds one request that is not made through the ClusterCache.
 	requestTimeout = 10 * time.Second
+	// tokenAttempts is how often a token is requested before another credential is used: one failure may be that of one API server.
+	tokenAttempts = 2
 	// extendedLifetime is a lifetime that API servers make another of.
 	extendedLifetime = 3607
 )
@@ -57,15 +60,15 @@ type Credentials interface {
 	// Authorities reads the certificates by which the cluster's API servers are verified, as PEM, and lets every later change of them wake the
 	// subscriber. They are empty without an error when there is no connection, or when the cluster does not tell them.
 	Authorities(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) ([]byte, error)
-	// AccountMissing reports whether the connection's cache shows that there is no ServiceAccount, and lets its deletion wake the subscriber.
-	// Without a connection nothing is missing.
-	AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (bool, error)
+	// AccountMissing names what the connection's cache shows to be missing of the ServiceAccount and of the ClusterRoleBinding that makes it
+	// cluster-admin, and lets their deletion wake the subscriber. Without a connection nothing is missing.
+	AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (string, error)
 	// Ask asks the cluster now whether it takes a kubeconfig, and by which of the names its certificate verifies. An error is that it does not
 	// answer, which is remembered for a while.
 	Ask(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, names []string) (Answer, error)
 	// EnsureAccount makes the ServiceAccount, and makes it cluster-admin.
 	EnsureAccount(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte) error
-	// RequestToken returns a new token of the ServiceAccount.
+	// RequestToken returns a new token of the ServiceAccount. It fails when the cluster has given none twice.
 	RequestToken(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, lifetime time.Duration) (Token, error)
 }
 
@@ -103,19 +106,41 @@ func (c Cached) Authorities(ctx context.Context, cluster client.ObjectKey, subsc
 	return []byte(bundle.Data[authoritiesKey]), nil
 }
 
-// AccountMissing is how the deletion of the ServiceAccount is learned of: the ClusterCache may be connected with another credential than
-// the one that others use by now.
-func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (bool, error) {
-	ours := func(o client.Object) bool { return o.GetName() == AccountName }
-	remote, err := c.watched(ctx, cluster, "ServiceAccounts", subscriber.to("serviceaccounts", &corev1.ServiceAccount{}, ours))
+// AccountMissing is how a deletion is learned of: the ClusterCache may be connected with another credential than the one that others use by
+// now, and a token without the ClusterRoleBinding is still known to the cluster, which forbids it everything. Watches that are open go on.
+func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (string, error) {
+	ours := func(name string) func(client.Object) bool {
+		return func(o client.Object) bool { return o.GetName() == name }
+	}
+	accounts := subscriber.to("serviceaccounts", &corev1.ServiceAccount{}, ours(AccountName))
+	remote, err := c.watched(ctx, cluster, "ServiceAccounts", accounts)
 	if err != nil || remote == nil {
-		return false, err
+		return "", err
+	}
+	bindings := subscriber.to("clusterrolebindings", &rbacv1.ClusterRoleBinding{}, ours(accountBinding))
+	if remote, err = c.watched(ctx, cluster, "ClusterRoleBindings", bindings); err != nil || remote == nil {
+		return "", err
 	}
 	exists, err := kube.Get(ctx, remote, client.ObjectKey{Namespace: AccountNamespace, Name: AccountName}, &corev1.ServiceAccount{})
 	if err != nil {
-		return false, fmt.Errorf("ask Cluster %s: %w", cluster, err)
+		return "", fmt.Errorf("ask Cluster %s: %w", cluster, err)
 	}
-	return !exists, nil
+	if !exists {
+		return fmt.Sprintf("ServiceAccount %s/%s", AccountNamespace, AccountName), nil
+	}
+	binding := &rbacv1.ClusterRoleBinding{}
+	exists, err = kube.Get(ctx, remote, client.ObjectKey{Name: accountBinding}, binding)
+	if err != nil {
+		return "", fmt.Errorf("ask Cluster %s: %w", cluster, err)
+	}
+	if !exists || !slices.ContainsFunc(binding.Subjects, isAccount) {
+		return fmt.Sprintf("ClusterRoleBinding %s of ServiceAccount %s/%s", accountBinding, AccountNamespace, AccountName), nil
+	}
+	return "", nil
+}
+
+func isAccount(s rbacv1.Subject) bool {
+	return s.Kind == rbacv1.ServiceAccountKind && s.Namespace == AccountNamespace && s.Name == AccountName
 }
 
 // Answer is what a cluster says to a kubeconfig.
@@ -195,7 +220,11 @@ func (c Cached) RequestToken(
 	ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, lifetime time.Duration,
 ) (token Token, err error) {
 	err = c.Failures.unless("token", cluster, kubeconfig, func() error {
-		token, err = requestToken(silent(ctx), kubeconfig, lifetime)
+		for range tokenAttempts {
+			if token, err = requestToken(silent(ctx), kubeconfig, lifetime); err == nil {
+				break
+			}
+		}
 		return err
 	})
 	if err != nil {

@@ -25,10 +25,12 @@ import (
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -50,6 +52,8 @@ type apiServer struct {
 	requests []string
 	lifetime int64
 	status   authenticationv1.TokenRequestStatus
+	// busy is how many requests of a token fail first.
+	busy int
 }
 
 // newAPIServer shows its own certificate for the internal name, and for the public one unless it is given another.
@@ -122,6 +126,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/clusterversions/version"):
 		answer(clusterVersion("3c1d"))
+	case strings.HasSuffix(r.URL.Path, "/token") && s.busy > 0:
+		s.busy--
+		fail(http.StatusInternalServerError, metav1.StatusReasonInternalError)
 	case strings.HasSuffix(r.URL.Path, "/token"):
 		body, _ := io.ReadAll(r.Body)
 		decoded, _, _ := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
@@ -229,25 +236,53 @@ func TestAuthoritiesOfAPI(t *testing.T) {
 }
 
 func TestAccountMissing(t *testing.T) {
-	g := NewWithT(t)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-assisted-capi", Name: "cluster-api"}}
-	g.Expect(connected(t, interceptor.Funcs{}, account).AccountMissing(t.Context(), cluster, subscriber)).To(BeFalse())
-	g.Expect(connected(t, interceptor.Funcs{}).AccountMissing(t.Context(), cluster, subscriber)).To(BeTrue())
+	bound := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "openshift-assisted-capi"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-assisted-capi", Name: "cluster-api"}},
+	}
+	unbound := bound.DeepCopy()
+	unbound.Subjects[0].Name = "default"
+	const binding = "ClusterRoleBinding openshift-assisted-capi of ServiceAccount openshift-assisted-capi/cluster-api"
+	for name, tt := range map[string]struct {
+		objects []client.Object
+		missing string
+	}{
+		"nothing":                            {[]client.Object{account, bound}, ""},
+		"the ServiceAccount":                 {[]client.Object{bound}, "ServiceAccount openshift-assisted-capi/cluster-api"},
+		"the ClusterRoleBinding":             {[]client.Object{account}, binding},
+		"what the ClusterRoleBinding grants": {[]client.Object{account, unbound}, binding},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(connected(t, interceptor.Funcs{}, tt.objects...).AccountMissing(t.Context(), cluster, subscriber)).To(Equal(tt.missing))
+		})
+	}
 	lost := workload.Cached{Cache: clustercache.NewFakeEmptyClusterCache()}
-	g.Expect(lost.AccountMissing(t.Context(), cluster, subscriber)).To(BeFalse(), "nobody knows")
+	NewWithT(t).Expect(lost.AccountMissing(t.Context(), cluster, subscriber)).To(BeEmpty(), "nobody knows")
 }
 
 // TestFailuresAreRemembered: a cluster that does not answer keeps only one pass waiting.
 func TestFailuresAreRemembered(t *testing.T) {
 	g, s := NewWithT(t), newAPIServer(t)
 	data := s.kubeconfig(t, goodToken)
-	c := workload.Cached{Failures: workload.NewFailures(time.Hour)}
+	c := workload.Cached{Failures: workload.NewMemory(time.Hour)}
 	s.status = authenticationv1.TokenRequestStatus{}
 	_, first := c.RequestToken(t.Context(), cluster, data, time.Hour)
 	_, second := c.RequestToken(t.Context(), cluster, data, time.Hour)
 	g.Expect(errors.Unwrap(second)).To(Equal(errors.Unwrap(first)))
-	g.Expect(s.requests).To(HaveLen(1))
+	g.Expect(s.requests).To(HaveLen(2), "a token is requested twice before it counts as refused")
 	s.status.Token, s.status.ExpirationTimestamp = "issued", metav1.Now()
 	_, err := c.RequestToken(t.Context(), cluster, append(data, '\n'), time.Hour)
 	g.Expect(err).NotTo(HaveOccurred(), "another kubeconfig is another question")
+}
+
+// TestOneFailureIsNone: of several API servers one may be about to end.
+func TestOneFailureIsNone(t *testing.T) {
+	g, s := NewWithT(t), newAPIServer(t)
+	s.busy = 1
+	token, err := workload.Cached{Failures: workload.NewMemory(time.Hour)}.RequestToken(t.Context(), cluster, s.kubeconfig(t, goodToken), time.Hour)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(token.Value).To(Equal("issued"))
+	g.Expect(s.requests).To(HaveLen(2))
 }

@@ -10,24 +10,29 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
 // handshakeTimeout bounds one handshake.
 const handshakeTimeout = 5 * time.Second
 
-// verify finds the first of the names by which the server's certificate verifies, by handshakes alone: nothing is sent to the server. What
-// a proxy is asked for, and who does not verify at all, keep the name that the configuration has.
+// errVerified ends a handshake with a server whose certificate verifies.
+var errVerified = errors.New("the certificate verifies")
+
+// verify finds the first of the names by which the server's certificate verifies, by handshakes alone: nothing is sent to the server. Who
+// does not verify at all keeps the name that the configuration has.
 func verify(ctx context.Context, config *rest.Config, names []string) (Answer, error) {
 	server, err := url.Parse(config.Host)
 	if err != nil {
 		return Answer{}, errors.New("the server of the kubeconfig is no URL")
 	}
-	if config.Proxy != nil || config.Insecure || server.Scheme != "https" {
+	if config.Insecure || server.Scheme != "https" {
 		return Answer{ServerName: cmp.Or(config.ServerName, server.Hostname())}, nil
 	}
 	trusted, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData}})
@@ -39,10 +44,10 @@ func verify(ctx context.Context, config *rest.Config, names []string) (Answer, e
 	}
 	var seen []string
 	for _, name := range names {
-		err := handshake(ctx, server, trusted, name)
+		err := handshake(ctx, config, trusted, name)
 		var unverified *tls.CertificateVerificationError
 		switch {
-		case err == nil:
+		case errors.Is(err, errVerified):
 			return Answer{ServerName: name}, nil
 		case errors.As(err, &unverified):
 			seen = append(seen, name+" shows "+describe(unverified.UnverifiedCertificates))
@@ -53,17 +58,30 @@ func verify(ctx context.Context, config *rest.Config, names []string) (Answer, e
 	return Answer{Seen: strings.Join(seen, "; ")}, nil
 }
 
-func handshake(ctx context.Context, server *url.URL, trusted *tls.Config, name string) error {
+// handshake shakes hands with the server by the way that requests take, through proxies too, and always fails: with errVerified instead of
+// making a request.
+func handshake(ctx context.Context, config *rest.Config, trusted *tls.Config, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	config := trusted.Clone()
-	config.ServerName = name
-	dialer := &tls.Dialer{Config: config}
-	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), "443")))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host, http.NoBody)
 	if err != nil {
-		return err
+		return errors.New("the server of the kubeconfig is no URL")
 	}
-	return connection.Close()
+	way := &http.Transport{Proxy: config.Proxy, TLSClientConfig: trusted.Clone(), DisableKeepAlives: true}
+	if way.Proxy == nil { // As client-go does.
+		way.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
+	}
+	way.TLSClientConfig.ServerName = name
+	way.TLSClientConfig.VerifyConnection = func(tls.ConnectionState) error { return errVerified }
+	response, err := way.RoundTrip(request)
+	if err == nil {
+		return errors.Join(errors.New("the server answers without a handshake"), response.Body.Close())
+	}
+	var proxied *net.OpError
+	if errors.As(err, &proxied) && proxied.Op == "proxyconnect" { // What a proxy shows says nothing of the server.
+		return errors.New("connect to the proxy: " + proxied.Err.Error())
+	}
+	return fmt.Errorf("connect to %s: %w", request.URL.Host, err)
 }
 
 // describe says what a certificate says of itself.

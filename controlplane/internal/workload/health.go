@@ -35,9 +35,12 @@ func (c Cached) LastAnswer(ctx context.Context, cluster client.ObjectKey) time.T
 func (c Cached) Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error) {
 	operators, err := c.readOperators(ctx, cluster, subscriber)
 	if err != nil {
-		return c.Answers.last(cluster), err
+		last, _ := c.Answers.last(cluster).(map[string]Operator)
+		return last, err
 	}
-	c.Answers.keep(cluster, operators)
+	if operators != nil { // No connection is no answer, and leaves the one before.
+		c.Answers.keep(cluster, operators)
+	}
 	return operators, nil
 }
 

@@ -21,10 +21,10 @@ import (
 type Cached struct {
 	// Cache is the manager's ClusterCache.
 	Cache clustercache.ClusterCache
-	// Answers are remembered for as long as failed reads are no news; nil remembers none.
-	Answers *Answers
-	// Failures are remembered for a while; nil remembers none.
-	Failures *Failures
+	// Answers remembers what the operators of clusters said, for as long as failed reads are no news.
+	Answers *Memory
+	// Failures remembers what failed that is not asked through the ClusterCache.
+	Failures *Memory
 }
 
 var (

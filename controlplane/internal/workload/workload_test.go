@@ -49,6 +49,7 @@ func connected(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) 
 	remote := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
 	return workload.Cached{Cache: clustercache.NewFakeClusterCache(
 		remote, cluster, "clusteroperators/cp", "clusterversions/cp", "etcds/cp", "configmaps/cp", "serviceaccounts/cp",
+		"clusterrolebindings/cp",
 	)}
 }
 
@@ -117,7 +118,7 @@ func TestOperatorsThatCannotBeRead(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("ClusterOperator etcd of Cluster ns/c: refused")))
 	g.Expect(operators).To(BeNil())
 
-	down.Answers = workload.NewAnswers(time.Minute)
+	down.Answers = workload.NewMemory(time.Minute)
 	up := connected(t, interceptor.Funcs{}, operator(workload.OperatorEtcd))
 	up.Answers = down.Answers
 	read, err := up.Operators(t.Context(), cluster, subscriber)
@@ -125,4 +126,8 @@ func TestOperatorsThatCannotBeRead(t *testing.T) {
 	operators, err = down.Operators(t.Context(), cluster, subscriber)
 	g.Expect(err).To(HaveOccurred(), "it is tried again")
 	g.Expect(operators).To(Equal(read), "with what was read last")
+	lost := workload.Cached{Cache: clustercache.NewFakeEmptyClusterCache(), Answers: down.Answers}
+	g.Expect(lost.Operators(t.Context(), cluster, subscriber)).To(BeNil())
+	operators, _ = down.Operators(t.Context(), cluster, subscriber)
+	g.Expect(operators).To(Equal(read), "no connection is no answer")
 }

@@ -3,13 +3,13 @@
 package workloadtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
@@ -36,9 +36,11 @@ type Credentials struct {
 	// Around makes each call that reaches the cluster; nil just calls.
 	Around func(call func() error) error
 
-	// Tokens are those that it issued and still takes; Account says that there is the ServiceAccount.
-	Tokens  []workload.Token
-	Account bool
+	// Admin is the token in the installer's kubeconfig, which no rights are needed for.
+	Admin string
+	// Tokens are those that it issued and still takes; Account says that there is the ServiceAccount, and Bound that it is cluster-admin.
+	Tokens         []workload.Token
+	Account, Bound bool
 	// Asked, Ensured and Requested count the calls; Issued counts the tokens that were ever issued.
 	Asked, Ensured, Requested, Issued int
 }
@@ -46,18 +48,28 @@ type Credentials struct {
 // DeleteAccount deletes the ServiceAccount, which revokes its tokens.
 func (f *Credentials) DeleteAccount() { f.Account, f.Tokens = false, nil }
 
-// Takes reports whether a kubeconfig is accepted: one that holds a token that was issued and is valid, or no token of the ServiceAccount.
+// Takes reports whether a kubeconfig is accepted: one that can be connected with, and holds the installer's token, or one that was issued, is
+// valid, and still has its rights.
 func (f *Credentials) Takes(kubeconfig []byte) bool {
-	if !bytes.Contains(kubeconfig, []byte(tokenPrefix)) {
+	token, err := tokenOf(kubeconfig)
+	switch {
+	case err != nil || token == "":
+		return false
+	case token == f.Admin:
 		return true
+	default:
+		return f.Bound && slices.ContainsFunc(f.Tokens, func(t workload.Token) bool { return t.Value == token && t.Expires.After(f.Now()) })
 	}
-	return slices.ContainsFunc(f.Tokens, func(t workload.Token) bool {
-		return t.Expires.After(f.Now()) && bytes.Contains(kubeconfig, []byte(t.Value))
-	})
 }
 
-// tokenPrefix is in every token, and in nothing else.
-const tokenPrefix = "issued-token-"
+// tokenOf is the token of a kubeconfig that clients can connect with.
+func tokenOf(kubeconfig []byte) (string, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return "", errors.New("the kubeconfig cannot be used")
+	}
+	return config.BearerToken, nil
+}
 
 // Connected says what Lost does not.
 func (f *Credentials) Connected(context.Context, client.ObjectKey) bool {
@@ -72,15 +84,27 @@ func (f *Credentials) Authorities(ctx context.Context, cluster client.ObjectKey,
 	return f.Bundle, nil
 }
 
-// AccountMissing reports whether there is no ServiceAccount, while there is a connection.
-func (f *Credentials) AccountMissing(ctx context.Context, cluster client.ObjectKey, _ workload.Subscriber) (bool, error) {
-	return f.Connected(ctx, cluster) && !f.Account, nil
+// AccountMissing says which of Account and Bound is not so, while there is a connection.
+func (f *Credentials) AccountMissing(ctx context.Context, cluster client.ObjectKey, _ workload.Subscriber) (string, error) {
+	switch {
+	case !f.Connected(ctx, cluster):
+		return "", nil
+	case !f.Account:
+		return "ServiceAccount cluster-api", nil
+	case !f.Bound:
+		return "its ClusterRoleBinding", nil
+	default:
+		return "", nil
+	}
 }
 
 // Ask answers as the API server does.
 func (f *Credentials) Ask(_ context.Context, _ client.ObjectKey, kubeconfig []byte, names []string) (answer workload.Answer, err error) {
 	err = f.around(func() error {
 		f.Asked++
+		if _, err := tokenOf(kubeconfig); err != nil {
+			return err
+		}
 		if f.Cluster() == "" {
 			return errors.New("connection refused")
 		}
@@ -110,7 +134,7 @@ func (f *Credentials) EnsureAccount(_ context.Context, _ client.ObjectKey, kubec
 		case f.Cluster() == "" || !f.Takes(kubeconfig):
 			return errors.New("unauthorized")
 		}
-		f.Account = true
+		f.Account, f.Bound = true, true
 		return nil
 	})
 }
@@ -133,7 +157,7 @@ func (f *Credentials) RequestToken(
 			lifetime = min(lifetime, f.MaxLifetime)
 		}
 		f.Issued++
-		token = workload.Token{Value: fmt.Sprintf("%s%d-", tokenPrefix, f.Issued), Expires: f.Now().Add(lifetime)}
+		token = workload.Token{Value: fmt.Sprintf("issued-token-%d-", f.Issued), Expires: f.Now().Add(lifetime)}
 		f.Tokens = append(f.Tokens, token)
 		return nil
 	})
