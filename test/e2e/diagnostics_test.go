@@ -5,7 +5,9 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,7 +20,7 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
-// scraper makes a ServiceAccount, lets it read metrics if it should, and returns its token.
+// scraper makes a ServiceAccount, lets it read metrics and set the verbosity if it should, and returns its token.
 func scraper(ctx context.Context, name string, allowed bool) string {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
@@ -26,7 +28,10 @@ func scraper(ctx context.Context, name string, allowed bool) string {
 	if allowed {
 		role := &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}},
+			Rules: []rbacv1.PolicyRule{
+				{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}},
+				{Verbs: []string{"put"}, NonResourceURLs: []string{"/debug/flags/v"}},
+			},
 		}
 		Expect(world.Client.Create(ctx, role)).To(Succeed())
 		Expect(world.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -42,9 +47,15 @@ func scraper(ctx context.Context, name string, allowed bool) string {
 
 // scrape asks a manager for its metrics and returns the status of the answer.
 func scrape(ctx context.Context, manager *localcontrolplane.Manager, token string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, manager.DiagnosticsURL+"/metrics", http.NoBody)
+	status, _, err := diagnose(ctx, manager, token, http.MethodGet, "/metrics", "")
+	return status, err
+}
+
+// diagnose makes a request of a manager's diagnostics and returns the answer.
+func diagnose(ctx context.Context, manager *localcontrolplane.Manager, token, method, path, body string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, method, manager.DiagnosticsURL+path, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -54,10 +65,11 @@ func scrape(ctx context.Context, manager *localcontrolplane.Manager, token strin
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer response.Body.Close()
-	return response.StatusCode, nil
+	said, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(said), err
 }
 
 var _ = Describe("diagnostics", func() {
@@ -68,6 +80,12 @@ var _ = Describe("diagnostics", func() {
 			Eventually(scrape).WithArguments(ctx, manager, allowed).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Equal(http.StatusOK))
 			Expect(scrape(ctx, manager, stranger)).To(Equal(http.StatusForbidden))
 			Expect(scrape(ctx, manager, "")).To(Equal(http.StatusUnauthorized))
+			for _, put := range []struct{ value, becomes string }{{"10", "7"}, {"2", "2"}} {
+				status, said, err := diagnose(ctx, manager, allowed, http.MethodPut, "/debug/flags/v", put.value)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(status).To(Equal(http.StatusOK))
+				Expect(said).To(HaveSuffix("verbosity to " + put.becomes))
+			}
 		}
 	})
 })

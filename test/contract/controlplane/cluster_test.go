@@ -52,7 +52,7 @@ func expect(g Gomega, o conditions.Getter, conditionType string, status metav1.C
 
 func (s *story) kubeconfigSecret(t *testing.T) {
 	g := NewWithT(t)
-	secrets := s.secrets(g)
+	secrets := s.labelledSecrets(g)
 	kubeconfigs := slices.DeleteFunc(secrets, func(secret corev1.Secret) bool { return !strings.HasSuffix(secret.Name, "-kubeconfig") })
 	g.Expect(kubeconfigs).To(HaveLen(1))
 	secret := kubeconfigs[0]

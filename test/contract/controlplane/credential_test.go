@@ -3,23 +3,16 @@
 package controlplane
 
 import (
-	"encoding/json"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
@@ -28,6 +21,7 @@ import (
 func (s *story) config(g Gomega) *rest.Config {
 	secret := &corev1.Secret{}
 	s.get(g, clusterName+"-kubeconfig", secret)
+	g.Expect(s.secrets.AddSecret(secret)).To(Succeed())
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
 	g.Expect(err).NotTo(HaveOccurred())
 	return config
@@ -87,64 +81,4 @@ func (s *story) works(t *testing.T, g Gomega) {
 	remote, err := client.New(s.config(g), client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(remote.List(t.Context(), &corev1.NodeList{})).To(Succeed())
-}
-
-// maxGap is how long a connection may be missing.
-const maxGap = 5 * time.Second
-
-// connections are those of a manager that has just started, and so uses what the kubeconfig holds now.
-func (s *story) connections(t *testing.T) clustercache.ClusterCache {
-	t.Helper()
-	g := NewWithT(t)
-	mgr, err := ctrl.NewManager(s.world.Management.Admin(), ctrl.Options{
-		Scheme: s.world.Client.Scheme(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	clusters, err := clustercache.SetupWithManager(t.Context(), mgr, clustercache.Options{
-		SecretClient: mgr.GetClient(), Client: clustercache.ClientOptions{UserAgent: t.Name()},
-	}, controller.Options{SkipNameValidation: new(true)})
-	g.Expect(err).NotTo(HaveOccurred())
-	go func() { _ = mgr.Start(t.Context()) }()
-	return clusters
-}
-
-func (s *story) reconnects(t *testing.T) {
-	g, clusters := NewWithT(t), s.connections(t)
-	uses := func() string {
-		connected, err := clusters.GetRESTConfig(t.Context(), s.key())
-		if err != nil {
-			return ""
-		}
-		return connected.BearerToken
-	}
-	eventually(t, settleTimeout, func(g Gomega) {
-		g.Expect(uses()).To(Equal(s.config(g).BearerToken))
-		g.Expect(time.Since(s.issued(g))).To(BeNumerically(">", 12*time.Second), "the manager's cache shows the ServiceAccount by now")
-	})
-	revoked := uses()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-assisted-capi", Name: "cluster-api"}}
-	g.Expect(s.installed(g).Delete(t.Context(), account)).To(Succeed())
-	var lost time.Time
-	var gap time.Duration
-	eventually(t, settleTimeout, func(g Gomega) {
-		token := uses()
-		switch {
-		case token != "":
-			lost = time.Time{}
-		case lost.IsZero():
-			lost = time.Now()
-		default:
-			gap = max(gap, time.Since(lost))
-		}
-		g.Expect(token).NotTo(Or(BeEmpty(), Equal(revoked)))
-	})
-	g.Expect(gap).To(BeNumerically("<", maxGap))
-}
-
-// issued is when the token that is published now was issued.
-func (s *story) issued(g Gomega) time.Time {
-	secret, life := &corev1.Secret{}, struct{ Expires, RenewAfter time.Time }{}
-	s.get(g, clusterName+"-kubeconfig", secret)
-	g.Expect(json.Unmarshal([]byte(secret.Annotations[controlplanev1.KubeconfigTokenAnnotation]), &life)).To(Succeed())
-	return life.RenewAfter.Add(-life.Expires.Sub(life.RenewAfter))
 }
