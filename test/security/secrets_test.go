@@ -64,7 +64,7 @@ func TestSecretsAreFound(t *testing.T) {
 		"a kubeconfig with a token":    string(withToken),
 		"the same in base64":           encoded("value: ", withToken),
 		"a client certificate":         string(certificate),
-		"one in a kubeconfig":          string(withKey[bytes.Index(withKey, []byte("client-certificate-data")):]),
+		"one in a kubeconfig":          strings.SplitAfter(string(withKey), "client-certificate-data")[1],
 		"a private key":                string(key),
 		"a private key in base64":      encoded("k", key),
 		"any private key":              "-----BEGIN RSA PRIVATE KEY-----",

@@ -163,7 +163,10 @@ func TestRetryDoesNotBegin(t *testing.T) {
 
 // TestRetryWaitsForANewManager: one that comes when the wait is over asks the API of the cluster first.
 func TestRetryWaitsForANewManager(t *testing.T) {
-	for name, answers := range map[string]bool{"the API does not answer": false, "the API answers": true} {
+	for name, tt := range map[string]struct {
+		answers bool
+		attempt string
+	}{"the API does not answer": {false, "2"}, "the API answers": {true, "1"}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := failing(t, 1)
@@ -172,12 +175,12 @@ func TestRetryWaitsForANewManager(t *testing.T) {
 			w.now, w.r.leading = w.now.Add(time.Hour), leadership{}
 			g.Expect(w.reconcile().RequeueAfter).To(Equal(w.r.RemoteConditionsGracePeriod))
 			g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RetryWaitingReason))
-			if answers {
+			if tt.answers {
 				w.api.Last = w.now
 			}
 			w.now = w.now.Add(w.r.RemoteConditionsGracePeriod)
 			w.reconcile()
-			g.Expect(w.attempt() == "1").To(Equal(answers))
+			g.Expect(w.attempt()).To(Equal(tt.attempt))
 			g.Expect(w.uidsOfMachines()).To(Equal(before))
 		})
 	}

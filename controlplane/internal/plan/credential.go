@@ -182,11 +182,11 @@ func renewToken(v *view.View, s *CredentialStep) {
 
 // objectionToInstaller says why the installer's credential, and others that were tried before, lead nowhere.
 func objectionToInstaller(v *view.View, others string) string {
-	credential := others + "the installer's credential"
+	what := others + "the installer's credential"
 	if v.Credential.CopyAnswer != nil {
-		credential += ", and the copy of it"
+		what += ", and the copy of it"
 	}
-	return objectionTo(v, v.Credential.InstallerAnswer, credential)
+	return objectionTo(v, v.Credential.InstallerAnswer, what)
 }
 
 // Takes reports whether the cluster that was installed takes the kubeconfig to which it has answered.

@@ -281,7 +281,8 @@ func TestFailuresAreRemembered(t *testing.T) {
 func TestOneFailureIsNone(t *testing.T) {
 	g, s := NewWithT(t), newAPIServer(t)
 	s.busy = 1
-	token, err := workload.Cached{Failures: workload.NewMemory(time.Hour)}.RequestToken(t.Context(), cluster, s.kubeconfig(t, goodToken), time.Hour)
+	c := workload.Cached{Failures: workload.NewMemory(time.Hour)}
+	token, err := c.RequestToken(t.Context(), cluster, s.kubeconfig(t, goodToken), time.Hour)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(token.Value).To(Equal("issued"))
 	g.Expect(s.requests).To(HaveLen(2))

@@ -34,7 +34,7 @@ func connectProxy(t *testing.T, server string) (address string, connected *atomi
 			return
 		}
 		connected.Add(1)
-		there, err := net.Dial("tcp", server)
+		there, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", server)
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)
 			return

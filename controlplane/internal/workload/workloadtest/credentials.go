@@ -48,8 +48,8 @@ type Credentials struct {
 // DeleteAccount deletes the ServiceAccount, which revokes its tokens.
 func (f *Credentials) DeleteAccount() { f.Account, f.Tokens = false, nil }
 
-// Takes reports whether a kubeconfig is accepted: one that can be connected with, and holds the installer's token, or one that was issued, is
-// valid, and still has its rights.
+// Takes reports whether a kubeconfig is accepted: one that can be connected with, and holds the installer's token, or one that was issued,
+// is valid, and still has its rights.
 func (f *Credentials) Takes(kubeconfig []byte) bool {
 	token, err := tokenOf(kubeconfig)
 	switch {

@@ -17,7 +17,8 @@ func TestTakes(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	f := &Credentials{Now: func() time.Time { return now }, Cluster: func() string { return "id" }, Admin: "admin"}
 	kubeconfig := func(token string) []byte {
-		return []byte(`{"apiVersion":"v1","kind":"Config","current-context":"x","clusters":[{"name":"x","cluster":{"server":"https://api:6443"}}],` +
+		return []byte(`{"apiVersion":"v1","kind":"Config","current-context":"x",` +
+			`"clusters":[{"name":"x","cluster":{"server":"https://api:6443"}}],` +
 			`"contexts":[{"name":"x","context":{"cluster":"x","user":"u"}}],"users":[{"name":"u","user":{"token":"` + token + `"}}]}`)
 	}
 	admin := kubeconfig("admin")
