@@ -356,8 +356,8 @@ const (
 	// EventInfraEnvCreated: an InfraEnv was made for the config.
 	EventInfraEnvCreated = "InfraEnvCreated"
 
-	// EventOSImageOfOtherRelease: assisted-service has no OS image of the release that the cluster runs; the note says which one the host boots
-	// to be discovered. Its first boot from its disk brings it to the cluster's own.
+	// EventOSImageOfOtherRelease: assisted-service has no OS image of the release that the cluster runs; the note says which one the host
+	// boots to be discovered. Its first boot from its disk brings it to the cluster's own.
 	EventOSImageOfOtherRelease = "OSImageOfOtherRelease"
 
 	// EventNMStateConfigWritten: an NMStateConfig was made, or changed, from a BareMetalHost's network data.

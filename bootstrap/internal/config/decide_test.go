@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,8 +22,8 @@ import (
 
 const isoURL = "http://images.example.com/byapikey/token/minimal.iso"
 
-func clusterOf(name string) *clusterv1.Cluster {
-	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-uid")}}
+func demoCluster() *clusterv1.Cluster {
+	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", UID: "demo-uid"}}
 }
 
 // prepared is a scope in which all is ready to publish: InfraEnv with an image, the image on the Metal3Machine, the hook on the Machine.
@@ -38,7 +37,7 @@ func prepared() *scope {
 	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: metal3.InfrastructureGroup, Kind: metal3.MachineKind, Name: "m-0",
 	}
-	cluster := clusterOf("demo")
+	cluster := demoCluster()
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	infraEnv := newInfraEnv(cluster, "demo-x", config, inputs{pullSecret: "pull-secret"})
 	infraEnv.Status.ISODownloadURL = isoURL

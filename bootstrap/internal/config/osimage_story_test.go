@@ -59,7 +59,7 @@ func newHub(t *testing.T, images ...string) *hub {
 	} {
 		h.Expect(add(scheme)).To(Succeed())
 	}
-	h.cluster = clusterOf("demo")
+	h.cluster = demoCluster()
 	h.cluster.Namespace, h.cluster.Status.Initialization.InfrastructureProvisioned = "ns", ptr.To(true)
 	h.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: controlPlaneKind.Group, Kind: controlPlaneKind.Kind, Name: "demo-control-plane",

@@ -53,7 +53,7 @@ func TestObserveTrustBundle(t *testing.T) {
 		"with something else": {
 			[]client.Object{bundle(map[string]string{"ca-bundle.crt": "none"})}, nil, bootstrapv1.TrustBundleInvalidReason, false,
 		},
-		"not needed any more":       {[]client.Object{newInfraEnv(clusterOf("demo"), "demo-x", inNamespace(), inputs{})}, recorded, "", true},
+		"not needed any more":       {[]client.Object{newInfraEnv(demoCluster(), "demo-x", inNamespace(), inputs{})}, recorded, "", true},
 		"needed for another try":    {nil, recorded, bootstrapv1.WaitingForTrustBundleReason, true},
 		"the config is going":       {nil, func(s *scope) { s.config.DeletionTimestamp = ptr.To(metav1.Now()); recorded(s) }, "", true},
 		"no ConfigMap is asked for": {nil, func(s *scope) { s.config.Spec.AdditionalTrustBundleRef.Name = "" }, "", true},

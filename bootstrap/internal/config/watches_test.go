@@ -63,7 +63,7 @@ func TestMachinePool(t *testing.T) {
 			config.OwnerReferences = []metav1.OwnerReference{
 				{APIVersion: clusterv1.GroupVersion.String(), Kind: tt.owner, Name: "pool", UID: "pool"},
 			}
-			cluster := clusterOf("demo")
+			cluster := demoCluster()
 			cluster.Namespace, cluster.Spec.Paused = "ns", ptr.To(tt.paused)
 			scheme := runtime.NewScheme()
 			g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())

@@ -18,8 +18,8 @@ import (
 // fieldManager is the name under which Machines, MachineSets and MachineDeployments record who has written their version.
 const fieldManager = "openshift-assisted-workerversions"
 
-// apply writes one field of each object, and returns what has its version now of MachineDeployments and MachineSets, and whether an object was
-// changed since it was read, which is looked at again then. One that cannot be written keeps none of the others.
+// apply writes one field of each object, and returns what has its version now of MachineDeployments and MachineSets, and whether an object
+// was changed since it was read, which is looked at again then. One that cannot be written keeps none of the others.
 func (r *Reconciler) apply(ctx context.Context, d decision) (followed decision, changed bool, _ error) {
 	w := writer{client: client.WithFieldOwner(r.Client, fieldManager)}
 	log := ctrl.LoggerFrom(ctx)

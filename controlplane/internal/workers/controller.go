@@ -42,8 +42,8 @@ type Reconciler struct {
 	WatchFilter string
 }
 
-// Reconcile writes the versions of Machines, those of MachineSets whose Machines have theirs, and those of MachineDeployments of a topology.
-// Each write is watched and triggers the next pass, so a pass needs to know nothing of the one before it.
+// Reconcile writes the versions of Machines, those of MachineSets whose Machines have theirs, and those of MachineDeployments of a
+// topology. Each write is watched and triggers the next pass, so a pass needs to know nothing of the one before it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cluster, cp, err := served.Cluster(ctx, r.Client, req.NamespacedName, r.WatchFilter)
 	if err != nil || cp == nil || !cluster.DeletionTimestamp.IsZero() {

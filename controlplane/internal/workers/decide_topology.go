@@ -76,8 +76,8 @@ func commonKubelet(sets []set) (version string, joining bool) {
 	return version, joining
 }
 
-// isOnTheWay reports whether a topology that goes to the wanted version comes to this one, or past it. A version that differs from the wanted
-// one in build metadata alone is not on the way: the topology would give the MachineDeployment the wanted one again.
+// isOnTheWay reports whether a topology that goes to the wanted version comes to this one, or past it. A version that differs from the
+// wanted one in build metadata alone is not on the way: the topology would give the MachineDeployment the wanted one again.
 func isOnTheWay(version, wanted string) bool {
 	older, err := semver.ParseTolerant(version)
 	if err != nil {

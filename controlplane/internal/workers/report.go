@@ -11,8 +11,8 @@ import (
 // followAction is the action that the events name.
 const followAction = "FollowUpgrade"
 
-// report tells of each MachineDeployment and MachineSet that has followed, in an event of the MachineDeployment. Events that differ in their
-// text only are one to the recorder: the related MachineSet keeps them apart.
+// report tells of each MachineDeployment and MachineSet that has followed, in an event of the MachineDeployment. Events that differ in
+// their text only are one to the recorder: the related MachineSet keeps them apart.
 func (r *Reconciler) report(followed decision) {
 	for _, f := range followed.deployments {
 		r.Recorder.Eventf(

@@ -72,9 +72,9 @@ func appendNew(all []string, version string) []string {
 	return append(all, version)
 }
 
-// TestContractUpgradePlan brings a cluster over two minor versions by one change of its topology. OpenShift upgrades the Nodes of the workers
-// at each step, together with those of the control plane, so that their MachineDeployment has to follow before Cluster API takes the next
-// step (docs/adr/0008-workers-follow.md).
+// TestContractUpgradePlan brings a cluster over two minor versions by one change of its topology. OpenShift upgrades the Nodes of the
+// workers at each step, together with those of the control plane, so that their MachineDeployment has to follow before Cluster API takes
+// the next step (docs/adr/0008-workers-follow.md).
 func TestContractUpgradePlan(t *testing.T) {
 	t.Parallel()
 	request := sandbox.ClusterRequest{
@@ -112,8 +112,8 @@ func TestContractUpgradePlan(t *testing.T) {
 	s.delete(t)
 }
 
-// TestContractPausedWorkers brings a cluster over two minor versions while the MachineConfigPool of its workers is paused, so that these are
-// restarted once (docs/guides/upgrade.md).
+// TestContractPausedWorkers brings a cluster over two minor versions while the MachineConfigPool of its workers is paused, so that these
+// are restarted once (docs/guides/upgrade.md).
 func TestContractPausedWorkers(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "paused", 2)
