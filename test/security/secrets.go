@@ -94,10 +94,10 @@ func (s *Secrets) add(what, line string) {
 		return
 	}
 	line = line[:min(len(line), telling)]
-	s.forms[line] = what
 	if escaped, err := json.Marshal(line); err == nil {
 		s.forms[strings.Trim(string(escaped), `"`)] = what + " as JSON"
 	}
+	s.forms[line] = what // Most lines are the same in JSON.
 	for alignment := range 3 {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			encoded := encoding.EncodeToString([]byte(strings.Repeat("\x00", alignment) + line))

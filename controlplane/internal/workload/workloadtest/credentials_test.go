@@ -39,7 +39,9 @@ func TestTakes(t *testing.T) {
 	}
 	_, err = f.Ask(t.Context(), cluster, []byte("secret stuff"), []string{"api"})
 	g.Expect(err).To(HaveOccurred(), "nobody is asked with garbage")
-	f.Bound = false
+	f.Admin = ""
+	g.Expect(f.Takes(kubeconfig(""))).To(BeFalse(), "an installer without a token opens nothing")
+	f.Admin, f.Bound = "admin", false
 	g.Expect(f.Takes(issued)).To(BeFalse(), "without its rights")
 	f.Bound, now = true, now.Add(time.Hour)
 	g.Expect(f.Takes(issued)).To(BeFalse(), "after its end")
