@@ -20,6 +20,9 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
+// deployedVerbosity is what the Deployments of the managers ask for.
+const deployedVerbosity = "2"
+
 // scraper makes a ServiceAccount, lets it read metrics and set the verbosity if it should, and returns its token.
 func scraper(ctx context.Context, name string, allowed bool) string {
 	GinkgoHelper()
@@ -80,12 +83,15 @@ var _ = Describe("diagnostics", func() {
 			Eventually(scrape).WithArguments(ctx, manager, allowed).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Equal(http.StatusOK))
 			Expect(scrape(ctx, manager, stranger)).To(Equal(http.StatusForbidden))
 			Expect(scrape(ctx, manager, "")).To(Equal(http.StatusUnauthorized))
-			for _, put := range []struct{ value, becomes string }{{"10", "7"}, {"2", "2"}} {
-				status, said, err := diagnose(ctx, manager, allowed, http.MethodPut, "/debug/flags/v", put.value)
+			setVerbosity := func(ctx context.Context, value, becomes string) {
+				status, said, err := diagnose(ctx, manager, allowed, http.MethodPut, "/debug/flags/v", value)
 				Expect(err).NotTo(HaveOccurred())
 				Expect(status).To(Equal(http.StatusOK))
-				Expect(said).To(HaveSuffix("verbosity to " + put.becomes))
+				Expect(strings.TrimSpace(said)).To(HaveSuffix("verbosity to " + becomes))
 			}
+			// The specs that follow read the logs as they were, also when one of these fails.
+			DeferCleanup(setVerbosity, deployedVerbosity, deployedVerbosity)
+			setVerbosity(ctx, "10", "7")
 		}
 	})
 })
