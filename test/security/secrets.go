@@ -19,8 +19,12 @@ import (
 const (
 	// shortest is the length below which a line of a secret is not looked for: others may say the same by chance.
 	shortest = 16
-	// telling is how much of a line is enough to know it, so that one that was cut is found as well.
+	// telling is how much of a line is enough to know it, so that one that was cut, or of which a log has a part, is found as well.
 	telling = 40
+	// stride is how far apart the pieces begin that are looked for in a long line: whatever part of twice that length a log has, holds one.
+	stride = 40
+	// indexed is how many characters of a form are looked up first, as there are thousands of forms.
+	indexed = 8
 )
 
 // Secrets are values that no log may hold, and in which forms they are looked for, each with what it is.
@@ -30,7 +34,9 @@ type Secrets struct{ forms map[string]string }
 func NewSecrets() *Secrets {
 	s := &Secrets{forms: map[string]string{}}
 	s.add("a private key", "PRIVATE KEY-----")
-	s.add("a token", `{"alg":"RS256","kid":"`)
+	for _, algorithm := range []string{"RS256", "ES256"} { // Of OpenShift, and of API servers that sign with an elliptic curve.
+		s.add("a token", `{"alg":"`+algorithm+`","kid":"`)
+	}
 	return s
 }
 
@@ -88,12 +94,20 @@ func (s *Secrets) addRegistries(what string, data []byte) error {
 	return nil
 }
 
-// add adds the forms of one line: plain, as JSON has it, and as base64 has it, wherever in what is encoded it stands.
+// add adds the forms of one line, piece by piece: many secrets of one line begin alike, as an ignition does.
 func (s *Secrets) add(what, line string) {
+	for len(line) > telling {
+		s.addPiece(what, line[:telling])
+		line = line[min(stride, len(line)-telling):] // The last piece ends where the line does.
+	}
+	s.addPiece(what, line)
+}
+
+// addPiece adds the forms of a piece: plain, as JSON has it, and as base64 has it, wherever in what is encoded it stands.
+func (s *Secrets) addPiece(what, line string) {
 	if line == "" {
 		return
 	}
-	line = line[:min(len(line), telling)]
 	if escaped, err := json.Marshal(line); err == nil {
 		s.forms[strings.Trim(string(escaped), `"`)] = what + " as JSON"
 	}
@@ -111,20 +125,42 @@ func (s *Secrets) add(what, line string) {
 // Find reads a log and returns what it holds of the secrets, with the numbers of the lines, and none of them.
 func (s *Secrets) Find(log io.Reader) ([]string, error) {
 	var found []string
-	reader := bufio.NewReaderSize(log, 1<<20)
+	index, reader := s.index(), bufio.NewReaderSize(log, 1<<20)
 	for number := 1; ; number++ {
 		line, err := reader.ReadString('\n')
-		for form, what := range s.forms {
-			if strings.Contains(line, form) {
-				found = append(found, fmt.Sprintf("line %d holds %s", number, what))
-			}
+		for _, form := range formsIn(line, index) {
+			found = append(found, fmt.Sprintf("line %d holds %s", number, s.forms[form]))
 		}
 		if err == io.EOF {
 			slices.Sort(found)
-			return found, nil
+			return slices.Compact(found), nil
 		}
 		if err != nil {
 			return found, fmt.Errorf("cannot read the log: %w", err)
 		}
 	}
+}
+
+// index are the forms by the characters that they begin with. A form is a piece of a secret, and what is shorter than these is none.
+func (s *Secrets) index() map[string][]string {
+	index := map[string][]string{}
+	for form := range s.forms {
+		if len(form) >= indexed {
+			index[form[:indexed]] = append(index[form[:indexed]], form)
+		}
+	}
+	return index
+}
+
+// formsIn are the forms that a line holds.
+func formsIn(line string, index map[string][]string) []string {
+	var found []string
+	for i := range len(line) {
+		for _, form := range index[line[i:min(i+indexed, len(line))]] {
+			if strings.HasPrefix(line[i:], form) {
+				found = append(found, form)
+			}
+		}
+	}
+	return found
 }

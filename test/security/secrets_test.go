@@ -36,6 +36,8 @@ func TestSecretsAreFound(t *testing.T) {
 	block := func(kind string, content byte) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes.Repeat([]byte{content, 7, 200}, 100)})
 	}
+	const ignition = `{"ignition":{"version":"3.2.0","config":{"merge":[]},"security":{}},"storage":{"files":[{"contents":{"source":` +
+		`"data:,the-secret-of-this-host-which-is-known-to-nobody-else-at-all"}}]}}`
 	certificate, key := block("CERTIFICATE", 1), block("EC KEY", 2)
 	auth := base64.StdEncoding.EncodeToString([]byte("somebody:with-a-password"))
 	withToken := kubeconfigWith(t, clientcmdapi.AuthInfo{Token: token})
@@ -44,7 +46,7 @@ func TestSecretsAreFound(t *testing.T) {
 	for name, data := range map[string]map[string][]byte{
 		"with-token": {"value": withToken}, "with-key": {"kubeconfig": withKey},
 		"pull":   {corev1.DockerConfigJsonKey: []byte(`{"auths":{"quay.io":{"auth":"` + auth + `"}}}`)},
-		"others": {"password": []byte("a password that is long")},
+		"others": {"password": []byte("a password that is long"), "ignition": []byte(ignition)},
 	} {
 		NewWithT(t).Expect(s.AddSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data})).To(Succeed())
 	}
@@ -70,6 +72,9 @@ func TestSecretsAreFound(t *testing.T) {
 		"any private key":              "-----BEGIN RSA PRIVATE KEY-----",
 		"any private key in base64":    encoded("kk", []byte("-----BEGIN RSA PRIVATE KEY-----")),
 		"any token of a Pod":           base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"xyz"}`)) + ".e30.c2ln",
+		"any token of another key":     base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"xyz"}`)) + ".e30.c2ln",
+		"what an ignition has inside":  "wrote " + ignition[strings.Index(ignition, "the-secret"):],
+		"the same in base64 and cut":   encoded("k", []byte(ignition))[150:],
 		"a pull secret":                `{"auths":{"quay.io":{"auth":"` + auth + `"}}}`,
 		"the password in it":           "somebody:with-a-password",
 		"what nobody knows the use of": "a password that is long",

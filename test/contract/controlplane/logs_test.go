@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/security"
 )
 
 // learnSecrets notes all Secrets that there are: kubeconfigs, the pull secret, bootstrap data, and what BMCs are asked with.
@@ -30,6 +31,9 @@ func (s *story) learnSecrets(t *testing.T) {
 	found, err := s.secrets.Find(strings.NewReader("Published " + string(kubeconfig.Data["value"])))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found).NotTo(BeEmpty(), "a log that has it is known")
+	found, err = security.NewSecrets().Find(strings.NewReader("Bearer " + s.config(g).BearerToken))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(ContainElement("line 1 holds a token as base64"), "so is one of which nothing is known but its form")
 }
 
 func (s *story) noSecretIsLogged(t *testing.T) {
