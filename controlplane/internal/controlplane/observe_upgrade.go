@@ -26,8 +26,8 @@ func (r *Reconciler) observeVersion(ctx context.Context, v *view.View) error {
 	}
 	v.Workload.Version = version
 	if plan.AsksGates(v) {
-		v.Workload.Gates, v.Workload.GatesProblem = r.Upgrades.Gates(ctx, v.ClusterKey())
-		v.Workload.Problem = errors.Join(v.Workload.Problem, v.Workload.GatesProblem)
+		v.Workload.Gates.Needed, v.Workload.Gates.Problem = r.Upgrades.Gates(ctx, v.ClusterKey())
+		v.Workload.Problem = errors.Join(v.Workload.Problem, v.Workload.Gates.Problem)
 	}
 	return nil
 }

@@ -26,13 +26,13 @@ func (d *UpgradeDecision) unacknowledged(v *view.View) bool {
 		return false
 	}
 	wanted := v.ControlPlane.Spec.DistributionVersion
-	if problem := v.Workload.GatesProblem; problem != nil {
+	if problem := v.Workload.Gates.Problem; problem != nil {
 		d.Reason = controlplanev1.UpgradeNotAcknowledgedReason
 		d.Message = fmt.Sprintf("It is not known what has to be acknowledged before the upgrade to %s: %v", wanted, problem)
 		return true
 	}
 	var open []string
-	for _, gate := range v.Workload.Gates {
+	for _, gate := range v.Workload.Gates.Needed {
 		switch {
 		case gate.Acknowledged || !gateOf(gate.Key, version.Desired.Version):
 		case slices.Contains(v.ControlPlane.Spec.Upgrade.Acknowledgements, gate.Key):

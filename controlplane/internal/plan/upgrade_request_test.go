@@ -210,7 +210,7 @@ func TestUpgradeWaits(t *testing.T) {
 			change: func(v *view.View) { risks(v); v.ControlPlane.Generation++ }, reason: controlplanev1.UpgradeRequestedReason, image: at("8"),
 		},
 		"gates cannot be read": {
-			change:  func(v *view.View) { minor(v); v.Workload.GatesProblem = errors.New("read ConfigMap admin-gates: EOF") },
+			change:  func(v *view.View) { minor(v); v.Workload.Gates.Problem = errors.New("read ConfigMap admin-gates: EOF") },
 			reason:  controlplanev1.UpgradeNotAcknowledgedReason,
 			message: "It is not known what has to be acknowledged before the upgrade to 4.21.2: read ConfigMap admin-gates: EOF",
 		},

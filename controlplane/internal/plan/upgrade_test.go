@@ -104,7 +104,7 @@ func TestUpgradeBegins(t *testing.T) {
 	const gate, gateText = "ack-4.20-removals-in-4.21", "APIs are gone"
 	gates := func(v *view.View, acknowledged bool, keys ...string) {
 		minor(v)
-		v.Workload.Gates = []workload.Gate{
+		v.Workload.Gates.Needed = []workload.Gate{
 			{Key: "ack-4.19-old", Text: "of the minor version before"}, {Key: gate, Text: gateText, Acknowledged: acknowledged},
 		}
 		v.Workload.Version.Upgradeable = because(no, "gates are open")
@@ -203,7 +203,7 @@ func TestUpgradeBegins(t *testing.T) {
 			change: func(v *view.View) {
 				last(v)
 				want(v, "5.0.1", "v1.36.3")
-				v.Workload.Gates = []workload.Gate{{Key: "ack-4.22-removals-in-5.0", Text: gateText}}
+				v.Workload.Gates.Needed = []workload.Gate{{Key: "ack-4.22-removals-in-5.0", Text: gateText}}
 			},
 			reason: controlplanev1.UpgradeNotAcknowledgedReason, message: "* ack-4.22-removals-in-5.0: " + gateText,
 		},

@@ -162,10 +162,8 @@ type Workload struct {
 	// answers than the recorded one, whose ID OtherCluster is then.
 	Version      *workload.ClusterVersion
 	OtherCluster string
-	// Gates are the changes that an administrator has to acknowledge before the next minor release. They are only asked for when that is
-	// wanted and the cluster was not asked for it yet; GatesProblem is why they are not known then.
-	Gates        []workload.Gate
-	GatesProblem error
+	// Gates are what an administrator has to acknowledge before the next minor release.
+	Gates Gates
 	// Updates is what the cluster says of changes that restart its hosts; nil while there is no connection, while no Machine is to come, to go
 	// or to be replaced, and the cluster is not to be upgraded.
 	Updates *workload.Updates
@@ -182,6 +180,14 @@ type Workload struct {
 	// is initialized, and while its install objects are missing.
 	ClusterID string
 	// Problem is why the cluster could not be asked; the pass is then tried again.
+	Problem error
+}
+
+// Gates are the changes that an administrator has to acknowledge. They are only asked for when the next minor release is wanted and the
+// cluster was not asked for it yet.
+type Gates struct {
+	Needed []workload.Gate
+	// Problem is why they are not known.
 	Problem error
 }
 
