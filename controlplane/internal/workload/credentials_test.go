@@ -16,6 +16,7 @@ import (
 	"io"
 	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -286,4 +287,26 @@ func TestOneFailureIsNone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(token.Value).To(Equal("issued"))
 	g.Expect(s.requests).To(HaveLen(2))
+}
+
+// TestSilentServer: nothing is left of a handshake that took too long.
+func TestSilentServer(t *testing.T) {
+	t.Parallel() // It waits.
+	g, s := NewWithT(t), newAPIServer(t)
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer silent.Close()
+	ended := make(chan error, 1)
+	go func() {
+		there, err := silent.Accept()
+		if err == nil {
+			defer there.Close()
+			_, err = io.Copy(io.Discard, there)
+		}
+		ended <- err
+	}()
+	data := strings.Replace(string(s.kubeconfig(t, goodToken)), s.Listener.Addr().String(), silent.Addr().String(), 1)
+	_, err = workload.Cached{}.Ask(t.Context(), cluster, []byte(data), []string{publicName})
+	g.Expect(err).To(MatchError("ask Cluster ns/c: connect to " + silent.Addr().String() + ": no handshake within 5s"))
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()), "the connection is closed")
 }

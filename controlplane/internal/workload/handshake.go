@@ -26,7 +26,7 @@ const handshakeTimeout = 5 * time.Second
 var errVerified = errors.New("the certificate verifies")
 
 // verify finds the first of the names by which the server's certificate verifies, by handshakes alone: nothing is sent to the server. Who
-// does not verify at all keeps the name that the configuration has.
+// does not verify at all, because the kubeconfig says so (insecure-skip-tls-verify, or http), keeps the name that the configuration has.
 func verify(ctx context.Context, config *rest.Config, names []string) (Answer, error) {
 	server, err := url.Parse(config.Host)
 	if err != nil {
@@ -67,7 +67,12 @@ func handshake(ctx context.Context, config *rest.Config, trusted *tls.Config, na
 	if err != nil {
 		return errors.New("the server of the kubeconfig is no URL")
 	}
-	way := &http.Transport{Proxy: config.Proxy, TLSClientConfig: trusted.Clone(), DisableKeepAlives: true}
+	// A transport goes on to connect when the request has been given up, so that its steps have to end by themselves.
+	way := &http.Transport{
+		Proxy: config.Proxy, DialContext: (&net.Dialer{Timeout: handshakeTimeout}).DialContext, TLSHandshakeTimeout: handshakeTimeout,
+		TLSClientConfig: trusted.Clone(), DisableKeepAlives: true,
+	}
+	defer way.CloseIdleConnections()
 	if way.Proxy == nil { // As client-go does.
 		way.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 	}
@@ -80,6 +85,10 @@ func handshake(ctx context.Context, config *rest.Config, trusted *tls.Config, na
 	var proxied *net.OpError
 	if errors.As(err, &proxied) && proxied.Op == "proxyconnect" { // What a proxy shows says nothing of the server.
 		return errors.New("connect to the proxy: " + proxied.Err.Error())
+	}
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() { // Which of the bounds it was is by chance.
+		return fmt.Errorf("connect to %s: no handshake within %s", request.URL.Host, handshakeTimeout)
 	}
 	return fmt.Errorf("connect to %s: %w", request.URL.Host, err)
 }
