@@ -93,8 +93,9 @@ func (p *etcdPod) failed(what string, err error) error {
 // quoted is an error with words of a cluster: they are put on one line, and cut.
 type quoted struct{ error }
 
-// varying are the URL of a Pod and the ends of a connection, which are others with every try.
-var varying = regexp.MustCompile(`(?:Get|Post) "[^"]*": |(?:read|write|dial) (?:tcp|udp) [^ ]+: `)
+// varying are the URL of a Pod, the ends of a connection, and the time at which a certificate was looked at, which are others with every
+// try.
+var varying = regexp.MustCompile(`(?:Get|Post) "[^"]*": |(?:read|write|dial) (?:tcp|udp) [^ ]+: |current time [^ ]+ is `)
 
 func (q quoted) Error() string { return oneLine(varying.ReplaceAllString(q.error.Error(), "")) }
 

@@ -196,4 +196,6 @@ func TestQuotedErrors(t *testing.T) {
 	g := NewWithT(t)
 	err := errors.New(`Post "https://10.0.0.2:10250/exec/openshift-etcd/etcd-a/etcdctl": read tcp 10.0.0.1:34567->10.0.0.2:10250: reset`)
 	g.Expect(quoted{err}.Error()).To(Equal("reset"))
+	err = errors.New("x509: certificate has expired or is not yet valid: current time 2026-02-01T10:00:00Z is after 2026-01-01T00:00:00Z")
+	g.Expect(quoted{err}.Error()).To(Equal("x509: certificate has expired or is not yet valid: after 2026-01-01T00:00:00Z"))
 }
