@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/client-go/rest"
@@ -46,7 +48,8 @@ const (
 
 	// requestTimeout bounds one request that is not made through the ClusterCache.
 	requestTimeout = 10 * time.Second
-	// tokenAttempts is how often a token is requested before another credential is used: one failure may be that of one API server.
+	// tokenAttempts is how often a token is requested before another credential is used: one failure may be that of one API server. Each
+	// attempt makes a connection of its own, which a load balancer may lead to another one.
 	tokenAttempts = 2
 	// extendedLifetime is a lifetime that API servers make another of.
 	extendedLifetime = 3607
@@ -133,10 +136,15 @@ func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, su
 	if err != nil {
 		return "", fmt.Errorf("ask Cluster %s: %w", cluster, err)
 	}
-	if !exists || !slices.ContainsFunc(binding.Subjects, isAccount) {
+	if !exists || binding.RoleRef != accountRole() || !slices.ContainsFunc(binding.Subjects, isAccount) {
 		return fmt.Sprintf("ClusterRoleBinding %s of ServiceAccount %s/%s", accountBinding, AccountNamespace, AccountName), nil
 	}
 	return "", nil
+}
+
+// accountRole is what the ServiceAccount may do.
+func accountRole() rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
 }
 
 func isAccount(s rbacv1.Subject) bool {
@@ -153,7 +161,8 @@ type Answer struct {
 	ClusterID string
 }
 
-// Ask sends the credential only to a server whose certificate verifies.
+// Ask sends the credential only to a server whose certificate verifies, unless the kubeconfig, which a user may have made, says not to look
+// at certificates: then all who use it do the same.
 func (c Cached) Ask(ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, names []string) (answer Answer, err error) {
 	err = c.Failures.unless("ask", cluster, kubeconfig, func() error {
 		answer, err = ask(silent(ctx), kubeconfig, names)
@@ -175,7 +184,7 @@ func ask(ctx context.Context, kubeconfig []byte, names []string) (Answer, error)
 		return answer, err
 	}
 	config.ServerName = answer.ServerName
-	remote, err := clientOf(config)
+	remote, err := clientOf(config, nil)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -201,18 +210,45 @@ func (c Cached) EnsureAccount(ctx context.Context, cluster client.ObjectKey, kub
 		if err != nil {
 			return fmt.Errorf("connect to Cluster %s: %w", cluster, err)
 		}
-		subject := rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(AccountNamespace).WithName(AccountName)
-		role := rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName("cluster-admin")
 		for _, object := range []runtime.ApplyConfiguration{
 			corev1ac.Namespace(AccountNamespace), corev1ac.ServiceAccount(AccountName, AccountNamespace),
-			rbacv1ac.ClusterRoleBinding(accountBinding).WithSubjects(subject).WithRoleRef(role),
 		} {
-			if err := remote.Apply(silent(ctx), object, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
-				return fmt.Errorf("make ServiceAccount %s/%s of Cluster %s: %w", AccountNamespace, AccountName, cluster, quoted{err})
+			if err = remote.Apply(silent(ctx), object, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+				break
 			}
+		}
+		if err == nil {
+			err = bindAccount(silent(ctx), remote)
+		}
+		if err != nil {
+			return fmt.Errorf("make ServiceAccount %s/%s of Cluster %s: %w", AccountNamespace, AccountName, cluster, quoted{err})
 		}
 		return nil
 	})
+}
+
+// bindAccount makes the ServiceAccount cluster-admin. The role of a ClusterRoleBinding cannot be changed: one of our name that was made
+// anew with another role gives way.
+func bindAccount(ctx context.Context, remote client.Client) error {
+	role := accountRole()
+	wanted := rbacv1ac.ClusterRoleBinding(accountBinding).
+		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(AccountNamespace).WithName(AccountName)).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(role.APIGroup).WithKind(role.Kind).WithName(role.Name))
+	err := remote.Apply(ctx, wanted, client.FieldOwner(fieldManager), client.ForceOwnership)
+	if !apierrors.IsInvalid(err) {
+		return err
+	}
+	there := &rbacv1.ClusterRoleBinding{}
+	if readErr := remote.Get(ctx, client.ObjectKey{Name: accountBinding}, there); readErr != nil {
+		return readErr
+	}
+	if there.RoleRef == role {
+		return err
+	}
+	if err := kube.Delete(ctx, remote, there, "it grants another role"); err != nil {
+		return err
+	}
+	return remote.Apply(ctx, wanted, client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
 // RequestToken writes nothing but a line in the cluster's audit log: tokens are not stored.
@@ -220,8 +256,10 @@ func (c Cached) RequestToken(
 	ctx context.Context, cluster client.ObjectKey, kubeconfig []byte, lifetime time.Duration,
 ) (token Token, err error) {
 	err = c.Failures.unless("token", cluster, kubeconfig, func() error {
+		ctx, cancel := context.WithTimeout(silent(ctx), requestTimeout) // Of all attempts: who does not answer is not asked twice.
+		defer cancel()
 		for range tokenAttempts {
-			if token, err = requestToken(silent(ctx), kubeconfig, lifetime); err == nil {
+			if token, err = requestToken(ctx, kubeconfig, lifetime); err == nil || declined(err) || ctx.Err() != nil {
 				break
 			}
 		}
@@ -239,8 +277,26 @@ func (c Cached) RequestToken(
 	return token, nil
 }
 
+// declined reports whether the cluster has decided, as all its API servers do: that is not tried again.
+func declined(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code/100 == http.StatusBadRequest/100
+}
+
 func requestToken(ctx context.Context, kubeconfig []byte, lifetime time.Duration) (Token, error) {
-	remote, err := connect(kubeconfig)
+	config, err := configOf(kubeconfig)
+	if err != nil {
+		return Token{}, err
+	}
+	if config.Proxy == nil { // As client-go does, which shares no connection once a proxy is given.
+		config.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
+	}
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return Token{}, err
+	}
+	defer utilnet.CloseIdleConnectionsFor(own.Transport)
+	remote, err := clientOf(config, own)
 	if err != nil {
 		return Token{}, err
 	}
@@ -281,11 +337,12 @@ func connect(kubeconfig []byte) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientOf(config)
+	return clientOf(config, nil)
 }
 
-// clientOf knows the few kinds that are needed here, so that it asks the cluster for none.
-func clientOf(config *rest.Config) (client.Client, error) {
+// clientOf knows the few kinds that are needed here, so that it asks the cluster for none. Without an HTTP client of its own it shares the
+// connections of others.
+func clientOf(config *rest.Config, own *http.Client) (client.Client, error) {
 	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
 	kinds := runtime.SchemeBuilder{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, configv1.Install}
 	if err := kinds.AddToScheme(scheme); err != nil {
@@ -295,5 +352,5 @@ func clientOf(config *rest.Config) (client.Client, error) {
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
 	mapper.Add(configv1.GroupVersion.WithKind("ClusterVersion"), meta.RESTScopeRoot)
-	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	return client.New(config, client.Options{HTTPClient: own, Scheme: scheme, Mapper: mapper})
 }

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,20 +54,29 @@ type apiServer struct {
 	requests []string
 	lifetime int64
 	status   authenticationv1.TokenRequestStatus
-	// busy is how many requests of a token fail first.
-	busy int
+	// busy is how many requests of a token fail first, and code with what status.
+	busy, code int
+	// binding is the ClusterRoleBinding that there is; nil without one.
+	binding *rbacv1.ClusterRoleBinding
+	// connections counts them.
+	connections atomic.Int32
 }
 
 // newAPIServer shows its own certificate for the internal name, and for the public one unless it is given another.
 func newAPIServer(t *testing.T, foreign ...string) *apiServer {
 	t.Helper()
-	s := &apiServer{status: authenticationv1.TokenRequestStatus{
+	s := &apiServer{code: http.StatusInternalServerError, status: authenticationv1.TokenRequestStatus{
 		Token: "issued", ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second)),
 	}}
 	own, ca := certificate(t, "the cluster", publicName, internalName)
 	s.ca = ca
 	other, _ := certificate(t, "a user", publicName, internalName)
 	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.connections.Add(1)
+		}
+	}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		for _, name := range foreign {
@@ -129,7 +139,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(clusterVersion("3c1d"))
 	case strings.HasSuffix(r.URL.Path, "/token") && s.busy > 0:
 		s.busy--
-		fail(http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		fail(s.code, metav1.StatusReasonUnknown)
 	case strings.HasSuffix(r.URL.Path, "/token"):
 		body, _ := io.ReadAll(r.Body)
 		decoded, _, _ := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
@@ -138,10 +148,25 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		request.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"))
 		w.WriteHeader(http.StatusCreated)
 		answer(request)
+	case s.binding != nil && strings.Contains(r.URL.Path, "/clusterrolebindings/"):
+		s.serveBinding(r.Method, answer, fail)
 	case r.Method == http.MethodPatch:
 		_, _ = w.Write([]byte("{}"))
 	default:
 		fail(http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+}
+
+// serveBinding serves the ClusterRoleBinding that there is, whose role cannot be changed.
+func (s *apiServer) serveBinding(method string, answer func(any), fail func(int, metav1.StatusReason)) {
+	switch {
+	case method == http.MethodDelete:
+		s.binding = nil
+		answer(metav1.Status{Status: metav1.StatusSuccess})
+	case method == http.MethodPatch && s.binding.RoleRef.Name != "cluster-admin":
+		fail(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+	default:
+		answer(s.binding)
 	}
 }
 
@@ -240,10 +265,13 @@ func TestAccountMissing(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-assisted-capi", Name: "cluster-api"}}
 	bound := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "openshift-assisted-capi"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-assisted-capi", Name: "cluster-api"}},
 	}
 	unbound := bound.DeepCopy()
 	unbound.Subjects[0].Name = "default"
+	viewer := bound.DeepCopy()
+	viewer.RoleRef.Name = "view"
 	const binding = "ClusterRoleBinding openshift-assisted-capi of ServiceAccount openshift-assisted-capi/cluster-api"
 	for name, tt := range map[string]struct {
 		objects []client.Object
@@ -252,7 +280,8 @@ func TestAccountMissing(t *testing.T) {
 		"nothing":                            {[]client.Object{account, bound}, ""},
 		"the ServiceAccount":                 {[]client.Object{bound}, "ServiceAccount openshift-assisted-capi/cluster-api"},
 		"the ClusterRoleBinding":             {[]client.Object{account}, binding},
-		"what the ClusterRoleBinding grants": {[]client.Object{account, unbound}, binding},
+		"whom the ClusterRoleBinding is for": {[]client.Object{account, unbound}, binding},
+		"what the ClusterRoleBinding grants": {[]client.Object{account, viewer}, binding},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -278,7 +307,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), "another kubeconfig is another question")
 }
 
-// TestOneFailureIsNone: of several API servers one may be about to end.
+// TestOneFailureIsNone: of several API servers one may be about to end, so that the next attempt makes a connection of its own.
 func TestOneFailureIsNone(t *testing.T) {
 	g, s := NewWithT(t), newAPIServer(t)
 	s.busy = 1
@@ -287,6 +316,29 @@ func TestOneFailureIsNone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(token.Value).To(Equal("issued"))
 	g.Expect(s.requests).To(HaveLen(2))
+	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
+}
+
+// TestDeclinedIsNotRepeated: what one API server decides, all do.
+func TestDeclinedIsNotRepeated(t *testing.T) {
+	g, s := NewWithT(t), newAPIServer(t)
+	s.busy, s.code = 2, http.StatusNotFound
+	_, err := workload.Cached{}.RequestToken(t.Context(), cluster, s.kubeconfig(t, goodToken), time.Hour)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(s.requests).To(HaveLen(1))
+}
+
+// TestBindingOfAnotherRole: the role of a ClusterRoleBinding cannot be changed.
+func TestBindingOfAnotherRole(t *testing.T) {
+	g, s := NewWithT(t), newAPIServer(t)
+	s.binding = &rbacv1.ClusterRoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: "openshift-assisted-capi", UID: "1"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+	}
+	g.Expect(workload.Cached{}.EnsureAccount(t.Context(), cluster, s.kubeconfig(t, goodToken))).To(Succeed())
+	const path = " /apis/rbac.authorization.k8s.io/v1/clusterrolebindings/openshift-assisted-capi"
+	g.Expect(s.requests[2:]).To(Equal([]string{"PATCH" + path, "GET" + path, "DELETE" + path, "PATCH" + path}))
 }
 
 // TestSilentServer: nothing is left of a handshake that took too long.
