@@ -152,7 +152,7 @@ func (r *Reconciler) publishKubeconfig(
 	err = r.Client.Patch(ctx, updated, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{}))
 	if kube.IsConflict(err) {
 		ctrl.LoggerFrom(ctx).V(4).Info("Not writing to a Secret that has changed", "Secret", klog.KObj(wanted))
-		return false, nil
+		return false, changedUnseen(old)
 	}
 	if err != nil {
 		return false, fmt.Errorf("update Secret %s: %w", klog.KObj(wanted), err)

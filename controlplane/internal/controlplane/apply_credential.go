@@ -79,7 +79,19 @@ func (r *Reconciler) unchanged(ctx context.Context, v *view.View) (bool, error) 
 	if live == nil || v.Kubeconfigs.Cluster == nil {
 		return live == nil && v.Kubeconfigs.Cluster == nil, nil
 	}
-	return live.ResourceVersion == v.Kubeconfigs.Cluster.ResourceVersion, nil
+	if live.ResourceVersion != v.Kubeconfigs.Cluster.ResourceVersion {
+		return false, changedUnseen(live)
+	}
+	return true, nil
+}
+
+// changedUnseen is the error of a Secret that somebody has changed since it was read, if no event tells of that: no cache holds one without
+// the label of its Cluster, so that the pass has to be tried again.
+func changedUnseen(s *corev1.Secret) error {
+	if s.Labels[clusterv1.ClusterNameLabel] != "" {
+		return nil
+	}
+	return fmt.Errorf("write Secret %s: it has changed since it was read", klog.KObj(s))
 }
 
 // requestToken requests a token with one kubeconfig after the other.
@@ -122,7 +134,11 @@ func (r *Reconciler) copyInstallerCredential(ctx context.Context, v *view.View, 
 	}
 	maps.Copy(updated.Labels, wanted.Labels)
 	// Locked, as what replaces the installer's credential elsewhere must not be written before this copy is: a conflict is an error here.
-	return errorOf("update", wanted, r.Client.Patch(ctx, updated, client.MergeFromWithOptions(existing, client.MergeFromWithOptimisticLock{})))
+	err := r.Client.Patch(ctx, updated, client.MergeFromWithOptions(existing, client.MergeFromWithOptimisticLock{}))
+	if kube.IsConflict(err) && changedUnseen(existing) != nil {
+		return changedUnseen(existing)
+	}
+	return errorOf("update", wanted, err)
 }
 
 // errorOf is the error of what was done with a Secret; nil when there was none.

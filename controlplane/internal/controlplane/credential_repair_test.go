@@ -211,6 +211,35 @@ func TestChangedWhileATokenIsRequested(t *testing.T) {
 	w.checkWorks()
 }
 
+// TestChangedWithoutALabel: no event tells of a change of a Secret that no cache holds, so that the pass is tried again.
+func TestChangedWithoutALabel(t *testing.T) {
+	for _, name := range []string{clusterName + "-kubeconfig", "cp-installer-credentials"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := tokenWorld(t)
+			w.r.Kubeconfigs = labelled{w.client}
+			s := &corev1.Secret{}
+			w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, s))
+			s.Labels = nil
+			w.must(w.client.Update(t.Context(), s))
+			w.r.Client = w.intercepted(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if o.GetName() == name {
+						return apierrors.NewConflict(corev1.Resource("secrets"), name, nil)
+					}
+					return c.Patch(ctx, o, p, opts...)
+				},
+			})
+			g.Expect(w.try()).To(MatchError(ContainSubstring("Secret ns/" + name + ": it has changed since it was read")))
+			w.r.Client = w.client
+			w.reconcile()
+			w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, s))
+			g.Expect(s.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, clusterName))
+			w.checkWorks()
+		})
+	}
+}
+
 // TestCredentialWhileDeleting: as long as the deletion waits for workers, the cluster is there for others.
 func TestCredentialWhileDeleting(t *testing.T) {
 	g := NewWithT(t)
