@@ -169,7 +169,7 @@ func (r *Reconciler) pass(
 	}()
 	if v.Life == view.Deleting {
 		err := kube.OutcomeOf(r.applyDeletion(ctx, v, d, o)).Err()
-		return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, err
+		return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, err})
 	}
 	o = r.apply(ctx, v, d)
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})

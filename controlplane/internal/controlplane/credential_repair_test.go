@@ -240,6 +240,22 @@ func TestChangedWithoutALabel(t *testing.T) {
 	}
 }
 
+// TestAnotherClusterWhileDeleting: nothing is written that another cluster has told, or beside it.
+func TestAnotherClusterWhileDeleting(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 1, 1)
+	w.run(nil, w.available)
+	w.passes(2)
+	w.must(w.client.Delete(t.Context(), w.controlPlane()))
+	w.passes(1)
+	before := w.kubeconfig().ResourceVersion
+	w.api.ID, w.credentials.Bundle = "another", w.authority("another", 30*day)
+	for _, passed := range []time.Duration{0, 4 * day} {
+		w.after(passed)
+		g.Expect(w.kubeconfig().ResourceVersion).To(Equal(before))
+	}
+}
+
 // TestCredentialWhileDeleting: as long as the deletion waits for workers, the cluster is there for others.
 func TestCredentialWhileDeleting(t *testing.T) {
 	g := NewWithT(t)

@@ -196,6 +196,10 @@ func decideCredential(v *view.View) kubeconfigDecision {
 	d.share = kubeconfigToShare(v, publishedKubeconfig(v))
 	if v.Life == view.Deleting {
 		d.copy, d.share = nil, nil
+		// Nothing else says here whether it is our cluster that answers.
+		if !plan.Takes(v, v.Credential.TokenAnswer) && !plan.Takes(v, v.Credential.InstallerAnswer) {
+			d.publish, d.issue = nil, nil
+		}
 	}
 	return d
 }

@@ -57,7 +57,7 @@ func (r *Reconciler) observe(
 		reads = append(reads, r.observeWorkload, r.observeLife, r.observeWorkers, r.observeMachineObjects, r.observeRelease, r.observeVersion,
 			r.observeUpdates, r.observeMembers, r.observePrepared, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
 	} else {
-		reads = append(reads, r.observeLife, r.observePools, r.observeKubeconfigs, r.observeCredential)
+		reads = append(reads, r.observeLife, r.observePools, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
 	}
 	for _, read := range reads {
 		if err := read(ctx, v); err != nil {
