@@ -157,6 +157,10 @@ func TestForeignCopy(t *testing.T) {
 		g.Expect(w.installerCredentials().Data).To(BeEmpty())
 		w.passes(1)
 		g.Expect(w.kubeconfigCondition().Message).To(ContainSubstring("; Secret ns/cp-installer-credentials, which is to hold"))
+		g.Expect(w.reconcile().RequeueAfter).To(Equal(time.Minute), "no event tells that it goes")
+		w.must(w.client.Delete(t.Context(), theirs))
+		w.passes(1)
+		g.Expect(string(w.installerCredentials().Data[assisted.KubeconfigKey])).To(ContainSubstring("installer"))
 	})
 }
 

@@ -192,6 +192,10 @@ func decideCredential(v *view.View) kubeconfigDecision {
 			d.issue, d.note = nil, "" // A first token would replace what may be all that is left of the installer's credential.
 		}
 		d.note = strings.TrimPrefix(d.note+"; "+inTheWay, "; ")
+		// One without the label is in no cache: no event tells that it has gone.
+		if again := v.Now.Add(conflictRetryInterval); d.at.IsZero() || again.Before(d.at) {
+			d.at = again
+		}
 	}
 	d.share = kubeconfigToShare(v, publishedKubeconfig(v))
 	if v.Life == view.Deleting {
