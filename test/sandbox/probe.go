@@ -108,7 +108,9 @@ func (p *probe) connect(ctx context.Context) (issuer string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot use Secret %s: %w", key.Name, err)
 	}
-	p.note(secret, config)
+	if err := p.note(secret, config); err != nil {
+		return "", err
+	}
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return "", fmt.Errorf("cannot use the certificates of Secret %s: %w", key.Name, err)
@@ -134,24 +136,26 @@ func (p *probe) connect(ctx context.Context) (issuer string, err error) {
 	return response.TLS.PeerCertificates[0].Issuer.CommonName, nil
 }
 
-// note remembers a token that was not there before.
-func (p *probe) note(secret *corev1.Secret, config *rest.Config) {
+// note remembers a token that was not there before. One of which the Secret does not say how long it lives is not remembered, so that the
+// error comes with every connection.
+func (p *probe) note(secret *corev1.Secret, config *rest.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.authorities = config.CAData
 	if config.BearerToken == "" {
-		return
+		return nil
 	}
 	token := issuedToken{digest: sha256.Sum256([]byte(config.BearerToken)), seen: time.Now()}
 	if slices.ContainsFunc(p.tokens, func(known issuedToken) bool { return known.digest == token.digest }) {
-		return
+		return nil
 	}
 	var life struct{ Expires, RenewAfter time.Time }
 	if err := json.Unmarshal([]byte(secret.Annotations[controlplanev1.KubeconfigTokenAnnotation]), &life); err != nil {
-		p.failure = fmt.Errorf("Secret %s does not say how long its token lives: %w", secret.Name, err)
+		return fmt.Errorf("Secret %s does not say how long its token lives: %w", secret.Name, err)
 	}
 	token.expires, token.renewAfter = life.Expires, life.RenewAfter
 	p.tokens = append(p.tokens, token)
+	return nil
 }
 
 // seen are the tokens that the Secret has held so far.

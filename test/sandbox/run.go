@@ -189,7 +189,7 @@ func (r *run) chooseStory() (err error) {
 	if r.opts.Fault != "" || r.request.Managed() || !slices.Contains([]Topology{HA, Compact}, r.opts.Topology) {
 		return fmt.Errorf("story %s needs topology %s or %s, no ClusterClass and no fault", r.story.Name, HA, Compact)
 	}
-	if r.story.TokenLifetime > 0 && r.opts.World != nil {
+	if (r.story.TokenLifetime > 0 || r.story.GracePeriod > 0) && r.opts.World != nil {
 		return fmt.Errorf("story %s changes all clusters of a World: it needs one of its own", r.story.Name)
 	}
 	if r.story.Upgrades && r.request.Release.Version != "" {
@@ -290,7 +290,7 @@ func (r *run) worldOptions() WorldOptions {
 		opts.Inspect = r.fault.Inspect
 	}
 	if r.story != nil {
-		opts.TokenLifetime = r.story.TokenLifetime
+		opts.TokenLifetime, opts.GracePeriod = r.story.TokenLifetime, r.story.GracePeriod
 	}
 	return opts
 }

@@ -36,6 +36,8 @@ type Story struct {
 	Upgrades bool
 	// TokenLifetime is how long the tokens live at most that the cluster grants; zero is as long as was asked for.
 	TokenLifetime time.Duration
+	// GracePeriod is how long the control plane provider waits for a cluster to answer; zero is its default.
+	GracePeriod time.Duration
 
 	// prepare sets up what goes wrong, before the cluster is applied, and before are steps between that and the end of the installation.
 	prepare func(*FaultScene)
@@ -80,7 +82,7 @@ func Stories() []Story {
 			Name: "retry",
 			Summary: "a host does not register, the installation fails twice and is retried; then somebody deletes the AgentClusterInstall of " +
 				"another one, again and again",
-			prepare: breakFirstHost, before: (*run).retrySteps, steps: (*run).lossSteps, watch: (*run).watchNothing,
+			GracePeriod: retryGrace, prepare: breakFirstHost, before: (*run).retrySteps, steps: (*run).lossSteps, watch: (*run).watchNothing,
 		},
 	}
 }

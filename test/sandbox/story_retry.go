@@ -27,6 +27,9 @@ const (
 	retries = 2
 	// firstWait is how long the control plane provider waits before the second attempt; before each later one it waits twice as long.
 	firstWait = 10 * time.Minute
+	// retryGrace is for how long after it has begun the control plane provider starts no other attempt, since it may not have heard from the
+	// cluster yet: the shortest that it accepts. It is the same at every speed.
+	retryGrace = 2 * time.Minute
 	// finalSilence is for how long nothing may begin by itself when no attempt is left.
 	finalSilence = 15 * time.Second
 )
@@ -83,11 +86,29 @@ func (r *run) awaitGivenUp(ctx context.Context) error {
 	return nil
 }
 
-// verifyEvents checks how many events with a reason there are of an object.
+// verifyEvents waits until an object has so many events with a reason, which are written some time after what they tell of. More of them
+// are an error.
 func (r *run) verifyEvents(ctx context.Context, reason, name string, want int) error {
+	what := fmt.Sprintf("%d events %s of %s", want, reason, name)
+	return pollUntil(ctx, r.slower(settleTimeout), what, func(ctx context.Context) (string, error) {
+		count, err := r.countEvents(ctx, reason, name)
+		switch {
+		case err != nil:
+			return "", err
+		case count > want:
+			return "", fmt.Errorf("there are %d", count)
+		case count < want:
+			return fmt.Sprintf("there are %d", count), nil
+		}
+		return "", nil
+	})
+}
+
+// countEvents is how many events with a reason an object has.
+func (r *run) countEvents(ctx context.Context, reason, name string) (int, error) {
 	list := &eventsv1.EventList{}
 	if err := r.world.Client.List(ctx, list, client.InNamespace(r.cluster.Namespace)); err != nil {
-		return fmt.Errorf("cannot list the events: %w", err)
+		return 0, fmt.Errorf("cannot list the events: %w", err)
 	}
 	count := 0
 	for i := range list.Items {
@@ -95,15 +116,13 @@ func (r *run) verifyEvents(ctx context.Context, reason, name string, want int) e
 		if event.Reason != reason || event.Regarding.Name != name {
 			continue
 		}
-		count++
-		if event.Series != nil {
-			count += int(event.Series.Count)
+		if event.Series == nil {
+			count++
+			continue
 		}
+		count += int(event.Series.Count) // The first event of the series is one of them.
 	}
-	if count != want {
-		return fmt.Errorf("%s has %d events %s, want %d", name, count, reason, want)
-	}
-	return nil
+	return count, nil
 }
 
 // awaitFailure waits until an attempt has failed, and the control plane says when the next one begins.
@@ -192,10 +211,10 @@ func (r *run) verifyWait(ctx context.Context, want time.Time) error {
 	return nil
 }
 
-// awaitAttempt waits until the installation has begun anew.
+// awaitAttempt waits until the installation has begun anew, for which the control plane provider may not have run for long enough yet.
 func (r *run) awaitAttempt(ctx context.Context, attempt int) error {
 	what := fmt.Sprintf("attempt %d", attempt)
-	return r.world.Watch.Await(ctx, r.slower(settleTimeout), what, func(ctx context.Context) (string, error) {
+	return r.world.Watch.Await(ctx, retryGrace+r.slower(settleTimeout), what, func(ctx context.Context) (string, error) {
 		controlPlane, err := r.world.controlPlaneOf(ctx, r.cluster)
 		if err != nil {
 			return "", err

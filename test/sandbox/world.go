@@ -80,6 +80,8 @@ type WorldOptions struct {
 	KubeletVersion func(cluster types.NamespacedName) string
 	// TokenLifetime is how long the tokens of installed clusters live at most; zero is as long as was asked for.
 	TokenLifetime time.Duration
+	// GracePeriod is the control plane provider's --remote-conditions-grace-period; zero is its default.
+	GracePeriod time.Duration
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs
@@ -229,6 +231,9 @@ func (w *World) StartBootstrap(ctx context.Context) error {
 func (w *World) StartControlPlane(ctx context.Context) error {
 	spec := localcontrolplane.ControlPlaneManager()
 	spec.Args = slices.Concat(spec.Args, clusterCacheArgs)
+	if w.opts.GracePeriod > 0 {
+		spec.Args = append(spec.Args, "--remote-conditions-grace-period="+w.opts.GracePeriod.String())
+	}
 	var err error
 	w.ControlPlane, err = w.startManager(ctx, spec, w.ControlPlane)
 	return err
