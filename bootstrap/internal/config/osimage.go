@@ -80,7 +80,7 @@ func otherOSImage(s *scope) string {
 		return fmt.Sprintf("assisted-service has no OS image for %s, so that it makes none for the host: add one to the AgentServiceConfig",
 			s.config.Spec.Architecture())
 	case fits == "":
-		return fmt.Sprintf("The cluster runs %s, and assisted-service has OS images for %s of newer releases only: "+
+		return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image for %s of that or an older release: "+
 			"the host boots its default; add one to the AgentServiceConfig", s.runs, s.config.Spec.Architecture())
 	}
 	return fmt.Sprintf("The cluster runs %s, and assisted-service has no OS image of %s for %s: the host boots that of %s, and its first "+

@@ -62,8 +62,7 @@ func TestFittingOSImage(t *testing.T) {
 		},
 		"none of the architecture": {
 			runs: "4.21.3", architecture: "s390x", images: both,
-			note: "The cluster runs 4.21.3, and assisted-service has no OS image for s390x of that or an older release: the host boots its " +
-				"default; add one to the AgentServiceConfig",
+			note: "assisted-service has no OS image for s390x, so that it makes none for the host: add one to the AgentServiceConfig",
 		},
 	}
 	for name, tt := range tests {
