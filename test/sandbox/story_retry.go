@@ -6,10 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -19,6 +21,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
@@ -127,6 +130,9 @@ func (r *run) countEvents(ctx context.Context, reason, name string) (int, error)
 
 // awaitFailure waits until an attempt has failed, and the control plane says when the next one begins.
 func (r *run) awaitFailure(ctx context.Context, attempt int) error {
+	if err := r.silence(ctx, attempt); err != nil {
+		return err
+	}
 	err := r.awaitInstalled(ctx, controlplanev1.RetryWaitingReason, installMessage, fmt.Sprintf("(attempt %d of %d; the next begins at ",
 		attempt, retries+1))
 	if err != nil {
@@ -137,6 +143,30 @@ func (r *run) awaitFailure(ctx context.Context, attempt int) error {
 		return err
 	}
 	return r.verifyWait(ctx, failed.Add(firstWait<<(attempt-1)))
+}
+
+// silence keeps the API of a cluster from answering during an attempt, after which none would begin by itself: its hosts fail a second after
+// the simulated API has begun to start, which answers in time on some machines.
+func (r *run) silence(ctx context.Context, attempt int) error {
+	key := InstallKey(r.cluster)
+	what := fmt.Sprintf("attempt %d to install its hosts", attempt)
+	return pollUntil(ctx, r.slower(installTimeout), what, func(ctx context.Context) (string, error) {
+		install := &hiveext.AgentClusterInstall{}
+		if err := r.world.Client.Get(ctx, key, install); err != nil {
+			return "there is no AgentClusterInstall", client.IgnoreNotFound(err)
+		}
+		if install.Annotations[controlplanev1.InstallAttemptAnnotation] != strconv.Itoa(attempt) {
+			return "there is the AgentClusterInstall of another attempt", nil
+		}
+		if err := r.world.Workload.Down(key, 0); err != nil {
+			return err.Error(), nil
+		}
+		phase := assisted.PhaseOf(install) // Until it installs, what was silenced may be the cluster of the attempt before.
+		if phase != assisted.PhaseInstalling && phase != assisted.PhaseFailed {
+			return fmt.Sprintf("it is in phase %v", phase), nil
+		}
+		return "", nil
+	})
 }
 
 // awaitRetry ends the wait for the next attempt, and waits until that has begun.
