@@ -3,18 +3,25 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // TestALossIsAskedForOnce: the manager ends after it has asked for the power cycle, and before the config has forgotten the Agent; or the
@@ -60,4 +67,47 @@ func TestALossIsAskedForOnce(t *testing.T) {
 	s.agents = nil
 	_, asked = pass()
 	g.Expect(asked).To(BeTrue(), "the next loss is another one")
+}
+
+// TestALossIsForgottenBeforeTheNextOne: while the record of a power cycle cannot be removed, the config does not have the Agent's name
+// again. Otherwise that record would stand for the next loss too, and nobody would power-cycle the host.
+func TestALossIsForgottenBeforeTheNextOne(t *testing.T) {
+	hosts := schema.GroupResource{Group: bmov1alpha1.GroupVersion.Group, Resource: "baremetalhosts"}
+	for name, answer := range map[string]error{
+		"the host has changed":           apierrors.NewConflict(hosts, "h0", errors.New("it changed")),
+		"the API server does not answer": errors.New("no answer"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := booted(time.Minute)
+			s.agents = discovered().agents
+			s.agents[0].Annotations = nil
+			cycled := powerCycle{Boot: 1, Lost: "a-0", Machine: s.claim(), Time: s.now}
+			metav1.SetMetaDataAnnotation(&s.host.ObjectMeta, bootstrapv1.PowerCycleAnnotation, cycled.String())
+			scheme := runtime.NewScheme()
+			g.Expect(bmov1alpha1.AddToScheme(scheme)).To(Succeed())
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					return answer
+				},
+			}).Build()
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
+			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100)}
+
+			d := decide(s)
+			g.Expect(d.record).To(Equal("a-0"))
+			o := r.apply(t.Context(), s, d)
+			g.Expect(o.record.Stops()).To(BeTrue())
+			setRecords(s.config, &d, o)
+			g.Expect(s.config.Annotations).NotTo(HaveKey(bootstrapv1.AgentAnnotation))
+
+			d = decide(s)
+			g.Expect(d.forget).To(BeTrue(), "the next pass tries again")
+			setRecords(s.config, &d, outcomes{record: kube.OutcomeOf(nil)})
+			g.Expect(s.config.Annotations).To(HaveKeyWithValue(bootstrapv1.AgentAnnotation, "a-0"))
+			delete(s.host.Annotations, bootstrapv1.PowerCycleAnnotation)
+			s.agents = nil
+			g.Expect(decide(s).reboot).To(BeTrue(), "the next loss is another one")
+		})
+	}
 }

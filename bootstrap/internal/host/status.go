@@ -60,8 +60,9 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 
 // setRecords notes on the config what later passes have to know and no other object tells.
 func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outcomes) {
-	if d.record != "" {
-		// The Agent is claimed or deleted in the pass that follows.
+	if d.record != "" && !o.record.Stops() {
+		// The Agent is claimed or deleted in the pass that follows. While the host has the record of a power cycle for an Agent of this name,
+		// the next loss would be taken for that one.
 		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
 	}
 	if d.rebooted || d.reboot && o.identity.Done() {
