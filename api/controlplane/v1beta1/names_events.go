@@ -66,8 +66,8 @@ const (
 	// EventKubeconfigTokenIssued: a token of the installed cluster was written to the Secret <cluster>-kubeconfig.
 	EventKubeconfigTokenIssued = "KubeconfigTokenIssued" //nolint:gosec // The reason of an event.
 
-	// EventKubeconfigTokenReplaced: a token was written to the Secret <cluster>-kubeconfig in the place of one that was of no use any more.
-	// The message says why: the cluster refuses it, or somebody has removed the ServiceAccount or its ClusterRoleBinding, which were made
+	// EventKubeconfigTokenReplaced: a token was written to the Secret <cluster>-kubeconfig in the place of one that was of no use before its
+	// end. The message says why: the cluster refuses it, or somebody has removed the ServiceAccount or its ClusterRoleBinding, which were made
 	// again.
 	EventKubeconfigTokenReplaced = "KubeconfigTokenReplaced" //nolint:gosec // The reason of an event.
 

@@ -58,7 +58,8 @@ func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubecon
 		return err
 	}
 	o.token = &life
-	if replaced {
+	if ended := v.Credential.Life.Expires; replaced && (v.Credential.AccountMissing != "" || ended.IsZero() || v.Now.Before(ended)) {
+		// One that has ended is no reason to warn anybody: so it is after every long outage.
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventKubeconfigTokenReplaced, "Publish",
 			"The Secret %s-kubeconfig holds a new token, valid until %s, because %s", v.ClusterName, life.Expires.Format(time.RFC3339), d.note)
 		return nil

@@ -100,6 +100,40 @@ func TestRightsDeleted(t *testing.T) {
 	}
 }
 
+// TestEventOfATokenThatIsRefused: that a token has ended, as it does while the data centre is off, is no reason to warn anybody. That one
+// is refused before its end is.
+func TestEventOfATokenThatIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		refuse     func(w *world)
+		told, kept string
+	}{
+		"it has ended": {
+			func(w *world) { w.now = view.LifeOfTokenIn(w.kubeconfig()).Expires },
+			controlplanev1.EventKubeconfigTokenIssued, controlplanev1.EventKubeconfigTokenReplaced,
+		},
+		"before its end": {
+			func(w *world) {
+				w.now = w.now.Add(time.Hour)
+				w.credentials.DeleteAccount()
+			},
+			controlplanev1.EventKubeconfigTokenReplaced, controlplanev1.EventKubeconfigTokenIssued,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := tokenWorld(t)
+			before := w.token()
+			w.recorded()
+			tt.refuse(w)
+			g.Expect(w.credentials.Takes(w.kubeconfig().Data["value"])).To(BeFalse())
+			w.passes(3)
+			g.Expect(w.token()).NotTo(Or(BeEmpty(), Equal(before)))
+			g.Expect(w.recorded()).To(And(ContainElement(tt.told), Not(ContainElement(tt.kept))))
+			w.checkWorks()
+		})
+	}
+}
+
 // TestSilenceIsTold: why the cluster is not asked for the next token.
 func TestSilenceIsTold(t *testing.T) {
 	g := NewWithT(t)
