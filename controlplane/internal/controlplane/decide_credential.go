@@ -188,24 +188,34 @@ func decideCredential(v *view.View) kubeconfigDecision {
 	d.copy = copyToWrite(v, installer)
 	d.issue = issue(step, token, installer)
 	if inTheWay := foreignCopy(v); inTheWay != "" && v.WantsToken() {
-		if v.Credential.Token == nil {
-			d.issue, d.note = nil, "" // A first token would replace what may be all that is left of the installer's credential.
-		}
-		d.note = strings.TrimPrefix(d.note+"; "+inTheWay, "; ")
-		// One without the label is in no cache: no event tells that it has gone.
-		if again := v.Now.Add(conflictRetryInterval); d.at.IsZero() || again.Before(d.at) {
-			d.at = again
-		}
+		d.besideForeignCopy(v, inTheWay)
 	}
 	d.share = kubeconfigToShare(v, publishedKubeconfig(v))
 	if v.Life == view.Deleting {
-		d.copy, d.share = nil, nil
-		// Nothing else says here whether it is our cluster that answers.
-		if !plan.Takes(v, v.Credential.TokenAnswer) && !plan.Takes(v, v.Credential.InstallerAnswer) {
-			d.publish, d.issue = nil, nil
-		}
+		d.whileDeleting(v)
 	}
 	return d
+}
+
+// besideForeignCopy tells what is in the way of the copy.
+func (d *kubeconfigDecision) besideForeignCopy(v *view.View, inTheWay string) {
+	if v.Credential.Token == nil {
+		d.issue, d.note = nil, "" // A first token would replace what may be all that is left of the installer's credential.
+	}
+	d.note = strings.TrimPrefix(d.note+"; "+inTheWay, "; ")
+	// One without the label is in no cache: no event tells that it has gone.
+	if again := v.Now.Add(conflictRetryInterval); d.at.IsZero() || again.Before(d.at) {
+		d.at = again
+	}
+}
+
+// whileDeleting leaves of a decision what others need to reach the cluster, once that has answered: nothing else says here whether it is
+// the one that was installed.
+func (d *kubeconfigDecision) whileDeleting(v *view.View) {
+	d.copy, d.share = nil, nil
+	if !plan.Takes(v, v.Credential.TokenAnswer) && !plan.Takes(v, v.Credential.InstallerAnswer) {
+		d.publish, d.issue = nil, nil
+	}
 }
 
 // called is a kubeconfig that verifies its server by another name; nil if there is none.
