@@ -145,8 +145,8 @@ func (r *run) awaitFailure(ctx context.Context, attempt int) error {
 	return r.verifyWait(ctx, failed.Add(firstWait<<(attempt-1)))
 }
 
-// silence keeps the API of a cluster from answering during an attempt, after which none would begin by itself: its hosts fail a second after
-// the simulated API has begun to start, which answers in time on some machines.
+// silence keeps the API of a cluster from answering during an attempt, after which none would begin by itself: its hosts fail a second
+// after the simulated API has begun to start, which answers in time on some machines.
 func (r *run) silence(ctx context.Context, attempt int) error {
 	key := InstallKey(r.cluster)
 	what := fmt.Sprintf("attempt %d to install its hosts", attempt)
@@ -158,14 +158,15 @@ func (r *run) silence(ctx context.Context, attempt int) error {
 		if install.Annotations[controlplanev1.InstallAttemptAnnotation] != strconv.Itoa(attempt) {
 			return "there is the AgentClusterInstall of another attempt", nil
 		}
+		missing := ""
 		if err := r.world.Workload.Down(key, 0); err != nil {
-			return err.Error(), nil
+			missing = err.Error()
 		}
 		phase := assisted.PhaseOf(install) // Until it installs, what was silenced may be the cluster of the attempt before.
 		if phase != assisted.PhaseInstalling && phase != assisted.PhaseFailed {
-			return fmt.Sprintf("it is in phase %v", phase), nil
+			missing = fmt.Sprintf("it is in phase %v", phase)
 		}
-		return "", nil
+		return missing, nil
 	})
 }
 
