@@ -80,6 +80,10 @@ var Occasional = map[string][]Enforcement{
 			Permission{"patch", "machinesets", "cluster.x-k8s.io"},
 			"set the version of a MachineSet whose Nodes were upgraded in place, as test/contract/machines has it (DESIGN D33)",
 		},
+		{
+			Permission{"patch", "machinedeployments", "cluster.x-k8s.io"},
+			"the same for a MachineDeployment of a topology, as test/contract/topology has it",
+		},
 	},
 }
 
