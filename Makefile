@@ -22,8 +22,8 @@ UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./h
 E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/infrastructure/...
 # What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed.
 # The longest begin.
-CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/... ./test/templates/... ./test/release/... \
-	./test/operator/...
+CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... ./test/templates/... \
+	./test/release/... ./test/operator/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
 	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities)
 
