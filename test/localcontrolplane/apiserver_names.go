@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// defaultCertificate and namesCertificate are the files, without their endings, of the certificate that a server shows to who calls it by
-// address, and by one of its names.
+// A server shows the certificate of file defaultCertificate to clients that call it by its address, and that of namesCertificate to those
+// that call it by one of its names. Both are without the endings .crt and .key.
 const (
 	defaultCertificate = "server"
 	namesCertificate   = "names"
@@ -99,7 +99,8 @@ func (s *APIServer) Rotate() error {
 	return s.public.sign()
 }
 
-// Certificate is what the server shows now to who says hello, for somebody who answers in its place.
+// Certificate returns the certificate that the server shows now to a client, for a front that answers in the server's place. Which one it
+// is depends on the name by which the client calls.
 func (s *APIServer) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := defaultCertificate
 	if s.public != nil {

@@ -43,13 +43,9 @@ func (w *World) VerifyServingCertificates(ctx context.Context, cluster types.Nam
 	if err != nil {
 		return err
 	}
-	config, err := w.Workload.Config(requests.controlPlane)
+	installed, err := w.Installed(cluster)
 	if err != nil {
 		return err
-	}
-	installed, err := client.New(config, client.Options{Scheme: w.Client.Scheme()})
-	if err != nil {
-		return fmt.Errorf("cannot create a client for Cluster %s: %w", cluster, err)
 	}
 	var problem error
 	err = wait.PollUntilContextTimeout(ctx, certificatesPoll, timeout, true, func(ctx context.Context) (bool, error) {

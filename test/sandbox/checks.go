@@ -37,6 +37,19 @@ func (w *World) Machines(ctx context.Context, cluster types.NamespacedName) ([]c
 	return list.Items, nil
 }
 
+// Installed returns a client with all rights in the installed cluster of a Cluster, which knows the kinds that World.Client knows.
+func (w *World) Installed(cluster types.NamespacedName) (client.Client, error) {
+	config, err := w.Workload.Config(InstallKey(cluster))
+	if err != nil {
+		return nil, err
+	}
+	installed, err := client.New(config, client.Options{Scheme: w.Client.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a client for Cluster %s: %w", cluster, err)
+	}
+	return installed, nil
+}
+
 // MachinesReady checks that a Cluster has this many Machines, all Ready and with a Node.
 func (w *World) MachinesReady(cluster types.NamespacedName, count int) Check {
 	return func(ctx context.Context) (string, error) {

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// rotatedLifetime is how long the tokens live that the cluster grants, whatever it is asked for: a token is renewed at half of its life,
-	// and not before a minute is over. It is the same at every speed.
+	// rotatedLifetime is how long the tokens live that the cluster grants, however long a life is asked for. The control plane provider renews
+	// a token at half of its life, and not before a minute is over. It is the same at every speed.
 	rotatedLifetime = 2 * time.Minute
 	// renewals is how many renewals are waited for before the authority is rotated.
 	renewals = 3
@@ -228,13 +228,9 @@ func (r *run) deleteAccount(ctx context.Context) error {
 
 // verifyAccount checks that there is a ServiceAccount again.
 func (r *run) verifyAccount(ctx context.Context) error {
-	config, err := r.world.Workload.Config(InstallKey(r.cluster))
+	installed, err := r.world.Installed(r.cluster)
 	if err != nil {
 		return err
-	}
-	installed, err := client.New(config, client.Options{Scheme: r.world.Client.Scheme()})
-	if err != nil {
-		return fmt.Errorf("cannot create a client for Cluster %s: %w", r.cluster, err)
 	}
 	key := types.NamespacedName{Namespace: accountNamespace, Name: accountName}
 	if err := installed.Get(ctx, key, &corev1.ServiceAccount{}); err != nil {

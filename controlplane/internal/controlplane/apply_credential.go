@@ -52,14 +52,13 @@ func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubecon
 	if err != nil {
 		return fmt.Errorf("make Secret %s: %w", klog.KRef(v.ControlPlane.Namespace, v.ClusterName+"-kubeconfig"), err)
 	}
-	life, replaced := view.LifeOfToken(v.Now, token.Expires), v.Credential.Token != nil && d.holds == plan.CredentialInstaller
+	life, warn := view.LifeOfToken(v.Now, token.Expires), replacesTooEarly(v, d)
 	d.publish, d.life, d.holds = data, &life, plan.CredentialToken
 	if written, err := r.publishKubeconfig(ctx, v, d, o); err != nil || !written {
 		return err
 	}
 	o.token = &life
-	if ended := v.Credential.Life.Expires; replaced && (v.Credential.AccountMissing != "" || ended.IsZero() || v.Now.Before(ended)) {
-		// One that has ended is no reason to warn anybody: so it is after every long outage.
+	if warn {
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventKubeconfigTokenReplaced, "Publish",
 			"The Secret %s-kubeconfig holds a new token, valid until %s, because %s", v.ClusterName, life.Expires.Format(time.RFC3339), d.note)
 		return nil

@@ -241,6 +241,14 @@ func issue(step plan.CredentialStep, token, installer []byte) *issuance {
 	return i
 }
 
+// replacesTooEarly reports whether a new token takes the place of one that the cluster refuses before it has ended. One that has ended is
+// no reason to warn anybody: so it is after every long outage.
+func replacesTooEarly(v *view.View, d kubeconfigDecision) bool {
+	ended := v.Credential.Life.Expires
+	return v.Credential.Token != nil && d.holds == plan.CredentialInstaller &&
+		(v.Credential.AccountMissing != "" || ended.IsZero() || v.Now.Before(ended))
+}
+
 // copyToWrite is what the Secret with the copy of the installer's credential has to hold; nil when it is right, or nobody knows better.
 func copyToWrite(v *view.View, installer []byte) []byte {
 	known := ownSource(v) || v.Credential.Token != nil

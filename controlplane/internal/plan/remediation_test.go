@@ -151,6 +151,9 @@ func TestContractRemediation(t *testing.T) {
 			m := v.Machines.Owned["cp-0"]
 			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: m.Status.NodeRef.Name, Cordoned: true}}
 		}},
+		"another cluster answers": {members: three, reason: wait, says: "Cluster 9b7e answers", change: func(v *view.View) {
+			v.Record, v.Workload.OtherCluster = &view.Installed{ClusterID: "3c1d"}, "9b7e"
+		}},
 		"nobody can ask etcd": {members: three, reason: wait, says: "does not answer", change: func(v *view.View) {
 			v.Workload.Members = nil
 		}},

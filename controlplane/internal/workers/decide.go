@@ -16,9 +16,9 @@ import (
 
 // decision is what a pass writes.
 type decision struct {
+	deployments []deploymentVersion
 	machines    []machineVersion
 	sets        []setVersion
-	deployments []deploymentVersion
 }
 
 // machineVersion is the version that a Machine gets, which its Node runs.
@@ -90,13 +90,16 @@ func (d *decision) decideSet(deployment *clusterv1.MachineDeployment, s set) {
 
 // isUpwards reports whether a version is older than another one, or differs from it in build metadata alone, which has no order. What is no
 // version is never replaced.
-func isUpwards(from, to string) bool {
-	older, err := semver.ParseTolerant(from)
+func isUpwards(from, to string) bool { return from != to && compares(from, to, semver.Version.LTE) }
+
+// compares reports whether an order holds between two versions, of which neither may be something else.
+func compares(a, b string, order func(a, b semver.Version) bool) bool {
+	first, err := semver.ParseTolerant(a)
 	if err != nil {
 		return false
 	}
-	newer, err := semver.ParseTolerant(to)
-	return err == nil && from != to && older.LTE(newer)
+	second, err := semver.ParseTolerant(b)
+	return err == nil && order(first, second)
 }
 
 // differsInVersionOnly asks Cluster API whether the MachineSet would be the MachineDeployment's current one with its version.

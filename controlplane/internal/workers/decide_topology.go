@@ -79,12 +79,7 @@ func commonKubelet(sets []set) (version string, joining bool) {
 // isOnTheWay reports whether a topology that goes to the wanted version comes to this one, or past it. A version that differs from the
 // wanted one in build metadata alone is not on the way: the topology would give the MachineDeployment the wanted one again.
 func isOnTheWay(version, wanted string) bool {
-	older, err := semver.ParseTolerant(version)
-	if err != nil {
-		return false
-	}
-	newer, err := semver.ParseTolerant(wanted)
-	return err == nil && (version == wanted || older.LT(newer))
+	return version == wanted || compares(version, wanted, semver.Version.LT)
 }
 
 // controlPlaneRuns reports whether all Nodes of the control plane run a version or a newer one, so that workers do not come first. It looks

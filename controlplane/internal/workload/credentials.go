@@ -288,9 +288,7 @@ func requestToken(ctx context.Context, kubeconfig []byte, lifetime time.Duration
 	if err != nil {
 		return Token{}, err
 	}
-	if config.Proxy == nil { // As client-go does, which shares no connection once a proxy is given.
-		config.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
-	}
+	config.Proxy = proxyOf(config) // client-go shares no connection of a configuration with a proxy.
 	own, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return Token{}, err

@@ -69,13 +69,10 @@ func handshake(ctx context.Context, config *rest.Config, trusted *tls.Config, na
 	}
 	// A transport goes on to connect when the request has been given up, so that its steps have to end by themselves.
 	way := &http.Transport{
-		Proxy: config.Proxy, DialContext: (&net.Dialer{Timeout: handshakeTimeout}).DialContext, TLSHandshakeTimeout: handshakeTimeout,
+		Proxy: proxyOf(config), DialContext: (&net.Dialer{Timeout: handshakeTimeout}).DialContext, TLSHandshakeTimeout: handshakeTimeout,
 		TLSClientConfig: trusted.Clone(), DisableKeepAlives: true,
 	}
 	defer way.CloseIdleConnections()
-	if way.Proxy == nil { // As client-go does.
-		way.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
-	}
 	way.TLSClientConfig.ServerName = name
 	way.TLSClientConfig.VerifyConnection = func(tls.ConnectionState) error { return errVerified }
 	response, err := way.RoundTrip(request)
@@ -91,6 +88,14 @@ func handshake(ctx context.Context, config *rest.Config, trusted *tls.Config, na
 		return fmt.Errorf("connect to %s: no handshake within %s", request.URL.Host, handshakeTimeout)
 	}
 	return fmt.Errorf("connect to %s: %w", request.URL.Host, err)
+}
+
+// proxyOf is by which proxy requests go: that of the kubeconfig, else that of the environment, as client-go does.
+func proxyOf(config *rest.Config) func(*http.Request) (*url.URL, error) {
+	if config.Proxy != nil {
+		return config.Proxy
+	}
+	return utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 }
 
 // describe says what a certificate says of itself.

@@ -338,9 +338,7 @@ func expectNoInstallObjects(ctx context.Context, g Gomega, w *sandbox.World) {
 // nodeUIDs are the Nodes of the installed cluster, by name, all of them Ready.
 func (s *story) nodeUIDs(ctx context.Context) map[string]types.UID {
 	s.t.Helper()
-	config, err := s.source.Workload.Config(s.installObjects())
-	s.Expect(err).NotTo(HaveOccurred())
-	workload, err := client.New(config, client.Options{})
+	workload, err := s.source.Installed(s.request.Key())
 	s.Expect(err).NotTo(HaveOccurred())
 	nodes := &corev1.NodeList{}
 	s.Expect(workload.List(ctx, nodes)).To(Succeed())

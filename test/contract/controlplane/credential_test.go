@@ -29,9 +29,7 @@ func (s *story) config(g Gomega) *rest.Config {
 
 // installed is a client with all rights in the installed cluster.
 func (s *story) installed(g Gomega) client.Client {
-	config, err := s.world.Workload.Config(s.install())
-	g.Expect(err).NotTo(HaveOccurred())
-	remote, err := client.New(config, client.Options{})
+	remote, err := s.world.Installed(s.key())
 	g.Expect(err).NotTo(HaveOccurred())
 	return remote
 }

@@ -118,11 +118,8 @@ func (s *story) node(t *testing.T, name string) *corev1.Node {
 // installed is a client of the cluster's own API.
 func (s *story) installed(t *testing.T) client.Client {
 	t.Helper()
-	g := NewWithT(t)
-	config, err := world.Workload.Config(sandbox.InstallKey(s.key))
-	g.Expect(err).NotTo(HaveOccurred())
-	installed, err := client.New(config, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
+	installed, err := world.Installed(s.key)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return installed
 }
 

@@ -29,15 +29,7 @@ const kernelArgument = "console=ttyS0"
 // TestContractClusterClass installs a cluster from the shipped ClusterClass, changes it and deletes it.
 func TestContractClusterClass(t *testing.T) {
 	t.Parallel()
-	request := sandbox.ClusterRequest{
-		Namespace: "class", Name: "class", Topology: sandbox.HA, Template: "topology", Workers: 1, Address: "127.30.5.10",
-		KubernetesVersion: kubeletVersion,
-	}
-	s := newStory(t, request.Namespace, request.Machines())
-	g := NewWithT(t)
-	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
-	s.await(t, installTimeout, "the cluster", world.Running(s.key, request.Machines()))
-	s.await(t, settleTimeout, "the versions", s.versionsMatch(controlplanev1.VersionsMatchReason, ""))
+	s, request := installHA(t, "class", "127.30.5.10")
 
 	t.Run("CP-18 E2E-21 variables become the spec of the control plane that the topology makes", func(t *testing.T) {
 		spec := s.controlPlane(t).Spec

@@ -78,6 +78,19 @@ func newStory(t *testing.T, name string, hosts int) story {
 	return story{key: types.NamespacedName{Namespace: name, Name: name}, hosts: hosts}
 }
 
+// installHA installs three control-plane hosts and a worker from the ClusterClass, in a story of its own.
+func installHA(t *testing.T, name, address string) (story, sandbox.ClusterRequest) {
+	t.Helper()
+	request := sandbox.ClusterRequest{
+		Namespace: name, Name: name, Topology: sandbox.HA, Template: "topology", Workers: 1, Address: address, KubernetesVersion: kubeletVersion,
+	}
+	s := newStory(t, request.Namespace, request.Machines())
+	NewWithT(t).Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
+	s.await(t, installTimeout, "the cluster", world.Running(s.key, request.Machines()))
+	s.await(t, settleTimeout, "the versions", s.versionsMatch(controlplanev1.VersionsMatchReason, ""))
+	return s, request
+}
+
 // await waits until check finds nothing missing, and shows the cluster when it does not.
 func (s story) await(t *testing.T, timeout time.Duration, what string, check sandbox.Check) {
 	t.Helper()

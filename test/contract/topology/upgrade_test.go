@@ -77,17 +77,9 @@ func appendNew(all []string, version string) []string {
 // the next step (docs/adr/0008-workers-follow.md).
 func TestContractUpgradePlan(t *testing.T) {
 	t.Parallel()
-	request := sandbox.ClusterRequest{
-		Namespace: "plan", Name: "plan", Topology: sandbox.HA, Template: "topology", Workers: 1, Address: "127.30.5.30",
-		KubernetesVersion: kubeletVersion,
-	}
-	s := newStory(t, request.Namespace, request.Machines())
-	g := NewWithT(t)
-	g.Expect(world.ApplyCluster(t.Context(), request)).To(Succeed())
-	s.await(t, installTimeout, "the cluster", world.Running(s.key, request.Machines()))
-	s.await(t, settleTimeout, "the versions", s.versionsMatch(controlplanev1.VersionsMatchReason, ""))
+	s, _ := installHA(t, "plan", "127.30.5.30")
 	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
-	g.Expect(machineSets).To(HaveLen(1))
+	NewWithT(t).Expect(machineSets).To(HaveLen(1))
 
 	s.planUpgrade(t, sandbox.MinorRelease, sandbox.NextRelease)
 	s.await(t, upgradeTimeout, "the second minor version", s.runsAll(sandbox.NextRelease))
@@ -226,9 +218,7 @@ func (s story) nodesRun(release upgrade.Release) sandbox.Check {
 func (s story) pauseWorkers(t *testing.T, paused bool) {
 	t.Helper()
 	g := NewWithT(t)
-	config, err := world.Workload.Config(sandbox.InstallKey(s.key))
-	g.Expect(err).NotTo(HaveOccurred())
-	installed, err := client.New(config, client.Options{})
+	installed, err := world.Installed(s.key)
 	g.Expect(err).NotTo(HaveOccurred())
 	pool := &unstructured.Unstructured{}
 	pool.SetAPIVersion("machineconfiguration.openshift.io/v1")

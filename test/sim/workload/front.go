@@ -53,7 +53,7 @@ func newFront(server APIServer, lifetime time.Duration) (*http.Server, error) {
 	if !clients.AppendCertsFromPEM(server.ClientCA()) {
 		return nil, errors.New("the kube-apiserver has no authority for client certificates")
 	}
-	silent := log.New(io.Discard, "", 0) // What clients break off is told by the clients.
+	silent := log.New(io.Discard, "", 0) // A client that breaks off its request says so itself.
 	return &http.Server{
 		Handler: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) { f.rewrite(r, target) }, ModifyResponse: f.shorten, Transport: f,

@@ -45,7 +45,7 @@ type APIServer interface {
 	// NextAuthority makes the authority that Rotate signs the certificate for the server's names with, and returns its certificate as PEM.
 	NextAuthority() ([]byte, error)
 	Rotate() error
-	// Certificate is what it shows to who says hello.
+	// Certificate returns the certificate that the server shows now to a client.
 	Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Shorten makes a token of it end earlier.
 	Shorten(token string, expires time.Time) (string, error)
