@@ -107,8 +107,10 @@ func (p *Process) launch() (*run, error) {
 	defer func() { _ = log.Close() }() // The child has its own handle.
 	cmd := exec.Command(p.spec.path, p.spec.args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, p.spec.env...)
-	if collector, ok := os.LookupEnv("GOGC"); ok { // The Makefile sets it for tests.
-		cmd.Env = append(cmd.Env, "GOGC="+collector)
+	for _, name := range []string{"GOGC", "GODEBUG"} { // The Makefile sets them for tests.
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := spawn(cmd); err != nil {

@@ -54,7 +54,7 @@ func TestManagerEndsWhileATokenIsRequested(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, the call takes effect %t", name, after), func(t *testing.T) {
 				at := 1
 				for change.endsAt(t, at, after) {
-					at++
+					at += stride(4)
 				}
 				NewWithT(t).Expect(at).To(BeNumerically(">", 2))
 			})

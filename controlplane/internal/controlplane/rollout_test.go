@@ -151,7 +151,7 @@ func (w *world) names() []string {
 // TestOverlap: users change their minds, hosts die, and Machines are deleted while others are replaced. In the end the cluster is what is
 // asked for, and etcd never loses its quorum by what was done.
 func TestOverlap(t *testing.T) {
-	inRandomOrder(t, "all of it", 100, func(t *testing.T, random *rand.Rand) {
+	inRandomOrder(t, "all of it", 50, func(t *testing.T, random *rand.Rand) {
 		w := livingWorld(t, []int32{3, 4, 5}[random.Intn(3)])
 		w.healthCheck = true
 		w.rollingUpdate(int32(random.Intn(2)))

@@ -78,6 +78,16 @@ func newStory(t *testing.T, name string, hosts int) story {
 	return story{key: types.NamespacedName{Namespace: name, Name: name}, hosts: hosts}
 }
 
+// installSingleNode installs a control-plane host and a worker, which joins afterwards, in a story of its own.
+func installSingleNode(t *testing.T, name, address string) story {
+	t.Helper()
+	s := newStory(t, name, 2)
+	NewWithT(t).Expect(world.Client.Create(t.Context(), singleNode(t, s, kubeletVersion, address))).To(Succeed())
+	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
+	s.await(t, settleTimeout, "the versions", s.versionsMatch(controlplanev1.VersionsMatchReason, ""))
+	return s
+}
+
 // installHA installs three control-plane hosts and a worker from the ClusterClass, in a story of its own.
 func installHA(t *testing.T, name, address string) (story, sandbox.ClusterRequest) {
 	t.Helper()

@@ -77,7 +77,7 @@ func appendNew(all []string, version string) []string {
 // the next step (docs/adr/0008-workers-follow.md).
 func TestContractUpgradePlan(t *testing.T) {
 	t.Parallel()
-	s, _ := installHA(t, "plan", "127.30.5.30")
+	s := installSingleNode(t, "plan", "127.30.5.30")
 	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
 	NewWithT(t).Expect(machineSets).To(HaveLen(1))
 
@@ -108,10 +108,7 @@ func TestContractUpgradePlan(t *testing.T) {
 // are restarted once (docs/guides/upgrade.md).
 func TestContractPausedWorkers(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, "paused", 2)
-	g := NewWithT(t)
-	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, kubeletVersion, "127.30.5.40"))).To(Succeed())
-	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
+	g, s := NewWithT(t), installSingleNode(t, "paused", "127.30.5.40")
 	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
 
 	s.pauseWorkers(t, true)
@@ -139,10 +136,7 @@ func TestContractPausedWorkers(t *testing.T) {
 // TestContractUpgradeFromInside has the administrator of a cluster upgrade it, and tells the topology so as docs/guides/upgrade.md says.
 func TestContractUpgradeFromInside(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, "inside", 2)
-	g := NewWithT(t)
-	g.Expect(world.Client.Create(t.Context(), singleNode(t, s, kubeletVersion, "127.30.5.50"))).To(Succeed())
-	s.await(t, installTimeout, "the cluster", world.Running(s.key, 2))
+	g, s := NewWithT(t), installSingleNode(t, "inside", "127.30.5.50")
 	servers, release := s.servers(t), sandbox.PatchRelease
 	g.Expect(world.Workload.RequestOutOfBand(t.Context(), sandbox.InstallKey(s.key), release.Version, false)).To(Succeed())
 	s.await(t, upgradeTimeout, "the release", sandbox.All(world.Outran(s.key, release), s.nodesRun(release)))
