@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
@@ -20,7 +21,6 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -149,20 +149,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) pass(
 	ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster,
 ) (_ ctrl.Result, reterr error) {
-	patchHelper, err := patch.NewHelper(cp, r.Client)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("prepare the patch of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
-	}
+	before := cp.DeepCopy()
 	v, err := r.observe(ctx, cp, cluster)
 	if err != nil {
 		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
 		tellUnread(cp, err)
-		return ctrl.Result{}, kerrors.NewAggregate([]error{err, r.patchStatus(ctx, patchHelper, cp)})
+		return ctrl.Result{}, kerrors.NewAggregate([]error{err, r.patchStatus(ctx, before, cp)})
 	}
 	d, o := decide(v), &outcomes{}
 	defer func() {
 		r.updateStatus(v, d, o)
-		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, patchHelper, cp, patch.WithStatusObservedGeneration{})})
+		cp.Status.ObservedGeneration = cp.Generation
+		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, before, cp)})
 		if reterr == nil && d.deletion.step == plan.DeletionDone {
 			reterr = r.removeFinalizer(ctx, cp) // Last: there is no status to write once the object is gone.
 		}
@@ -184,12 +182,15 @@ func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.Opensh
 	return cluster, nil
 }
 
-// patchStatus writes what the pass changed in status.
-func (r *Reconciler) patchStatus(ctx context.Context, helper *patch.Helper, cp *controlplanev1.OpenshiftAssistedControlPlane,
-	opts ...patch.Option) error {
+// patchStatus writes what the pass changed in status, conditions and all, at once. Nobody else writes it, so the patch needs no resource
+// version: an edit of the spec at the same time is no conflict.
+func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+	if equality.Semantic.DeepEqual(before.Status, cp.Status) {
+		return nil
+	}
 	ctx, cancel := manager.ForStatus(ctx)
 	defer cancel()
-	if err := helper.Patch(ctx, cp, append(opts, patch.WithOwnedConditions{Conditions: ownedConditions})...); err != nil {
+	if err := r.Client.Status().Patch(ctx, cp, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	return nil
