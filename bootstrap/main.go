@@ -44,16 +44,14 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	ignitions := &discovery.Client{
 		CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout, UserAgent: version.UserAgent(name),
 	}
-	configs := &config.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
-	}
-	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
-		return err
-	}
 	hosts := &host.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
-	if err := hosts.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
+	configs := &config.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
+		Hosts: hosts,
+	}
+	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err
 	}
 	agents := &agent.Reconciler{

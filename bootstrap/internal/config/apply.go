@@ -15,12 +15,12 @@ import (
 
 // outcomes are what came of a decision or a deletion, by subject. A subject whose outcome stops the pass leaves those after it untried.
 type outcomes struct {
-	networks, infraEnv, media, secret, deletion kube.Outcome
+	record, networks, infraEnv, media, secret, deletion kube.Outcome
 }
 
 // err is what the workqueue has to know. It tries again, later each time: nothing that is watched changes when a server answers again.
 func (o outcomes) err() error {
-	for _, outcome := range []kube.Outcome{o.networks, o.infraEnv, o.media, o.secret, o.deletion} {
+	for _, outcome := range []kube.Outcome{o.record, o.networks, o.infraEnv, o.media, o.secret, o.deletion} {
 		if err := outcome.Err(); err != nil {
 			return err
 		}
@@ -29,14 +29,10 @@ func (o outcomes) err() error {
 }
 
 // apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
-// What the config records and publishes is written at the end of the pass.
+// What the config publishes is written at the end of the pass.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 	o := outcomes{}
-	if d.record != "" {
-		// Nothing is made before the name is recorded, so that a later change of the spec cannot make a second InfraEnv (DESIGN D5).
-		if d.otherOSImage != "" {
-			r.event(s.config, bootstrapv1.EventOSImageOfOtherRelease, "%s", d.otherOSImage)
-		}
+	if o.record = r.record(ctx, s, d); o.record.Stops() {
 		return o
 	}
 	if o.networks = kube.OutcomeOf(r.applyNetworks(ctx, s, d.networks)); o.networks.Stops() {
@@ -54,6 +50,32 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 		o.secret = kube.OutcomeOf(r.ensureSecret(ctx, s, d.fetch))
 	}
 	return o
+}
+
+// record writes the name of the InfraEnv to the config before anything is made, so that a later change of the spec cannot make a second one
+// (DESIGN D5), and with it the finalizer of a config that is taken up (CONTRACT BOOT-35).
+func (r *Reconciler) record(ctx context.Context, s *scope, d decision) kube.Outcome {
+	if d.record == "" && !s.fresh {
+		return kube.Outcome{}
+	}
+	setRecord(s.config, d)
+	outcome := kube.OutcomeOf(r.patchRecords(ctx, s))
+	if outcome.Done() && d.otherOSImage != "" {
+		r.event(s.config, bootstrapv1.EventOSImageOfOtherRelease, "%s", d.otherOSImage)
+	}
+	return outcome
+}
+
+// setRecord sets the name of the InfraEnv on the config, and the version of its OS image.
+func setRecord(config *bootstrapv1.OpenshiftAssistedConfig, d decision) {
+	if d.record == "" {
+		return
+	}
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.InfraEnvAnnotation, d.record)
+	delete(config.Annotations, bootstrapv1.OSImageVersionAnnotation) // That of an InfraEnv whose record somebody has removed.
+	if d.osImageVersion != "" {
+		config.Annotations[bootstrapv1.OSImageVersionAnnotation] = d.osImageVersion
+	}
 }
 
 func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope, step infraEnvStep) error {

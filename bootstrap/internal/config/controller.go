@@ -6,13 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/tools/events"
@@ -20,19 +21,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
-	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
-	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -41,7 +39,6 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
-	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // Kinds that are read from the cache are listed and watched, and got by nobody. Informers list on API servers that do not stream lists.
@@ -70,7 +67,18 @@ type IgnitionSource interface {
 	Fetch(ctx context.Context, url string) ([]byte, error)
 }
 
-// Reconciler reconciles OpenshiftAssistedConfigs.
+// Hosts takes the host of a config into its cluster (package host).
+type Hosts interface {
+	// Watch makes the controller look at a config again when what Pass decides on changes.
+	Watch(ctx context.Context, mgr ctrl.Manager, c capicontrollerutil.Controller) error
+	// Pass brings the host of a config nearer to being a Node, or lets its Agent go with its Machine. It sets its records and conditions on
+	// the config, and leaves it to the caller to write them. It returns when to look again; 0 is when something changes.
+	Pass(ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, owners mapping.Owners) (time.Duration, error)
+	// Release lets a Machine go whose config has vanished.
+	Release(ctx context.Context, config types.NamespacedName) error
+}
+
+// Reconciler reconciles OpenshiftAssistedConfigs and their hosts. Nobody else writes an OpenshiftAssistedConfig but its spec.
 type Reconciler struct {
 	// Client is the manager's cached client; Secrets are read from the API server.
 	Client client.Client
@@ -84,9 +92,12 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// WatchFilter restricts the objects that are reconciled (CONTRACT BOOT-42).
 	WatchFilter string
+	// Hosts takes the hosts into their clusters.
+	Hosts Hosts
 
-	infraMachines external.ObjectTracker
-	secrets       secrets
+	// controller defers a pass until the cache has seen what the pass before wrote.
+	controller capicontrollerutil.Controller
+	secrets    secrets
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -104,8 +115,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up the config controller: %w", err)
 	}
+	r.controller = c
 	r.secrets = secrets{reader: mgr.GetClient(), recent: utilcache.NewExpiring()}
-	r.infraMachines = external.ObjectTracker{Controller: c, Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), PredicateLogger: &log}
 	cache := mgr.GetCache()
 	// The resync of configs is enough: without this, each of them is looked at once more for every object that concerns it.
 	changes := predicates.ResourceIsChanged(mgr.GetScheme(), log)
@@ -117,9 +128,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		r.Gate.Resync(c, mapper.All),
 		watch(assisted.CRDInfraEnvs, &assisted.InfraEnv{}, mapper.FromInfraEnv),
 		watch(assisted.CRDNMStateConfigs, &assisted.NMStateConfig{}, mapper.FromNMStateConfig),
-		watch(assisted.CRDAgents, &assisted.Agent{}, mapper.FromClaimedAgent, deletions),
 		watch(assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, mapper.FromClusterLabel, pullSecrets),
-		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromHostOrCandidate),
+		// It watches Metal3Machines, BareMetalHosts and Agents, which concern the boot media too.
+		r.Hosts.Watch(ctrl.LoggerInto(ctx, log), mgr, c),
 	)
 }
 
@@ -133,18 +144,15 @@ var pullSecrets = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.Spec.PullSecretRef, after.Spec.PullSecretRef)
 }}
 
-// deletions lets only deletions through: the config needs to know when an Agent is gone, and nothing of its frequent status changes.
-var deletions = predicate.Funcs{
-	CreateFunc:  func(event.CreateEvent) bool { return false },
-	UpdateFunc:  func(event.UpdateEvent) bool { return false },
-	GenericFunc: func(event.GenericEvent) bool { return false },
-}
-
-// Reconcile brings one OpenshiftAssistedConfig nearer to published boot media, or to its deletion.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+// Reconcile brings one OpenshiftAssistedConfig nearer to published boot media, and its host nearer to being a Node; or both to their
+// deletion.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, req.NamespacedName)
-	if err != nil || config == nil {
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if config == nil {
+		return ctrl.Result{}, r.Hosts.Release(ctx, req.NamespacedName)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {
 		return ctrl.Result{}, nil // Events of InfraEnvs, Agents and hosts come without the filter's label.
@@ -153,41 +161,46 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if config.DeletionTimestamp.IsZero() && (owners.Machine == nil || owners.Cluster == nil) {
+	if config.DeletionTimestamp.IsZero() && (owners.Machine == nil || owners.Cluster == nil && owners.Machine.DeletionTimestamp.IsZero()) {
 		// Nothing is done before core has set the owner (CONTRACT BOOT-30, BOOT-31); its write triggers the next pass.
 		return ctrl.Result{}, r.refuseMachinePool(ctx, config, owners.Cluster)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
-
-	if held, err := r.held(ctx, owners.Cluster, config); err != nil || held {
+	s := &scope{config: config, read: config.DeepCopy(), now: time.Now(), machine: owners.Machine, cluster: owners.Cluster}
+	if isPaused, err := kube.HoldPaused(ctx, r.Client, owners.Cluster, config); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
-	helper, err := patch.NewHelper(config, r.Client)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("prepare the patch of %s: %w", req, err)
-	}
-	s := &scope{config: config, now: time.Now(), machine: owners.Machine, cluster: owners.Cluster}
-	var came result
-	defer func() {
-		setStatus(s, came)
-		ctx, cancel := manager.ForStatus(ctx)
-		defer cancel()
-		reterr = kerrors.NewAggregate([]error{reterr, patchConfig(ctx, helper, config, came)})
-	}()
-
-	if came, err = r.pass(ctx, s); err != nil || came.decision == nil {
+	lookAgain, came, err := r.pass(ctx, s)
+	if err := kerrors.NewAggregate([]error{err, r.patchConfig(ctx, s, came)}); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: came.decision.retryAfter}, nil
+	return ctrl.Result{RequeueAfter: lookAgain}, nil
 }
 
-// held reports whether the pass ends before it begins: the config is paused, or it has just got its condition Paused or its finalizer,
-// which triggers another pass.
-func (r *Reconciler) held(ctx context.Context, cluster *clusterv1.Cluster, config *bootstrapv1.OpenshiftAssistedConfig) (bool, error) {
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config); err != nil || isPaused || requeue {
-		return true, err
+// pass lets the boot media of a config go on, and then its host, and sets on the config what came of both. One does not stop the other: a
+// pull secret that is missing now is no reason why a host that has booted should not join. It returns when to look again.
+func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duration, came result, err error) {
+	living := s.config.DeletionTimestamp.IsZero()
+	if living && s.cluster != nil {
+		s.fresh = controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
 	}
-	return finalizers.EnsureFinalizer(ctx, r.Client, config, bootstrapv1.ConfigFinalizer)
+	if !living || s.cluster != nil {
+		came, err = r.media(ctx, s)
+	}
+	var hostErr error
+	if !s.fresh || came.outcomes.record.Done() {
+		lookAgain, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster})
+	}
+	setStatus(s, came)
+	return sooner(lookAgain, came.lookAgain()), came, kerrors.NewAggregate([]error{err, hostErr})
+}
+
+// sooner is the shorter one of two times to wait, of which 0 is for ever.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // refuseMachinePool says on a config that a MachinePool owns that nothing will be made for it.
@@ -196,18 +209,15 @@ func (r *Reconciler) refuseMachinePool(ctx context.Context, config *bootstrapv1.
 	if pool == "" || cluster == nil || annotations.IsPaused(cluster, config) {
 		return nil
 	}
-	helper, err := patch.NewHelper(config, r.Client)
-	if err != nil {
-		return fmt.Errorf("prepare the patch of OpenshiftAssistedConfig %s: %w", klog.KObj(config), err)
-	}
+	s := &scope{config: config, read: config.DeepCopy()}
 	refusal := result{decision: &decision{dataSecret: fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
 		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)}}
-	setStatus(&scope{config: config}, refusal)
-	return patchConfig(ctx, helper, config, refusal)
+	setStatus(s, refusal)
+	return r.patchConfig(ctx, s, refusal)
 }
 
-// pass observes, decides and applies.
-func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
+// media observes, decides and applies what the boot media of a config need.
+func (r *Reconciler) media(ctx context.Context, s *scope) (result, error) {
 	if err := r.observe(ctx, s); err != nil {
 		return result{unread: err}, err
 	}
@@ -221,21 +231,55 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 	return result{decision: &d, outcomes: o}, o.err()
 }
 
-// patchConfig writes metadata and status: the generation counts as observed only when something was decided about it. A config whose
-// finalizer was just removed may be gone already.
-func patchConfig(ctx context.Context, helper *patch.Helper, config *bootstrapv1.OpenshiftAssistedConfig, came result) error {
-	options := []patch.Option{patch.WithOwnedConditions{Conditions: ownedConditions}}
-	if came.decided() {
-		options = append(options, patch.WithStatusObservedGeneration{})
+// patchConfig writes what a pass set on a config: its records and its finalizer, and then its status. The generation counts as observed
+// only when something was decided about it. A config whose finalizer was just removed may be gone already.
+func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) error {
+	if came.outcomes.record.Stops() {
+		return nil // The config has changed since it was read, or cannot be written; the pass is repeated.
 	}
-	err := helper.Patch(ctx, config, options...)
-	if !config.DeletionTimestamp.IsZero() {
-		err = kerrors.FilterOut(err, apierrors.IsNotFound)
+	ctx, cancel := manager.ForStatus(ctx)
+	defer cancel()
+	if came.decided() {
+		s.config.Status.ObservedGeneration = s.config.Generation
+	}
+	leaves := len(s.config.Finalizers) < len(s.read.Finalizers)
+	outcome := kube.OutcomeOf(r.patchRecords(ctx, s))
+	if !outcome.Stops() && !leaves && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
+		status := s.read.DeepCopy()
+		status.Status = s.config.Status
+		outcome = kube.OutcomeOf(kube.PatchStatus(ctx, r.Client, s.read, status, ownedConditions))
+		r.wrote(status)
+	}
+	err := outcome.Err()
+	if !s.config.DeletionTimestamp.IsZero() {
+		err = client.IgnoreNotFound(err)
 	}
 	if err != nil {
-		return fmt.Errorf("patch OpenshiftAssistedConfig %s: %w", klog.KObj(config), err)
+		return fmt.Errorf("patch OpenshiftAssistedConfig %s: %w", klog.KObj(s.config), err)
 	}
 	return nil
+}
+
+// patchRecords writes the annotations and finalizers that the pass has set on the config, unless the config has changed since it was read:
+// an old pass must not record another InfraEnv. What is written counts as read.
+func (r *Reconciler) patchRecords(ctx context.Context, s *scope) error {
+	if slices.Equal(s.read.Finalizers, s.config.Finalizers) && maps.Equal(s.read.Annotations, s.config.Annotations) {
+		return nil
+	}
+	records := s.read.DeepCopy()
+	records.Annotations, records.Finalizers = maps.Clone(s.config.Annotations), slices.Clone(s.config.Finalizers)
+	if err := r.Client.Patch(ctx, records, client.MergeFromWithOptions(s.read, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	r.wrote(records)
+	s.read = records
+	return nil
+}
+
+// wrote defers the next pass until the cache has seen a config that was written: it would decide on what was recorded before.
+func (r *Reconciler) wrote(config *bootstrapv1.OpenshiftAssistedConfig) {
+	kind := capicontrollerutil.StructuredObject(bootstrapv1.GroupVersion, "OpenshiftAssistedConfig")
+	r.controller.DeferNextReconcileUntilCacheUpToDate(config, kind, config.ResourceVersion)
 }
 
 func (r *Reconciler) event(config *bootstrapv1.OpenshiftAssistedConfig, reason, note string, args ...any) {

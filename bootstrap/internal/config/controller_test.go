@@ -5,6 +5,7 @@ package config
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -23,8 +26,11 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -53,6 +59,7 @@ func TestUnreadableInfrastructure(t *testing.T) {
 			})
 			r := &Reconciler{
 				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+				Hosts: &hosts{}, controller: capicontrollerutil.NewFakeController(),
 			}
 			key := client.ObjectKey{Namespace: "ns", Name: "m-0"}
 			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
@@ -74,6 +81,78 @@ func TestUnreadableInfrastructure(t *testing.T) {
 		})
 	}
 }
+
+// hosts counts what the controller asks of the hosts of configs.
+type hosts struct{ passes, releases int }
+
+func (h *hosts) Watch(context.Context, ctrl.Manager, capicontrollerutil.Controller) error { return nil }
+
+func (h *hosts) Pass(_ context.Context, config *bootstrapv1.OpenshiftAssistedConfig, _ mapping.Owners) (time.Duration, error) {
+	h.passes++
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, "a-0")
+	fact.Waiting(bootstrapv1.AgentBindingReason, "Agent a-0").Set(config, bootstrapv1.AgentInstalledCondition)
+	return time.Minute, nil
+}
+
+func (h *hosts) Release(context.Context, types.NamespacedName) error {
+	h.releases++
+	return nil
+}
+
+// TestHostsPass: what the host's pass sets is written together with what the controller sets itself, in a patch of metadata and one of
+// status. A new config has its finalizer before, and one that is paused, or of another manager, has no such pass.
+func TestHostsPass(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change   func(*bootstrapv1.OpenshiftAssistedConfig)
+		filter   string
+		vanished bool
+		want     hosts
+		writes   int
+	}{
+		"taken up":            {want: hosts{passes: 1}, writes: 2},
+		"without a finalizer": {change: func(c *bootstrapv1.OpenshiftAssistedConfig) { c.Finalizers = nil }, want: hosts{passes: 1}, writes: 3},
+		"paused":              {change: func(c *bootstrapv1.OpenshiftAssistedConfig) { c.Annotations = paused }, writes: 1},
+		"of another manager":  {filter: "other"},
+		"vanished":            {vanished: true, want: hosts{releases: 1}},
+		"without its Machine": {change: func(c *bootstrapv1.OpenshiftAssistedConfig) { c.OwnerReferences = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, ctx := NewWithT(t), t.Context()
+			c := newClient(t, metal3.MachineKind, false, func() error { return apierrors.NewNotFound(schema.GroupResource{}, "m-0") })
+			key, config := client.ObjectKey{Namespace: "ns", Name: "m-0"}, &bootstrapv1.OpenshiftAssistedConfig{}
+			g.Expect(c.Get(ctx, key, config)).To(Succeed())
+			if tt.vanished {
+				config.Finalizers = nil
+				g.Expect(c.Update(ctx, config)).To(Succeed())
+				g.Expect(c.Delete(ctx, config)).To(Succeed())
+			} else if tt.change != nil {
+				tt.change(config)
+				g.Expect(c.Update(ctx, config)).To(Succeed())
+			}
+			writes, asked := 0, &hosts{}
+			counted := interceptor.NewClient(c.(client.WithWatch), countWrites(func() { writes++ }))
+			r := &Reconciler{
+				Client: counted, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10),
+				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked,
+				controller: capicontrollerutil.NewFakeController(),
+			}
+			came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(*asked).To(Equal(tt.want))
+			g.Expect(writes).To(Equal(tt.writes))
+			if tt.want.passes == 0 {
+				return
+			}
+			g.Expect(came.RequeueAfter).To(Equal(time.Minute))
+			g.Expect(c.Get(ctx, key, config)).To(Succeed())
+			g.Expect(config.Annotations).To(HaveKeyWithValue(bootstrapv1.AgentAnnotation, "a-0"))
+			g.Expect(conditions.GetMessage(config, clusterv1.ReadyCondition)).To(ContainSubstring("AgentInstalled: Agent a-0"))
+			g.Expect(conditions.GetReason(config, clusterv1.PausedCondition)).To(Equal(clusterv1.NotPausedReason))
+		})
+	}
+}
+
+var paused = map[string]string{clusterv1.PausedAnnotation: "true"}
 
 // newClient returns a client with a config, its Machine with infrastructure of a kind, and its Cluster. Requests fail when their context
 // has ended, and reads of infrastructure as the test says.

@@ -31,7 +31,7 @@ const (
 // decision is what a pass does for a config that lives, by subject and in this order, and what the conditions say of it. Its zero value
 // decides that there is nothing to do; result tells that from a pass that could not decide.
 type decision struct {
-	// record is the name of the InfraEnv to record on the config; empty when it is recorded. Until then nothing else is done.
+	// record is the name of the InfraEnv to record on the config, before all else; empty when it is recorded.
 	record string
 	// osImageVersion is the version of the OS image to record with it; empty is the service's default, or the config's own.
 	osImageVersion string

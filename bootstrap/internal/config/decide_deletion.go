@@ -28,7 +28,7 @@ func decideDeletion(s *scope) deletion {
 		}
 	}
 	if len(s.claimed) > 0 {
-		// The host controller deletes them, or the agent controller if the Machine is gone.
+		// The pass of the host deletes them, or the agent controller if the Machine is gone.
 		return deletion{deleting: fact.Ongoing(bootstrapv1.WaitingForAgentDeletionReason, "Agent %s of the Machine exists", s.claimed[0].Name)}
 	}
 	if s.infraEnv == nil || !kube.OwnedBy(s.infraEnv, s.config) {

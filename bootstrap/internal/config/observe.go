@@ -14,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -34,6 +32,10 @@ import (
 // config, on which status writes at the end of the pass.
 type scope struct {
 	config *bootstrapv1.OpenshiftAssistedConfig
+	// read is the config as it was read, or as the pass has written its records since.
+	read *bootstrapv1.OpenshiftAssistedConfig
+	// fresh: the pass gives the config its finalizer, and nothing may be made before it has that.
+	fresh bool
 	// now is the time of the pass.
 	now time.Time
 	// machine is the owner; nil when it is gone, which is only possible during deletion.
@@ -143,13 +145,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
 	}
-	if infra != nil {
-		s.infraMachine = infra
-		mapper := mapping.Mapper{Client: r.Client}
-		if err := r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine)); err != nil {
-			return fmt.Errorf("watch %s: %w", infra.GetKind(), err)
-		}
-	}
+	s.infraMachine = infra
 	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
 		return nil
 	}

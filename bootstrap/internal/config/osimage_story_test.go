@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/patch"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -83,7 +83,7 @@ func newHub(t *testing.T, images ...string) *hub {
 			return c.Get(ctx, key, o, opts...)
 		},
 	})
-	h.r = &Reconciler{Client: h.client, APIReader: live, Recorder: h.recorder}
+	h.r = &Reconciler{Client: h.client, APIReader: live, Recorder: h.recorder, controller: capicontrollerutil.NewFakeController()}
 	return h
 }
 
@@ -148,15 +148,14 @@ func (h *hub) pass(name string) {
 	s := prepared()
 	s.config, s.cluster, s.infraEnv, s.infraEnvName, s.infraMachine = h.config(name), h.cluster, nil, "", nil
 	s.machine.Name, s.inputs = name, inputs{pullSecret: s.config.Spec.PullSecretRef.Name}
-	helper, err := patch.NewHelper(s.config, h.client)
-	h.Expect(err).NotTo(HaveOccurred())
+	s.read = s.config.DeepCopy()
 	h.Expect(h.r.observeInfraEnv(h.t.Context(), s)).To(Succeed())
 	d := decide(s)
 	o := h.r.apply(h.t.Context(), s, d)
 	h.Expect(o.err()).NotTo(HaveOccurred())
 	came := result{decision: &d, outcomes: o}
 	setStatus(s, came)
-	h.Expect(patchConfig(h.t.Context(), helper, s.config, came)).To(Succeed())
+	h.Expect(h.r.patchConfig(h.t.Context(), s, came)).To(Succeed())
 }
 
 // serve makes the images of new InfraEnvs: the version that is asked for if the service has it, else its newest one.

@@ -146,8 +146,7 @@ func TestOSImageIsRecorded(t *testing.T) {
 			if tt.recorded != "" {
 				s.config.Annotations = map[string]string{bootstrapv1.OSImageVersionAnnotation: tt.recorded}
 			}
-			d := decide(s)
-			setStatus(s, result{decision: &d})
+			setRecord(s.config, decide(s))
 			g.Expect(s.config.Annotations).To(HaveKeyWithValue(bootstrapv1.InfraEnvAnnotation, "demo-x"))
 			version, has := s.config.Annotations[bootstrapv1.OSImageVersionAnnotation]
 			g.Expect(version).To(Equal(tt.chosen))

@@ -5,6 +5,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -19,13 +20,16 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
-// ownedConditions are the conditions that this controller writes; the host controller writes the others (CONTRACT BOOT-52).
+// ownedConditions are the conditions that nobody else writes: the config's own, and those of its host, which package host sets.
 var ownedConditions = []string{
 	clusterv1.ReadyCondition,
 	clusterv1.PausedCondition,
 	bootstrapv1.DiscoveryImageReadyCondition,
 	bootstrapv1.DataSecretAvailableCondition,
 	bootstrapv1.DeletingCondition,
+	bootstrapv1.HostHealthyCondition,
+	bootstrapv1.HostRecognizedCondition,
+	bootstrapv1.AgentInstalledCondition,
 }
 
 // result says how a pass ended. decision is nil when the pass decided nothing, because it could not read something or because the config is
@@ -41,8 +45,16 @@ type result struct {
 // decided reports whether the pass came to a decision about the config's generation.
 func (r result) decided() bool { return r.decision != nil || r.deletion != nil }
 
-// setStatus writes to the config what the pass came to: records, what is published, and every condition that this controller owns. It is
-// called once, on every way out of a pass. What was not decided keeps what an earlier pass has said.
+// lookAgain is when the pass is repeated; 0 is when something changes.
+func (r result) lookAgain() time.Duration {
+	if r.decision == nil {
+		return 0
+	}
+	return r.decision.retryAfter
+}
+
+// setStatus sets on the config what the pass came to: what is published, and every condition but those of the host, which are in
+// the summary. It is called once, on every way out of a pass. What was not decided keeps what an earlier pass has said.
 func setStatus(s *scope, r result) {
 	switch {
 	case s.config.DeletionTimestamp.IsZero():
@@ -58,7 +70,7 @@ func setStatus(s *scope, r result) {
 	}
 	if r.decision != nil {
 		image, dataSecret := imageOutcome(r.decision, r.outcomes), dataSecretOutcome(s, r.decision, r.outcomes)
-		setRecords(s, r.decision, r.outcomes)
+		publish(s, r.decision, r.outcomes)
 		image.Set(s.config, bootstrapv1.DiscoveryImageReadyCondition)
 		dataSecret.Set(s.config, bootstrapv1.DataSecretAvailableCondition)
 	}
@@ -74,17 +86,8 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 	fact.TellUnread(config, conditionType, fact.Fact{Status: unread, Reason: bootstrapv1.ReadFailedReason}, err)
 }
 
-// setRecords notes the InfraEnv on the config and publishes the data Secret. Its name and the flag go out in one patch, after the Secret
-// exists (CONTRACT BOOT-25). A patch of its own would change the resource version beneath the one that writes the status, which would then
-// fail with a conflict as soon as the host controller writes too.
-func setRecords(s *scope, d *decision, o outcomes) {
-	if d.record != "" {
-		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InfraEnvAnnotation, d.record)
-		delete(s.config.Annotations, bootstrapv1.OSImageVersionAnnotation) // That of an InfraEnv whose record somebody has removed.
-		if d.osImageVersion != "" {
-			s.config.Annotations[bootstrapv1.OSImageVersionAnnotation] = d.osImageVersion
-		}
-	}
+// publish publishes the data Secret. Its name and the flag go out in one patch, after the Secret exists (CONTRACT BOOT-25).
+func publish(s *scope, d *decision, o outcomes) {
 	if d.publish && made(d, o) {
 		s.config.Status.DataSecretName = ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, s.config.Name)
 		s.config.Status.Initialization.DataSecretCreated = ptr.To(true)

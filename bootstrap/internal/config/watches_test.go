@@ -18,6 +18,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
@@ -70,7 +71,7 @@ func TestMachinePool(t *testing.T) {
 			g.Expect(bootstrapv1.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(config, cluster).WithStatusSubresource(config).Build()
 			key := client.ObjectKeyFromObject(config)
-			_, err := (&Reconciler{Client: c}).Reconcile(ctx, ctrl.Request{NamespacedName: key})
+			_, err := (&Reconciler{Client: c, controller: capicontrollerutil.NewFakeController()}).Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			g.Expect(err).NotTo(HaveOccurred())
 			got := &bootstrapv1.OpenshiftAssistedConfig{}
 			g.Expect(c.Get(ctx, key, got)).To(Succeed())

@@ -11,13 +11,6 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
-// ownedConditions are the conditions that this controller writes; the config controller writes the others (CONTRACT BOOT-52).
-var ownedConditions = []string{
-	bootstrapv1.HostHealthyCondition,
-	bootstrapv1.HostRecognizedCondition,
-	bootstrapv1.AgentInstalledCondition,
-}
-
 // result says how a pass ended. decision is nil when the pass decided nothing, because it could not read something or because the Machine
 // is being deleted; departure is nil unless the Machine is being deleted.
 type result struct {
@@ -28,7 +21,7 @@ type result struct {
 	unread error
 }
 
-// setStatus writes to the config what the pass came to: records and every condition that this controller owns. It is called once, on every
+// setStatus writes to the config what the pass came to: records and every condition of the host. It is called once, on every
 // way out of a pass. What was not decided keeps what an earlier pass has said.
 func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 	if r.unread != nil {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mapping finds an OpenshiftAssistedConfig's owners and, for watches, the configs that an event concerns. Both controllers of the
-// bootstrap manager that are keyed by config share it.
+// Package mapping finds an OpenshiftAssistedConfig's owners and, for watches, the configs that an event concerns.
 package mapping
 
 import (
@@ -164,7 +163,8 @@ func (m Mapper) FromHost(ctx context.Context, o client.Object) []reconcile.Reque
 }
 
 // FromAnyHost is FromHost and every config of the namespace whose host is not recognised: an address or serial number of one host may make
-// the Agent of another one ambiguous, or unambiguous.
+// the Agent of another one ambiguous, or unambiguous. Labels, network data and inspected hardware of a host decide whether a Machine with
+// static networking may get it.
 func (m Mapper) FromAnyHost(ctx context.Context, o client.Object) []reconcile.Request {
 	return append(m.FromHost(ctx, o), m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
 		return !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition)

@@ -9,8 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"sigs.k8s.io/cluster-api/util/conditions"
-
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
@@ -29,12 +27,4 @@ func (m Mapper) FromNMStateConfig(ctx context.Context, o client.Object) []reconc
 		}
 	}
 	return requests
-}
-
-// FromHostOrCandidate is FromHost and every config of the namespace that makes NMStateConfigs of hosts and whose Machine may still get any:
-// a host's labels, network data or inspected hardware may have changed.
-func (m Mapper) FromHostOrCandidate(ctx context.Context, o client.Object) []reconcile.Request {
-	return append(m.FromHost(ctx, o), m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
-		return config.Spec.StaticNetworking.Source != "" && !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition)
-	}, client.InNamespace(o.GetNamespace()))...)
 }

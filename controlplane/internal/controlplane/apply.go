@@ -209,6 +209,17 @@ func (r *Reconciler) lockedPatch(
 	return err == nil, err
 }
 
+// annotate writes annotations of the control plane, or removes those whose value is nil, unless the control plane has changed since it was
+// read: an old pass does not undo a newer one. The pass goes on with what it has observed, and the patch triggers the next one.
+func (r *Reconciler) annotate(ctx context.Context, v *view.View, annotations map[string]any) (written bool, err error) {
+	cp := v.ControlPlane.DeepCopy()
+	written, err = r.lockedPatch(ctx, cp, map[string]any{"annotations": annotations}, nil)
+	if written {
+		v.Written = cp.ResourceVersion
+	}
+	return written, err
+}
+
 // event records an event of the control plane.
 func (r *Reconciler) event(v *view.View, eventType, reason, action, note string, args ...any) {
 	r.Recorder.Eventf(v.ControlPlane, nil, eventType, reason, action, note, args...)

@@ -33,11 +33,7 @@ func (r *Reconciler) recordStart(ctx context.Context, v *view.View, d installDec
 		value = *d.start
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording the start of the installation", "record", *d.start)
-	// A copy: the pass goes on with what it has observed, and the patch triggers the next one. Locked, so that an old pass does not undo a
-	// newer one.
-	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.InstallationStartedAnnotation: value},
-	}, nil)
+	_, err := r.annotate(ctx, v, map[string]any{controlplanev1.InstallationStartedAnnotation: value})
 	return err
 }
 
@@ -73,9 +69,7 @@ func (r *Reconciler) restoreAttempt(ctx context.Context, v *view.View, d plan.At
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Restoring the number of the attempt", "attempt", d.Restore)
-	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.InstallAttemptAnnotation: d.Restore},
-	}, nil)
+	_, err := r.annotate(ctx, v, map[string]any{controlplanev1.InstallAttemptAnnotation: d.Restore})
 	return err
 }
 
@@ -85,9 +79,7 @@ func (r *Reconciler) recordFailure(ctx context.Context, v *view.View, d plan.Att
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording the failure of the installation", "record", d.Retry.Record)
-	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.InstallationFailedAnnotation: d.Retry.Record},
-	}, nil)
+	_, err := r.annotate(ctx, v, map[string]any{controlplanev1.InstallationFailedAnnotation: d.Retry.Record})
 	return err
 }
 
@@ -117,8 +109,7 @@ func (r *Reconciler) startRetry(ctx context.Context, v *view.View, d plan.Attemp
 	case d.Lost != "":
 		changes[controlplanev1.LostInstallationsAnnotation] = plan.LostOf(v.ControlPlane).Again(v.Now)
 	}
-	// A copy: the pass goes on with what it has observed, and the patch triggers the next one.
-	written, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": changes}, nil)
+	written, err := r.annotate(ctx, v, changes)
 	if written && d.Lost != "" {
 		r.event(v, corev1.EventTypeWarning, controlplanev1.EventInstallObjectsLost, "Retry",
 			"%s vanished during attempt %d of the installation, which is given up", d.Lost, attempt)

@@ -154,9 +154,7 @@ func (r *Reconciler) recordInstalled(ctx context.Context, v *view.View, d decisi
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.install.record, "nextMachine", d.machines.NextNumber)
-	// A copy: the pass goes on with what it has observed, and the patch triggers a reconcile. Locked, so that an old pass does not undo a
-	// newer one.
-	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": annotations}, nil)
+	_, err := r.annotate(ctx, v, annotations)
 	return err
 }
 

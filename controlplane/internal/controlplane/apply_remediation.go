@@ -53,9 +53,7 @@ func (r *Reconciler) recordRemediation(ctx context.Context, v *view.View, d plan
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Recording a remediation", "record", value)
-	_, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{
-		"annotations": map[string]any{controlplanev1.RemediationInProgressAnnotation: value},
-	}, nil)
+	_, err := r.annotate(ctx, v, map[string]any{controlplanev1.RemediationInProgressAnnotation: value})
 	return err
 }
 

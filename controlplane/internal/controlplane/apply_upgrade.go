@@ -70,7 +70,7 @@ func (r *Reconciler) recordRequest(ctx context.Context, v *view.View, d plan.Upg
 	if len(changes) == 0 {
 		return nil
 	}
-	if _, err := r.lockedPatch(ctx, v.ControlPlane.DeepCopy(), map[string]any{"annotations": changes}, nil); err != nil {
+	if _, err := r.annotate(ctx, v, changes); err != nil {
 		return fmt.Errorf("record the release that the cluster is asked for: %w", err)
 	}
 	return nil

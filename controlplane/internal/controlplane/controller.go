@@ -21,7 +21,6 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
-	"sigs.k8s.io/cluster-api/util/paused"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
@@ -139,17 +138,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, cp, controlplanev1.ControlPlaneFinalizer); err != nil || added {
 		return ctrl.Result{}, err // Adding the finalizer triggers the next pass; before it is there nothing may be created (CONTRACT CP-68).
 	}
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, cp); err != nil || isPaused || requeue {
+	before := cp.DeepCopy()
+	if isPaused, err := kube.HoldPaused(ctx, r.Client, cluster, cp); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
-	return r.pass(ctx, cp, cluster)
+	return r.pass(ctx, before, cp, cluster)
 }
 
-// pass reads, decides and writes, and computes the status from what it has found, whether writing succeeded or not.
+// pass reads, decides and writes, and computes the status from what it has found, whether writing succeeded or not. before is the control
+// plane as it was read.
 func (r *Reconciler) pass(
-	ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster,
+	ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster,
 ) (_ ctrl.Result, reterr error) {
-	before := cp.DeepCopy()
 	v, err := r.observe(ctx, cp, cluster)
 	if err != nil {
 		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
@@ -160,6 +160,9 @@ func (r *Reconciler) pass(
 	defer func() {
 		r.updateStatus(v, d, o)
 		cp.Status.ObservedGeneration = cp.Generation
+		if v.Written != "" {
+			before.ResourceVersion, cp.ResourceVersion = v.Written, v.Written
+		}
 		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, before, cp)})
 		if reterr == nil && d.deletion.step == plan.DeletionDone {
 			reterr = r.removeFinalizer(ctx, cp) // Last: there is no status to write once the object is gone.
@@ -182,16 +185,17 @@ func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.Opensh
 	return cluster, nil
 }
 
-// patchStatus writes what the pass changed in status, conditions and all, at once. Nobody else writes it, so the patch needs no resource
-// version: an edit of the spec at the same time is no conflict.
+// patchStatus writes what the pass changed in status.
 func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
 	if equality.Semantic.DeepEqual(before.Status, cp.Status) {
 		return nil
 	}
 	ctx, cancel := manager.ForStatus(ctx)
 	defer cancel()
-	if err := r.Client.Status().Patch(ctx, cp, client.MergeFrom(before)); err != nil {
+	if err := kube.PatchStatus(ctx, r.Client, before, cp, ownedConditions); err != nil {
 		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
+	kind := capicontrollerutil.StructuredObject(controlplanev1.GroupVersion, "OpenshiftAssistedControlPlane")
+	r.controller.DeferNextReconcileUntilCacheUpToDate(cp, kind, cp.ResourceVersion) // It would write what has not changed once more.
 	return nil
 }

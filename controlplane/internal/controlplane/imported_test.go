@@ -161,9 +161,7 @@ func TestContractMove(t *testing.T) {
 		cp.Annotations[controlplanev1.InstallAttemptAnnotation] = "2"
 		w.must(w.client.Update(context.Background(), cp))
 		w.must(w.client.Delete(context.Background(), w.kubeconfig()))
-		for range 2 {
-			w.reconcile()
-		}
+		w.reconcile()
 		g.Expect(w.machines()).To(HaveLen(1), "Machines of the earlier attempt are replaced, but not workers that took no part")
 		w.run(nil, w.available)
 		g.Expect(w.install().Annotations[controlplanev1.InstallAttemptAnnotation]).To(Equal("2"))

@@ -23,6 +23,16 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
+// ownedConditions are the conditions that nobody else writes.
+var ownedConditions = []string{
+	controlplanev1.AvailableCondition, controlplanev1.InitializedCondition, controlplanev1.InstalledCondition,
+	controlplanev1.InstallationMatchesSpecCondition, controlplanev1.KubeconfigAvailableCondition, controlplanev1.VersionsMatchCondition,
+	controlplanev1.ReleaseResolvedCondition, controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
+	controlplanev1.MachinesReadyCondition, controlplanev1.MachinesUpToDateCondition, controlplanev1.RollingOutCondition,
+	controlplanev1.ScalingUpCondition, controlplanev1.ScalingDownCondition, controlplanev1.RemediatingCondition,
+	controlplanev1.UpgradingCondition, controlplanev1.DeletingCondition, clusterv1.PausedCondition,
+}
+
 // updateStatus computes conditions and counters from the facts of the pass, in memory.
 func (r *Reconciler) updateStatus(v *view.View, d decision, o *outcomes) {
 	cp := v.ControlPlane

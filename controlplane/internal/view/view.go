@@ -47,6 +47,10 @@ type View struct {
 	Kubeconfigs Kubeconfigs
 	Credential  Credential
 	Release     Release
+
+	// Written is the resource version that the pass itself has given the control plane; empty while it has not. It was given under the one
+	// that was read, so the status that the pass has come to may be written under it.
+	Written string
 }
 
 // Machines are the Cluster's Machines and what belongs to them.
