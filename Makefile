@@ -9,8 +9,8 @@ GO_FLAGS := -trimpath
 # The race detector needs cgo.
 # API servers and tests with the race detector allocate a lot: collecting garbage less often takes a tenth off the time, for more memory.
 # Nobody reads a memory profile of the tests, and each garbage collection goes over all of its stack traces.
-export GODEBUG := memprofilerate=0
-TESTSUM := GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD))
+TEST_ENV := GODEBUG=memprofilerate=0
+TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD))
 # LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
 # Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest
@@ -120,7 +120,7 @@ test-unit: ## Run the tests of the code below api, internal, bootstrap, controlp
 .PHONY: test-lifecycles
 test-lifecycles: ## Run the control plane's stories with every seed and crash, without the race detector.
 ##> With it make test tries a few.
-	GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 ./controlplane/internal/controlplane
+	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 ./controlplane/internal/controlplane
 
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server, and the simulators against their recordings.

@@ -17,8 +17,8 @@ import (
 )
 
 // HoldPaused reports whether an object or its Cluster, nil when it is gone, is paused. If so, it writes the object's condition Paused;
-// else it sets the condition in memory, for the caller to write with all that it has to say: Cluster API's function would write it at once,
-// and ask for another pass.
+// else it sets the condition in memory, for the caller to write with all that it has to say at the end of the pass: Cluster API's function
+// would write it at once, and ask for another pass.
 func HoldPaused(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, o paused.ConditionSetter) (bool, error) {
 	if cluster != nil && ptr.Deref(cluster.Spec.Paused, false) || annotations.HasPaused(o) {
 		_, _, err := paused.EnsurePausedCondition(ctx, c, cluster, o)

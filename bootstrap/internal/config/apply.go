@@ -4,9 +4,12 @@ package config
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -58,8 +61,14 @@ func (r *Reconciler) record(ctx context.Context, s *scope, d decision) kube.Outc
 	if d.record == "" && !s.fresh {
 		return kube.Outcome{}
 	}
+	if s.fresh {
+		controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
+	}
 	setRecord(s.config, d)
 	outcome := kube.OutcomeOf(r.patchRecords(ctx, s))
+	if outcome.Stops() { // Nothing is recorded, so the status goes out without it.
+		s.config.Annotations, s.config.Finalizers = maps.Clone(s.read.Annotations), slices.Clone(s.read.Finalizers)
+	}
 	if outcome.Done() && d.otherOSImage != "" {
 		r.event(s.config, bootstrapv1.EventOSImageOfOtherRelease, "%s", d.otherOSImage)
 	}

@@ -5,9 +5,11 @@ package config
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -68,9 +70,26 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope, fetch bool) ([
 	if !fetch {
 		return ignition.LiveISO()
 	}
-	data, err := r.Ignitions.Fetch(ctx, artifactURL(s))
+	key := fetchKey{config: s.config.UID, url: artifactURL(s)}
+	if failed, ok := r.secrets.recent.Get(key); ok {
+		err, _ := failed.(error)
+		return nil, err
+	}
+	data, err := r.Ignitions.Fetch(ctx, key.url)
 	if err != nil {
-		return nil, fmt.Errorf("fetch the discovery ignition of InfraEnv %s: %w", s.infraEnvName, err)
+		err = fmt.Errorf("fetch the discovery ignition of InfraEnv %s: %w", s.infraEnvName, err)
+		r.secrets.recent.Set(key, err, fetchRetry)
+		return nil, err
 	}
 	return data, nil
+}
+
+// fetchRetry is how long a fetch that has failed is not repeated: any host or Agent of the namespace may trigger a pass, and a server that
+// does not answer takes all the time that a fetch may have.
+const fetchRetry = 10 * time.Second
+
+// fetchKey asks for what a config boots from an URL.
+type fetchKey struct {
+	config types.UID
+	url    string
 }

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
@@ -46,7 +45,6 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 				}).Build()
 			g.Expect(c.Get(ctx, key, s.config)).To(Succeed())
 			s.read = s.config.DeepCopy()
-			controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
 			if stale {
 				g.Expect(c.Get(ctx, key, live)).To(Succeed())
 				metav1.SetMetaDataLabel(&live.ObjectMeta, "example.com/by", "another controller")
@@ -66,7 +64,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 			if stale {
 				g.Expect(infraEnvs.Items).To(BeEmpty())
 				g.Expect(live.Annotations).To(BeEmpty())
-				g.Expect(live.Status.Conditions).To(BeEmpty())
+				g.Expect(live.Finalizers).To(BeEmpty())
 				return
 			}
 			g.Expect(recorded).To(Equal([]string{bootstrapv1.ConfigFinalizer, "demo-x"}))

@@ -78,7 +78,8 @@ type Hosts interface {
 	Release(ctx context.Context, config types.NamespacedName) error
 }
 
-// Reconciler reconciles OpenshiftAssistedConfigs and their hosts. Nobody else writes an OpenshiftAssistedConfig but its spec.
+// Reconciler reconciles OpenshiftAssistedConfigs and their hosts. Nobody else writes their status, and the annotations and
+// the finalizer of this provider.
 type Reconciler struct {
 	// Client is the manager's cached client; Secrets are read from the API server.
 	Client client.Client
@@ -129,7 +130,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		watch(assisted.CRDInfraEnvs, &assisted.InfraEnv{}, mapper.FromInfraEnv),
 		watch(assisted.CRDNMStateConfigs, &assisted.NMStateConfig{}, mapper.FromNMStateConfig),
 		watch(assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, mapper.FromClusterLabel, pullSecrets),
-		// It watches Metal3Machines, BareMetalHosts and Agents, which concern the boot media too.
+		// Metal3Machines, BareMetalHosts and Agents, which concern the boot media too.
 		r.Hosts.Watch(ctrl.LoggerInto(ctx, log), mgr, c),
 	)
 }
@@ -171,28 +172,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	lookAgain, came, err := r.pass(ctx, s)
-	if err := kerrors.NewAggregate([]error{err, r.patchConfig(ctx, s, came)}); err != nil {
-		return ctrl.Result{}, err
+	err = kerrors.NewAggregate([]error{err, r.patchConfig(ctx, s, came)})
+	if err == nil || lookAgain == 0 {
+		return ctrl.Result{RequeueAfter: lookAgain}, err
 	}
-	return ctrl.Result{RequeueAfter: lookAgain}, nil
+	// The queue waits longer after each error, up to 17 minutes, and would let the time pass by at which the host is to be looked at.
+	ctrl.LoggerFrom(ctx).Error(err, "The pass failed and is repeated", "after", min(lookAgain, retryAfterError))
+	return ctrl.Result{RequeueAfter: min(lookAgain, retryAfterError)}, nil
 }
 
-// pass lets the boot media of a config go on, and then its host, and sets on the config what came of both. One does not stop the other: a
-// pull secret that is missing now is no reason why a host that has booted should not join. It returns when to look again.
+// retryAfterError is when a pass that failed is repeated at the latest while the host is waited for.
+const retryAfterError = 30 * time.Second
+
+// pass lets the host of a config go on, and then its boot media, and sets on the config what came of both. One does not stop the other: a
+// server of ignition that does not answer is no reason why a host that has booted should not join. It returns when to look again.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duration, came result, err error) {
 	living := s.config.DeletionTimestamp.IsZero()
-	if living && s.cluster != nil {
-		s.fresh = controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
+	s.fresh = living && s.cluster != nil && !controllerutil.ContainsFinalizer(s.config, bootstrapv1.ConfigFinalizer)
+	var hostErr error
+	if !s.fresh || !s.machine.DeletionTimestamp.IsZero() {
+		lookAgain, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster})
 	}
 	if !living || s.cluster != nil {
 		came, err = r.media(ctx, s)
 	}
-	var hostErr error
-	if !s.fresh || came.outcomes.record.Done() {
-		lookAgain, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster})
-	}
 	setStatus(s, came)
-	return sooner(lookAgain, came.lookAgain()), came, kerrors.NewAggregate([]error{err, hostErr})
+	return sooner(lookAgain, came.lookAgain()), came, kerrors.NewAggregate([]error{hostErr, err})
 }
 
 // sooner is the shorter one of two times to wait, of which 0 is for ever.
@@ -234,9 +239,6 @@ func (r *Reconciler) media(ctx context.Context, s *scope) (result, error) {
 // patchConfig writes what a pass set on a config: its records and its finalizer, and then its status. The generation counts as observed
 // only when something was decided about it. A config whose finalizer was just removed may be gone already.
 func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) error {
-	if came.outcomes.record.Stops() {
-		return nil // The config has changed since it was read, or cannot be written; the pass is repeated.
-	}
 	ctx, cancel := manager.ForStatus(ctx)
 	defer cancel()
 	if came.decided() {
@@ -261,7 +263,7 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 }
 
 // patchRecords writes the annotations and finalizers that the pass has set on the config, unless the config has changed since it was read:
-// an old pass must not record another InfraEnv. What is written counts as read.
+// an old pass must not record another InfraEnv. What the API server made of them counts as read.
 func (r *Reconciler) patchRecords(ctx context.Context, s *scope) error {
 	if slices.Equal(s.read.Finalizers, s.config.Finalizers) && maps.Equal(s.read.Annotations, s.config.Annotations) {
 		return nil
@@ -273,6 +275,7 @@ func (r *Reconciler) patchRecords(ctx context.Context, s *scope) error {
 	}
 	r.wrote(records)
 	s.read = records
+	s.config.Annotations, s.config.Finalizers = maps.Clone(records.Annotations), slices.Clone(records.Finalizers)
 	return nil
 }
 

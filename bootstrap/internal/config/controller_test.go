@@ -4,6 +4,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -83,7 +84,10 @@ func TestUnreadableInfrastructure(t *testing.T) {
 }
 
 // hosts counts what the controller asks of the hosts of configs.
-type hosts struct{ passes, releases int }
+type hosts struct {
+	passes, releases int
+	again            time.Duration
+}
 
 func (h *hosts) Watch(context.Context, ctrl.Manager, capicontrollerutil.Controller) error { return nil }
 
@@ -91,7 +95,7 @@ func (h *hosts) Pass(_ context.Context, config *bootstrapv1.OpenshiftAssistedCon
 	h.passes++
 	metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, "a-0")
 	fact.Waiting(bootstrapv1.AgentBindingReason, "Agent a-0").Set(config, bootstrapv1.AgentInstalledCondition)
-	return time.Minute, nil
+	return h.again, nil
 }
 
 func (h *hosts) Release(context.Context, types.NamespacedName) error {
@@ -110,7 +114,7 @@ func TestHostsPass(t *testing.T) {
 		writes   int
 	}{
 		"taken up":            {want: hosts{passes: 1}, writes: 2},
-		"without a finalizer": {change: func(c *bootstrapv1.OpenshiftAssistedConfig) { c.Finalizers = nil }, want: hosts{passes: 1}, writes: 3},
+		"without a finalizer": {change: func(c *bootstrapv1.OpenshiftAssistedConfig) { c.Finalizers = nil }, writes: 2},
 		"paused":              {change: func(c *bootstrapv1.OpenshiftAssistedConfig) { c.Annotations = paused }, writes: 1},
 		"of another manager":  {filter: "other"},
 		"vanished":            {vanished: true, want: hosts{releases: 1}},
@@ -129,7 +133,7 @@ func TestHostsPass(t *testing.T) {
 				tt.change(config)
 				g.Expect(c.Update(ctx, config)).To(Succeed())
 			}
-			writes, asked := 0, &hosts{}
+			writes, asked := 0, &hosts{again: time.Minute}
 			counted := interceptor.NewClient(c.(client.WithWatch), countWrites(func() { writes++ }))
 			r := &Reconciler{
 				Client: counted, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10),
@@ -138,7 +142,7 @@ func TestHostsPass(t *testing.T) {
 			}
 			came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(*asked).To(Equal(tt.want))
+			g.Expect(*asked).To(Equal(hosts{passes: tt.want.passes, releases: tt.want.releases, again: time.Minute}))
 			g.Expect(writes).To(Equal(tt.writes))
 			if tt.want.passes == 0 {
 				return
@@ -153,6 +157,24 @@ func TestHostsPass(t *testing.T) {
 }
 
 var paused = map[string]string{clusterv1.PausedAnnotation: "true"}
+
+// TestHostIsLookedAtInTime: a config of which something cannot be read is tried again later each time, but not after the time at which its
+// host is to be looked at.
+func TestHostIsLookedAtInTime(t *testing.T) {
+	for again, want := range map[time.Duration]time.Duration{0: 0, time.Second: time.Second, time.Hour: retryAfterError} {
+		t.Run(again.String(), func(t *testing.T) {
+			g := NewWithT(t)
+			c := newClient(t, metal3.MachineKind, false, func() error { return errors.New("no answer") })
+			r := &Reconciler{
+				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+				Hosts: &hosts{again: again}, controller: capicontrollerutil.NewFakeController(),
+			}
+			came, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "m-0"}})
+			g.Expect(err == nil).To(Equal(want > 0))
+			g.Expect(came.RequeueAfter).To(Equal(want))
+		})
+	}
+}
 
 // newClient returns a client with a config, its Machine with infrastructure of a kind, and its Cluster. Requests fail when their context
 // has ended, and reads of infrastructure as the test says.

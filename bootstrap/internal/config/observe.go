@@ -29,7 +29,7 @@ import (
 )
 
 // scope is all that one pass knows. observe fills it; nothing is read from the API server afterwards, and nothing in it changes but the
-// config, on which status writes at the end of the pass.
+// config, on which status writes at the end of the pass, and what was read of it, when its records are written.
 type scope struct {
 	config *bootstrapv1.OpenshiftAssistedConfig
 	// read is the config as it was read, or as the pass has written its records since.
@@ -40,7 +40,7 @@ type scope struct {
 	now time.Time
 	// machine is the owner; nil when it is gone, which is only possible during deletion.
 	machine *clusterv1.Machine
-	// cluster is nil when it is gone, which is only possible during deletion.
+	// cluster is nil when it is gone, which is only possible while the config or its Machine is being deleted.
 	cluster *clusterv1.Cluster
 
 	// missingCRDs are the CRDs that are needed and not served; the fields below are unset for their kinds.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -214,4 +216,33 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 			g.Expect(list.Items).To(HaveLen(test.made), "its name is published when it exists")
 		})
 	}
+}
+
+// TestFailedFetchIsNotRepeatedAtOnce: whatever triggers passes, a server that fails is asked once in fetchRetry, unless it has another URL.
+func TestFailedFetchIsNotRepeatedAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	clock := clocktesting.NewFakeClock(time.Now())
+	served := &fakeIgnitions{err: errors.New("no answer")}
+	r := &Reconciler{Ignitions: served, secrets: secrets{recent: cache.NewExpiringWithClock(clock)}}
+	s := preparedUserData()
+	for range 3 {
+		_, err := r.bootstrapData(t.Context(), s, true)
+		g.Expect(err).To(MatchError(ContainSubstring("no answer")))
+	}
+	g.Expect(served.urls).To(HaveLen(1))
+	clock.Step(fetchRetry)
+	served.err = nil
+	for range 2 {
+		_, err := r.bootstrapData(t.Context(), s, true)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(served.urls).To(HaveLen(3), "what was served is not remembered")
+
+	served.err = errors.New("no answer")
+	_, err := r.bootstrapData(t.Context(), s, true)
+	g.Expect(err).To(HaveOccurred())
+	s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL += "&again"
+	served.err = nil
+	_, err = r.bootstrapData(t.Context(), s, true)
+	g.Expect(err).NotTo(HaveOccurred())
 }

@@ -57,8 +57,9 @@ type Reconciler struct {
 	infraMachines external.ObjectTracker
 }
 
-// Watch makes the controller of configs look at a config again when what its host's pass decides on changes. The resync of configs is
-// enough: each of them would be looked at once more for every object that concerns it.
+// Watch makes the controller of configs look at a config again when what its host's pass decides on changes. The resync of configs does for
+// their hosts too: each of them would be looked at once more for every object that concerns it. Of a config that has vanished it is the
+// Machine that is looked at again.
 func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontrollerutil.Controller) error {
 	log := ctrl.LoggerFrom(ctx)
 	cache, mapper, changes := mgr.GetCache(), mapping.Mapper{Client: mgr.GetClient()}, predicates.ResourceIsChanged(mgr.GetScheme(), log)

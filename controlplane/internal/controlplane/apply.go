@@ -91,7 +91,7 @@ func (r *Reconciler) deleteNext(ctx context.Context, v *view.View, step plan.Del
 }
 
 // removeFinalizer allows the API server to delete the control plane. The patch replaces the whole list of finalizers, so it is made only of
-// the version that was read: a status that was just written, or a finalizer that somebody added, triggers another pass, which removes it.
+// the version that was read or has just been written: a finalizer that somebody adds triggers another pass, which removes ours.
 func (r *Reconciler) removeFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
 	left := cp.DeepCopy()
 	controllerutil.RemoveFinalizer(left, controlplanev1.ControlPlaneFinalizer)
