@@ -58,10 +58,10 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 // record writes the name of the InfraEnv to the config before anything is made, so that a later change of the spec cannot make a second one
 // (DESIGN D5), and with it the finalizer of a config that is taken up (CONTRACT BOOT-35).
 func (r *Reconciler) record(ctx context.Context, s *scope, d decision) kube.Outcome {
-	if d.record == "" && !s.fresh {
+	if d.record == "" && !s.fresh() {
 		return kube.Outcome{}
 	}
-	if s.fresh {
+	if s.fresh() {
 		controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
 	}
 	setRecord(s.config, d)

@@ -32,7 +32,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 				g.Expect(add(scheme)).To(Succeed())
 			}
 			s := prepared()
-			s.infraEnv, s.config.Namespace, s.config.Annotations, s.config.Finalizers, s.fresh = nil, "ns", nil, nil, true
+			s.infraEnv, s.config.Namespace, s.config.Annotations, s.config.Finalizers = nil, "ns", nil, nil
 			key, live := client.ObjectKeyFromObject(s.config), &bootstrapv1.OpenshiftAssistedConfig{}
 			var recorded []string
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.config).WithStatusSubresource(s.config).

@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -188,9 +187,8 @@ const retryAfterError = 30 * time.Second
 // server of ignition that does not answer is no reason why a host that has booted should not join. It returns when to look again.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duration, came result, err error) {
 	living := s.config.DeletionTimestamp.IsZero()
-	s.fresh = living && s.cluster != nil && !controllerutil.ContainsFinalizer(s.config, bootstrapv1.ConfigFinalizer)
 	var hostErr error
-	if !s.fresh || !s.machine.DeletionTimestamp.IsZero() {
+	if !s.fresh() || !s.machine.DeletionTimestamp.IsZero() {
 		lookAgain, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster})
 	}
 	if !living || s.cluster != nil {

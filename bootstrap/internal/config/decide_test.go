@@ -29,7 +29,7 @@ func demoCluster() *clusterv1.Cluster {
 // prepared is a scope in which all is ready to publish: InfraEnv with an image, the image on the Metal3Machine, the hook on the Machine.
 func prepared() *scope {
 	config := named("m-0", bootstrapv1.OpenshiftAssistedConfigSpec{})
-	config.UID = "config-uid"
+	config.UID, config.Finalizers = "config-uid", []string{bootstrapv1.ConfigFinalizer}
 	config.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	machine := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: "m-0", Annotations: map[string]string{bootstrapv1.AgentDeletionHook: "x"}},
@@ -48,7 +48,7 @@ func prepared() *scope {
 	m3m.SetName("m-0")
 	_ = metal3.SetLiveISO(m3m, isoURL)
 	return &scope{
-		config: config, machine: machine, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"},
+		config: config, read: config.DeepCopy(), machine: machine, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"},
 		infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m,
 	}
 }

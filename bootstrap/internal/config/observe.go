@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -34,8 +35,6 @@ type scope struct {
 	config *bootstrapv1.OpenshiftAssistedConfig
 	// read is the config as it was read, or as the pass has written its records since.
 	read *bootstrapv1.OpenshiftAssistedConfig
-	// fresh: the pass gives the config its finalizer, and nothing may be made before it has that.
-	fresh bool
 	// now is the time of the pass.
 	now time.Time
 	// machine is the owner; nil when it is gone, which is only possible during deletion.
@@ -75,6 +74,11 @@ type scope struct {
 	// takesLongURLs is true when the infrastructure machine is served in an API version whose image URLs have no limit. It is looked up only
 	// for a live ISO that needs it.
 	takesLongURLs bool
+}
+
+// fresh reports whether the config gets its finalizer in this pass: nothing may be made before it has that.
+func (s *scope) fresh() bool {
+	return s.config.DeletionTimestamp.IsZero() && s.cluster != nil && !controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
 }
 
 // observe reads everything that the pass decides on.
