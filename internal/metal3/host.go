@@ -130,20 +130,31 @@ func Error(host *bmov1alpha1.BareMetalHost) string {
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != bmov1alpha1.PowerFailureReason {
 			return ""
 		}
-		return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, State(host), bmov1alpha1.PowerManagementError,
+		return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, state(host), bmov1alpha1.PowerManagementError,
 			cmp.Or(c.Message, "the BMC does not switch the host's power"))
 	}
 	kind := string(host.Status.ErrorType)
 	if kind == "" {
 		kind = "error"
 	}
-	return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, State(host), kind, host.Status.ErrorMessage)
+	return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, state(host), kind, host.Status.ErrorMessage)
 }
 
-// State is the host's provisioning state, in words for a message.
-func State(host *bmov1alpha1.BareMetalHost) string {
+// state is the host's provisioning state, in words for a message.
+func state(host *bmov1alpha1.BareMetalHost) string {
 	if host.Status.Provisioning.State == bmov1alpha1.StateNone {
 		return "none"
 	}
 	return string(host.Status.Provisioning.State)
+}
+
+// StateText says in which provisioning state a host is. The states on the way to a booted host have one text: they follow each other within
+// minutes, and a condition that named each would be written as often.
+func StateText(host *bmov1alpha1.BareMetalHost) string {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing, bmov1alpha1.StateProvisioning:
+		return "is being provisioned"
+	default:
+		return "is in state " + state(host)
+	}
 }

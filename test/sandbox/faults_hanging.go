@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
@@ -23,18 +25,21 @@ func hangProvisioning(s *FaultScene) {
 		s.World.Metal3.Faults().NeverProvision(host)
 		s.Later(func(ctx context.Context) error {
 			defer s.World.Metal3.Faults().Clear(host)
-			return s.awaitConfig(ctx, fmt.Sprintf("BareMetalHost %s is in state provisioning", host.Name))
+			return s.awaitConfig(ctx, fmt.Sprintf("BareMetalHost %s is being provisioned", host.Name))
 		})
 	})
 }
 
-// hangStage ends once the host's config names the stage.
+// hangStage ends once the host is in the stage and its config says that the host has not rebooted yet.
 func hangStage(s *FaultScene) {
 	s.OnFirstHost(true, func(host types.NamespacedName) {
 		s.World.Assisted.Faults().StageHang(host, simassisted.StageWritingImage)
 		s.Later(func(ctx context.Context) error {
 			defer s.World.Assisted.Faults().StageHang(host, "")
-			return s.awaitConfig(ctx, simassisted.StageWritingImage)
+			if err := s.awaitStage(ctx, simassisted.StageWritingImage); err != nil {
+				return err
+			}
+			return s.awaitConfig(ctx, "the host is being installed on its disk")
 		})
 	})
 }
@@ -54,6 +59,20 @@ func hangDeprovisioning(s *FaultScene) {
 				time.AfterFunc(s.scaled(outage), func() { s.World.Metal3.Faults().Clear(host) })
 			})
 		})
+	})
+}
+
+// awaitStage returns when an Agent of the cluster's namespace is in the stage.
+func (s *FaultScene) awaitStage(ctx context.Context, stage string) error {
+	return s.await(ctx, "an Agent in stage "+stage, func(ctx context.Context) (string, error) {
+		agents := &assisted.AgentList{}
+		if err := s.World.Watch.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
+			return "", fmt.Errorf("cannot list the Agents: %w", err)
+		}
+		if slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool { return a.Status.Progress.CurrentStage == stage }) {
+			return "", nil
+		}
+		return "no Agent is", nil
 	})
 }
 

@@ -171,7 +171,7 @@ const (
 	// InfraEnvNotSupportedReason: the installed assisted-service is older than fields that the config sets; the message names them.
 	InfraEnvNotSupportedReason = "InfraEnvNotSupported"
 
-	// InfraEnvPendingReason: assisted-service has not made the image yet.
+	// InfraEnvPendingReason: assisted-service has not made the image yet, or the infrastructure machine does not have it yet.
 	InfraEnvPendingReason = "InfraEnvPending"
 
 	// NetworkDataMissingReason: spec.staticNetworking asks for the network data of BareMetalHosts, and the Secret of one that may be chosen

@@ -4,8 +4,6 @@ package config
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,10 +63,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope, d decision) kube.Outc
 		controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
 	}
 	setRecord(s.config, d)
-	outcome := kube.OutcomeOf(r.patchRecords(ctx, s))
-	if outcome.Stops() { // Nothing is recorded, so the status goes out without it.
-		s.config.Annotations, s.config.Finalizers = maps.Clone(s.read.Annotations), slices.Clone(s.read.Finalizers)
-	}
+	outcome := r.saveRecords(ctx, s)
 	if outcome.Done() && d.otherOSImage != "" {
 		r.event(s.config, bootstrapv1.EventOSImageOfOtherRelease, "%s", d.otherOSImage)
 	}

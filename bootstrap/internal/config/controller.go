@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/host"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
@@ -71,8 +72,10 @@ type Hosts interface {
 	// Watch makes the controller look at a config again when what Pass decides on changes.
 	Watch(ctx context.Context, mgr ctrl.Manager, c capicontrollerutil.Controller) error
 	// Pass brings the host of a config nearer to being a Node, or lets its Agent go with its Machine. It sets its records and conditions on
-	// the config, and leaves it to the caller to write them. It returns when to look again; 0 is when something changes.
-	Pass(ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, owners mapping.Owners) (time.Duration, error)
+	// the config, and leaves it to the caller to write them; save writes records that have to precede what the pass does.
+	Pass(
+		ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, owners mapping.Owners, save func(context.Context) kube.Outcome,
+	) (host.Came, error)
 	// Release lets a Machine go whose config has vanished.
 	Release(ctx context.Context, config types.NamespacedName) error
 }
@@ -166,7 +169,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.refuseMachinePool(ctx, config, owners.Cluster)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
-	s := &scope{config: config, read: config.DeepCopy(), now: time.Now(), machine: owners.Machine, cluster: owners.Cluster}
+	s := &scope{
+		config: config, read: config.DeepCopy(), now: time.Now(), machine: owners.Machine, cluster: owners.Cluster, hooked: hooked(owners.Machine),
+	}
 	if isPaused, err := kube.HoldPaused(ctx, r.Client, owners.Cluster, config); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
@@ -180,6 +185,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: min(lookAgain, retryAfterError)}, nil
 }
 
+// hooked reports whether a Machine has its pre-terminate hook, as the control plane provider makes those of control planes.
+func hooked(machine *clusterv1.Machine) bool {
+	return machine != nil && machine.Annotations[bootstrapv1.AgentDeletionHook] != ""
+}
+
 // retryAfterError is when a pass that failed is repeated at the latest while the host is waited for.
 const retryAfterError = 30 * time.Second
 
@@ -189,7 +199,10 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duratio
 	living := s.config.DeletionTimestamp.IsZero()
 	var hostErr error
 	if !s.fresh() || !s.machine.DeletionTimestamp.IsZero() {
-		lookAgain, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster})
+		var passed host.Came
+		save := func(ctx context.Context) kube.Outcome { return r.saveRecords(ctx, s) }
+		passed, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster}, save)
+		lookAgain, s.hooked = passed.LookAgain, passed.Hooked
 	}
 	if !living || s.cluster != nil {
 		came, err = r.media(ctx, s)
@@ -243,7 +256,7 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 		s.config.Status.ObservedGeneration = s.config.Generation
 	}
 	leaves := len(s.config.Finalizers) < len(s.read.Finalizers)
-	outcome := kube.OutcomeOf(r.patchRecords(ctx, s))
+	outcome := r.saveRecords(ctx, s)
 	if !outcome.Stops() && !leaves && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
 		status := s.read.DeepCopy()
 		status.Status = s.config.Status
@@ -258,6 +271,16 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 		return fmt.Errorf("patch OpenshiftAssistedConfig %s: %w", klog.KObj(s.config), err)
 	}
 	return nil
+}
+
+// saveRecords writes the records that the pass has set on the config. If it cannot, nothing is recorded, and the status goes out without
+// them.
+func (r *Reconciler) saveRecords(ctx context.Context, s *scope) kube.Outcome {
+	outcome := kube.OutcomeOf(r.patchRecords(ctx, s))
+	if outcome.Stops() {
+		s.config.Annotations, s.config.Finalizers = maps.Clone(s.read.Annotations), slices.Clone(s.read.Finalizers)
+	}
+	return outcome
 }
 
 // patchRecords writes the annotations and finalizers that the pass has set on the config, unless the config has changed since it was read:

@@ -30,8 +30,10 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/host"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -91,11 +93,13 @@ type hosts struct {
 
 func (h *hosts) Watch(context.Context, ctrl.Manager, capicontrollerutil.Controller) error { return nil }
 
-func (h *hosts) Pass(_ context.Context, config *bootstrapv1.OpenshiftAssistedConfig, _ mapping.Owners) (time.Duration, error) {
+func (h *hosts) Pass(
+	_ context.Context, config *bootstrapv1.OpenshiftAssistedConfig, _ mapping.Owners, _ func(context.Context) kube.Outcome,
+) (host.Came, error) {
 	h.passes++
 	metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, "a-0")
 	fact.Waiting(bootstrapv1.AgentBindingReason, "Agent a-0").Set(config, bootstrapv1.AgentInstalledCondition)
-	return h.again, nil
+	return host.Came{LookAgain: h.again}, nil
 }
 
 func (h *hosts) Release(context.Context, types.NamespacedName) error {

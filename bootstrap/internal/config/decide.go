@@ -65,7 +65,8 @@ const trustBundleRetry = 30 * time.Second
 
 // decide says what the pass does. The order of its steps is what keeps a Machine from escaping: an InfraEnv that counts the config among
 // its users, its live ISO on the infrastructure machine, the deletion hook on the Machine, and only then the Secret's name (DESIGN D4,
-// D19).
+// D19). The Secret's name waits for a pass that has read the live ISO from the cache: Metal3 reads the infrastructure machine from a cache
+// too, and what it reads there when it sees the name is what the host boots.
 func decide(s *scope) decision {
 	published := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
 	if !needsMedia(s) && (s.infraEnv == nil || !kube.OwnedBy(s.infraEnv, s.config)) {
@@ -159,7 +160,13 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 		return networks
 	}
 	d.infraEnv = infraEnvCreate
-	return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "InfraEnv %s is being made", s.infraEnvName)
+	return pendingFact(s.infraEnvName)
+}
+
+// pendingFact has one text for all steps from an InfraEnv that is being made to its image on the infrastructure machine. Each takes a moment,
+// and a text of its own would be a write more.
+func pendingFact(infraEnv string) fact.Fact {
+	return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "the image of InfraEnv %s is being made by assisted-service and handed over", infraEnv)
 }
 
 // decideExistingInfraEnv joins the InfraEnv if it is usable, and says whether it has an image with everything in it.
@@ -212,6 +219,6 @@ func imageFact(infraEnv *assisted.InfraEnv, url string) fact.Fact {
 	case created.Is("False", assisted.ReasonImageCreationError):
 		return fact.Waiting(bootstrapv1.InfraEnvFailedReason, "InfraEnv %s: %s", infraEnv.Name, created.Message)
 	default:
-		return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "assisted-service has not made the image of InfraEnv %s yet", infraEnv.Name)
+		return pendingFact(infraEnv.Name)
 	}
 }

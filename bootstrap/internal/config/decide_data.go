@@ -81,7 +81,7 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 		d.retryAfter = dataSecretRetry
 		return fact.Waiting(bootstrapv1.DataSecretConflictReason, "Secret %s belongs to something else: delete it", s.secret.Name)
 	}
-	ready := d.image.Status == metav1.ConditionTrue && d.infraEnv == infraEnvKeep && d.record == ""
+	ready := d.image.Status == metav1.ConditionTrue
 	if ready {
 		if problem := decideMedia(s, d); problem.Reason != "" {
 			return problem
@@ -91,7 +91,10 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 		d.secret = decideRepair(s, d, ready)
 		return fact.Done(bootstrapv1.DataSecretAvailableReason)
 	}
-	if f := dataWaitsFor(s, d, ready); f.Reason != "" {
+	if d.mediaURL != "" {
+		d.image = pendingFact(s.infraEnvName)
+	}
+	if f := dataWaitsFor(s, d); f.Reason != "" {
 		return f
 	}
 	d.secret, d.publish, d.fetch = true, true, needsIgnition(s)
@@ -104,7 +107,7 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 }
 
 // dataWaitsFor says what has to be so before the Secret is made; its zero value is that all is.
-func dataWaitsFor(s *scope, d *decision, ready bool) fact.Fact {
+func dataWaitsFor(s *scope, d *decision) fact.Fact {
 	switch {
 	case d.image.Reason == bootstrapv1.WaitingForClusterInfrastructureReason:
 		return d.image
@@ -115,11 +118,8 @@ func dataWaitsFor(s *scope, d *decision, ready bool) fact.Fact {
 			bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind,
 			s.machine.Spec.InfrastructureRef.Name,
 		)
-	case s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "":
+	case !s.hooked:
 		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
-	case !ready || d.mediaURL != "":
-		return fact.Waiting(bootstrapv1.WaitingForDiscoveryImageReason, "the discovery image is being handed to %s %s",
-			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.InfrastructureRef.Name)
 	}
 	return bootModeProblem(s)
 }

@@ -205,6 +205,7 @@ func TestDecideNetworks(t *testing.T) {
 			check: func(g *WithT, d decision) { g.Expect(d.retryAfter).To(Equal(imageCooldown), "no event tells") }},
 		{name: "the image keeps its URL and had the time to be made with them", change: func(s *scope) {
 			s.infraEnv.Status.ISODownloadURL = unauthenticatedURL
+			_ = metal3.SetLiveISO(s.infraMachine, unauthenticatedURL)
 			complete(s)
 			noteImage(s, &s.nmstates[1])
 			s.now = s.now.Add(imageCooldown)
@@ -296,7 +297,7 @@ func TestNetworksAreMade(t *testing.T) {
 	g.Expect(d.networks.empty()).To(BeTrue())
 	s.infraEnv.Status.ISODownloadURL = "http://rotated"
 	d = pass()
-	g.Expect(d.image.Reason).To(Equal(bootstrapv1.DiscoveryImageReadyReason), d.image.Message)
+	g.Expect(d.mediaURL).To(Equal(s.infraEnv.Status.ISODownloadURL), d.image.Message)
 
 	s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
 	g.Expect(c.Delete(ctx, secret)).To(Succeed())

@@ -48,7 +48,7 @@ func prepared() *scope {
 	m3m.SetName("m-0")
 	_ = metal3.SetLiveISO(m3m, isoURL)
 	return &scope{
-		config: config, read: config.DeepCopy(), machine: machine, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"},
+		config: config, read: config.DeepCopy(), machine: machine, hooked: true, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"},
 		infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m,
 	}
 }
@@ -100,13 +100,16 @@ func TestContractDecide(t *testing.T) {
 				g.Expect(d.infraEnv).To(Equal(infraEnvCreate))
 			}},
 		{
-			name:   "another config's InfraEnv is joined before anything is handed out",
-			change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" },
-			image:  bootstrapv1.DiscoveryImageReadyReason,
-			data:   bootstrapv1.WaitingForDiscoveryImageReason,
+			name: "another config's InfraEnv is joined, and its image handed over in the same pass",
+			change: func(s *scope) {
+				s.infraEnv.OwnerReferences[0].UID = "other"
+				_ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x")
+			},
+			image: bootstrapv1.InfraEnvPendingReason,
+			data:  bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.infraEnv).To(Equal(infraEnvJoin))
-				g.Expect(d.mediaURL).To(BeEmpty())
+				g.Expect(d.mediaURL).To(Equal(isoURL))
 			},
 		},
 		{name: "an InfraEnv of somebody else", change: func(s *scope) { s.infraEnv.Labels = nil },
@@ -129,12 +132,12 @@ func TestContractDecide(t *testing.T) {
 				g.Expect(d.dataSecret.Message).To(Equal("a live ISO and BareMetalHosts exist for Metal3Machines only, not for DevMachine m-0: " +
 					"set spec.boot.mode: UserData, spec.hostIdentity: InfraEnv in the template and delete Machine m-0"))
 			}},
-		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil },
+		{name: "no hook yet", change: func(s *scope) { s.hooked = false },
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDeletionHookReason},
 		{
 			name:   "CORE-20 the ISO goes to the machine before the Secret's name goes out",
 			change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
-			image:  bootstrapv1.DiscoveryImageReadyReason,
+			image:  bootstrapv1.InfraEnvPendingReason,
 			data:   bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.mediaURL).To(Equal(isoURL))

@@ -41,6 +41,8 @@ type scope struct {
 	machine *clusterv1.Machine
 	// cluster is nil when it is gone, which is only possible while the config or its Machine is being deleted.
 	cluster *clusterv1.Cluster
+	// hooked is true when the Machine has its pre-terminate hook.
+	hooked bool
 
 	// missingCRDs are the CRDs that are needed and not served; the fields below are unset for their kinds.
 	missingCRDs []string

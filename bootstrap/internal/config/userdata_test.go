@@ -82,7 +82,7 @@ func TestDecideUserData(t *testing.T) {
 				Type: assisted.ConditionImageCreated, Status: corev1.ConditionFalse, Reason: assisted.ReasonImageCreationError,
 			}
 		}, data: bootstrapv1.WaitingForDiscoveryImageReason},
-		{name: "no hook yet", change: func(s *scope) { s.machine.Annotations = nil }, data: bootstrapv1.WaitingForDeletionHookReason},
+		{name: "no hook yet", change: func(s *scope) { s.hooked = false }, data: bootstrapv1.WaitingForDeletionHookReason},
 		{name: "no infrastructure machine", change: func(s *scope) { s.infraMachine = nil }, data: bootstrapv1.WaitingForInfraMachineReason},
 		{
 			name: "infrastructure of others gets user data", change: otherInfrastructure, data: bootstrapv1.WaitingForDiscoveryIgnitionReason,
@@ -102,7 +102,7 @@ func TestDecideUserData(t *testing.T) {
 		}, data: bootstrapv1.DataSecretAvailableReason, publish: true},
 		{
 			name: "another config's InfraEnv is joined first", change: func(s *scope) { s.infraEnv.OwnerReferences[0].UID = "other" },
-			data: bootstrapv1.WaitingForDiscoveryImageReason,
+			data: bootstrapv1.WaitingForDiscoveryIgnitionReason, making: true,
 		},
 		{
 			name: "BOOT-26 the Secret was made and its name not published", change: func(s *scope) { s.secret = own },

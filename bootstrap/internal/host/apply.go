@@ -32,7 +32,7 @@ func (o outcomes) err() error {
 }
 
 // apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
-// What the config records is written at the end of the pass.
+// What the config records is written at the end of the pass, but for the name of an Agent, which is saved before the Agent is claimed.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 	o := outcomes{}
 	r.tellError(s, d)
@@ -46,12 +46,27 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 			return o
 		}
 	}
+	if d.record != "" {
+		if o.record = s.saveAgent(ctx, d); o.record.Stops() {
+			return o
+		}
+	}
 	r.tellDispute(s, d.recognition)
 	r.tellNeverRegistered(s, d.recognition)
 	if o.identity = r.applyIdentity(ctx, s, d.recognition); !o.identity.Stops() {
 		o.joining = r.applyJoining(ctx, s, d.joining)
 	}
 	return o
+}
+
+// saveAgent records the Agent that is claimed or deleted next, and with it the disk of one that is bound in the same patch. While the host
+// has the record of a power cycle for an Agent of this name, the next loss would be taken for that one: it was removed before.
+func (s *scope) saveAgent(ctx context.Context, d decision) kube.Outcome {
+	metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
+	if d.bind != nil && d.disk != "" {
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
+	}
+	return s.save(ctx)
 }
 
 // tellError records an event when the BareMetalHost begins to report an error.

@@ -58,15 +58,18 @@ func (r *Reconciler) deleteLeftover(ctx context.Context, s *scope, a *assisted.A
 // claim writes the Machine's claim to the Agent, unless the Agent changed since it was read: of two Machines that recognise one Agent, one
 // wins and the other sees it in the next pass.
 func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) error {
-	err := kube.PatchUnchanged(ctx, r.Client, a, func(a *assisted.Agent) {
-		metav1.SetMetaDataAnnotation(&a.ObjectMeta, bootstrapv1.ClaimAnnotation, s.claim())
-		delete(a.Annotations, bootstrapv1.RecognitionAnnotation)
-	})
+	err := kube.PatchUnchanged(ctx, r.Client, a, func(a *assisted.Agent) { setClaim(a, s.claim()) })
 	if err != nil {
 		return kube.Explained(err, fmt.Sprintf("the claim of Agent %s for Machine %s", a.Name, s.machine.Name))
 	}
 	r.normal(s, bootstrapv1.EventAgentClaimed, "Claimed Agent %s for Machine %s", a.Name, s.machine.Name)
 	return nil
+}
+
+// setClaim claims an Agent for a Machine. What was said of an Agent that nobody claims goes.
+func setClaim(a *assisted.Agent, claim string) {
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, bootstrapv1.ClaimAnnotation, claim)
+	delete(a.Annotations, bootstrapv1.RecognitionAnnotation)
 }
 
 // withdraw takes back what let an Agent into the cluster, in one patch: an approved Agent that is merely unbound would be installed by

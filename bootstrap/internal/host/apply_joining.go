@@ -50,6 +50,9 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 
 // set writes the binding to an Agent.
 func (b *binding) set(a *assisted.Agent) {
+	if b.claim != "" {
+		setClaim(a, b.claim)
+	}
 	a.Spec.Role = b.role
 	a.Spec.Hostname = b.hostname
 	a.Spec.NodeLabels = b.labels

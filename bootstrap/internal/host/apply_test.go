@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -51,17 +52,7 @@ func TestBindThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := discovered()
-			scheme := runtime.NewScheme()
-			g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&s.agents[0]).WithInterceptorFuncs(interceptor.Funcs{
-				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-					if test.answer != nil {
-						return test.answer
-					}
-					return c.Patch(ctx, o, patch, opts...)
-				},
-			}).Build()
-			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), &s.agents[0])).To(Succeed())
+			c := patching(t, s, func() error { return test.answer })
 			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
 			d := decide(s)
 			g.Expect(d.bind).NotTo(BeNil())
@@ -78,6 +69,69 @@ func TestBindThatFails(t *testing.T) {
 			g.Expect(recorded).To(Equal(test.recorded), "the disk is recorded when the Agent has it")
 		})
 	}
+}
+
+// TestClaimWithBind: one patch claims and binds an Agent, after the config has recorded both. When it fails, the condition does not say that
+// the host is recognised, and the user may choose another disk.
+func TestClaimWithBind(t *testing.T) {
+	agents := schema.GroupResource{Group: "agent-install.openshift.io", Resource: "agents"}
+	for name, test := range map[string]struct {
+		saved, patched error
+		annotations    []string
+		claimed        bool
+	}{
+		"both succeed": {annotations: []string{bootstrapv1.AgentAnnotation, bootstrapv1.InstallationDiskAnnotation}, claimed: true},
+		"the record is refused": {
+			saved: apierrors.NewConflict(agents, "m-0", errors.New("it changed")), annotations: []string{bootstrapv1.AgentAnnotation},
+		},
+		"the patch is refused": {patched: errors.New("no answer"), annotations: []string{bootstrapv1.AgentAnnotation}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			unclaimed(s)
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+			saves := 0
+			s.save = func(context.Context) kube.Outcome {
+				saves++
+				g.Expect(s.config.Annotations).To(HaveKey(bootstrapv1.InstallationDiskAnnotation))
+				return kube.OutcomeOf(test.saved)
+			}
+			patches := 0
+			r := &Reconciler{Client: patching(t, s, func() error { patches++; return test.patched }), Recorder: events.NewFakeRecorder(10)}
+			d := decide(s)
+			o := r.apply(t.Context(), s, d)
+			setStatus(s.config, result{decision: &d, outcomes: o})
+			g.Expect(saves).To(Equal(1))
+			g.Expect(patches == 1).To(Equal(test.saved == nil), "the record comes first")
+			g.Expect(conditions.IsTrue(s.config, bootstrapv1.HostRecognizedCondition)).To(Equal(test.claimed))
+			for _, annotation := range []string{bootstrapv1.AgentAnnotation, bootstrapv1.InstallationDiskAnnotation} {
+				_, recorded := s.config.Annotations[annotation]
+				g.Expect(recorded).To(Equal(slices.Contains(test.annotations, annotation)), annotation)
+			}
+			agent := &assisted.Agent{}
+			g.Expect(r.Client.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), agent)).To(Succeed())
+			g.Expect(agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() && agent.Spec.Approved).To(Equal(test.claimed))
+		})
+	}
+}
+
+// patching returns a client with the scope's first Agent, as it is read from then on, whose patches may fail.
+func patching(t *testing.T, s *scope, before func() error) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&s.agents[0]).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := before(); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	}).Build()
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), &s.agents[0])).To(Succeed())
+	return c
 }
 
 // TestRecognitionThatFails: the condition does not say that something was claimed or taken back which was not.
@@ -101,6 +155,7 @@ func TestRecognitionThatFails(t *testing.T) {
 
 			s = discovered()
 			unclaimed(s)
+			s.install = nil
 			d = decide(s)
 			g.Expect(d.claim).NotTo(BeNil())
 			setStatus(s.config, result{decision: &d, outcomes: outcomes{identity: kube.OutcomeOf(answer)}})

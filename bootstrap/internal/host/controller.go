@@ -28,6 +28,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -74,22 +75,33 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontroll
 	)
 }
 
+// Came is what came of the pass of a host.
+type Came struct {
+	// LookAgain is when the pass is to be repeated, because no event tells that a bound host has taken longer than its checks may take, nor
+	// that a host has not registered in time; 0 is when something changes.
+	LookAgain time.Duration
+	// Hooked is true when the Machine has its pre-terminate hook.
+	Hooked bool
+}
+
 // Pass brings the host of a config nearer to being a Node, or lets its Agent go with its Machine. What it has to record and to say it sets
-// on the config, for the caller to write. It returns when to look again, because no event tells that a bound host has taken longer than its
-// checks may take, nor that a host has not registered in time; 0 is when something changes.
-func (r *Reconciler) Pass(ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, owners mapping.Owners) (time.Duration, error) {
+// on the config, for the caller to write; save writes the records at once.
+func (r *Reconciler) Pass(
+	ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, owners mapping.Owners, save func(context.Context) kube.Outcome,
+) (Came, error) {
 	if owners.Machine == nil || (owners.Cluster == nil && owners.Machine.DeletionTimestamp.IsZero()) {
 		// Without a Machine there is no host; Agents of a Machine that is gone are the agent controller's. Without a Cluster no host
 		// joins, but the deletion of a Machine goes on (CONTRACT BOOT-31, BOOT-36).
-		return 0, nil
+		return Came{}, nil
 	}
-	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster, now: time.Now()}
+	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster, now: time.Now(), save: save}
 	came, err := r.pass(ctx, s)
 	setStatus(config, came)
-	if err != nil || came.decision == nil {
-		return 0, err
+	passed := Came{Hooked: !s.lacksHook() || came.outcomes.hook.Done()}
+	if err == nil && came.decision != nil {
+		passed.LookAgain = came.decision.lookAgain
 	}
-	return came.decision.lookAgain, nil
+	return passed, err
 }
 
 // pass observes, decides and applies.

@@ -21,6 +21,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -107,7 +108,7 @@ func passOrRelease(t *testing.T, r *Reconciler, config *bootstrapv1.OpenshiftAss
 	}
 	owners, err := mapping.OwnersOf(t.Context(), r.Client, config)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	_, err = r.Pass(t.Context(), config, owners)
+	_, err = r.Pass(t.Context(), config, owners, func(context.Context) kube.Outcome { return kube.OutcomeOf(nil) })
 	return err
 }
 

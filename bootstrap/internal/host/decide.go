@@ -50,7 +50,9 @@ type joining struct {
 // binding is what the one patch of an Agent sets, always all of it (ASSISTED fact 3, 8.8 rule 5), but for a chosen disk, which follows
 // together with the approval.
 type binding struct {
-	agent    *assisted.Agent
+	agent *assisted.Agent
+	// claim is the Machine's claim, which the same patch makes; empty when the Agent has it.
+	claim    string
 	role     string
 	hostname string
 	labels   map[string]string
@@ -92,6 +94,9 @@ func decide(s *scope) decision {
 		d.installed = progressFact(s, &d.joining, agent)
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
+	}
+	if d.claim != nil && d.bind != nil {
+		d.bind.claim, d.claim = s.claim(), nil
 	}
 	return d
 }
@@ -209,7 +214,12 @@ func decideBind(s *scope, d *joining, agent *assisted.Agent, role string, gate a
 		disk:    choice.ID,
 		fencing: fencing,
 	}
-	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, ref)
+	return bindingFact(agent, ref)
+}
+
+// bindingFact has one text from the bind until the host is ready. assisted-service has many within these minutes.
+func bindingFact(agent *assisted.Agent, deployment string) fact.Fact {
+	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound to ClusterDeployment %s", agent.Name, deployment)
 }
 
 // rightArchitecture reports whether a host has the architecture that its config asks for, as far as the host has told yet.
@@ -284,7 +294,10 @@ func progressFact(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	if f, ok := problemFact(agent); ok && (!progress || f.Reason == bootstrapv1.AgentDisconnectedReason) {
 		return f
 	}
-	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is being bound: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+	if progress {
+		return bindingFact(agent, agent.Spec.ClusterDeploymentName.Name)
+	}
+	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is bound and not ready: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 }
 
 // settleTime is how long a host may take after its bind until its checks pass: it has registered anew, and reports its inventory, its clock

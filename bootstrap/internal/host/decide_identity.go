@@ -47,7 +47,8 @@ type recognition struct {
 	recognized fact.Fact
 }
 
-// decideIdentity recognises the Machine's host and claims it. It returns the Agent once it is claimed and the claim is recorded.
+// decideIdentity recognises the Machine's host and claims it. It returns the Agent when it is claimed, or is claimed in this pass and may be
+// bound in the same patch.
 func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 	d := recognition{}
 	verdict := recognize(s)
@@ -66,7 +67,7 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 		return d, nil
 	case agent.Annotations[bootstrapv1.ClaimAnnotation] != s.claim():
 		d.recognized = decideClaim(s, &d, agent)
-		return d, nil
+		return d, d.unboundClaim()
 	case !agent.DeletionTimestamp.IsZero():
 		d.recognized = fact.Waiting(bootstrapv1.WaitingForAgentReason, "Agent %s is being deleted", agent.Name)
 		return d, nil
@@ -79,6 +80,14 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 	d.forget, d.disputed = wasCycled(s), verdict.Note != ""
 	d.recognized = fact.Ongoing(bootstrapv1.HostRecognizedReason, "%s", verdict.Note)
 	return d, verdict.Agent
+}
+
+// unboundClaim returns the Agent to claim if nobody has bound it. One that somebody has bound is looked at in the next pass.
+func (d recognition) unboundClaim() *assisted.Agent {
+	if d.claim == nil || d.claim.Spec.ClusterDeploymentName != nil {
+		return nil
+	}
+	return d.claim
 }
 
 // unrecognizedFact says why no Agent is recognised, and that none of those that could be is approved.
@@ -113,23 +122,24 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 	case s.host != nil && !metal3.Provisioned(s.host):
 		return fact.Waiting(
 			bootstrapv1.WaitingForHostReason,
-			"BareMetalHost %s is in state %s: Agent %s, which has its identity, is not claimed before the host is booted", s.host.Name,
-			metal3.State(s.host), agent.Name,
+			"BareMetalHost %s %s: Agent %s, which has its identity, is not claimed before the host is booted", s.host.Name,
+			metal3.StateText(s.host), agent.Name,
 		)
 	case s.lacksHook():
 		return hookFact(s, agent)
-	case s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil):
+	}
+	if s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil) {
 		// What was asked for when an Agent of this name was lost before must not be taken for what its next loss asks for.
 		d.record, d.forget = agent.Name, wasCycled(s)
-		return fact.Waiting(bootstrapv1.ClaimingAgentReason, "Agent %s is recognised and is being recorded", agent.Name)
-	case old:
+	}
+	if old {
 		d.leftover = agent
 		return fact.Waiting(
 			bootstrapv1.WaitingForAgentReason,
 			"Agent %s is of an earlier life of the host and is being deleted; the host is rebooted to register again", agent.Name,
 		)
 	}
-	d.claim = agent
+	d.claim, d.forget = agent, wasCycled(s)
 	return fact.Done(bootstrapv1.HostRecognizedReason)
 }
 

@@ -3,6 +3,8 @@
 package host
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -64,6 +67,7 @@ func discovered() *scope {
 	s := &scope{
 		config: config, machine: machine, infraMachine: m3m, hosts: []bmov1alpha1.BareMetalHost{host},
 		agents: []assisted.Agent{agent}, install: install, now: later.Add(time.Hour),
+		save: func(context.Context) kube.Outcome { return kube.OutcomeOf(nil) },
 	}
 	s.host = &s.hosts[0]
 	return s
@@ -198,20 +202,26 @@ func TestDecide(t *testing.T) {
 		{name: "disconnected", change: func(s *scope) {
 			bound(&s.agents[0], "disconnected", assisted.Condition{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse})
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDisconnectedReason},
-		{name: "unclaimed: recorded first, so that its host is rebooted whoever deletes it from now on", change: func(s *scope) {
+		{name: "unclaimed: recorded, so that its host is rebooted whoever deletes it from now on, claimed and bound", change: func(s *scope) {
 			s.agents[0].Annotations = nil
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
-		}, recognized: bootstrapv1.ClaimingAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.record).To(Equal("a-0"))
-				g.Expect(d.claim == nil && d.bind == nil).To(BeTrue())
+				g.Expect(d.claim).To(BeNil(), "one patch does both")
+				g.Expect(d.bind.claim).To(Equal("m-0/machine-uid"))
 			}},
-		{name: "recorded: claimed next, bound in the pass after that", change: func(s *scope) { s.agents[0].Annotations = nil },
-			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		{name: "recorded, while the cluster takes no hosts: claimed", change: func(s *scope) { s.agents[0].Annotations, s.install = nil, nil },
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForClusterReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.claim).NotTo(BeNil())
 				g.Expect(d.bind).To(BeNil())
 			}},
+		{name: "unclaimed, and bound by somebody: claimed", change: func(s *scope) {
+			s.agents[0].Annotations = nil
+			s.agents[0].Spec.ClusterDeploymentName = &assisted.ClusterReference{Name: "other", Namespace: "ns"}
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.claim).NotTo(BeNil()) }},
 		{name: "recorded and gone before it was claimed: its host waits for a reboot", change: func(s *scope) { s.agents = nil },
 			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) }},
@@ -227,10 +237,10 @@ func TestDecide(t *testing.T) {
 			s.agents[0].Annotations = nil
 			s.agents[0].CreationTimestamp, s.machine.CreationTimestamp = born, later
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
-		}, recognized: bootstrapv1.ClaimingAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
+		}, recognized: bootstrapv1.WaitingForAgentReason, installed: bootstrapv1.WaitingForRecognitionReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.record).To(Equal("a-0"))
-				g.Expect(d.leftover).To(BeNil())
+				g.Expect(d.leftover).NotTo(BeNil())
 			}},
 		{name: "an Agent older than the Machine is of an earlier life", change: func(s *scope) {
 			s.agents[0].Annotations = nil
@@ -287,8 +297,8 @@ func TestDecide(t *testing.T) {
 			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.ProviderID = "DevMachine", "dev:///m-0"
 			s.agents[0].Annotations, s.config.Annotations = nil, map[string]string{
 				bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}
-		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.WaitingForRecognitionReason,
-			check: func(g *WithT, d decision) { g.Expect(d.claim).NotTo(BeNil()) }},
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+			check: func(g *WithT, d decision) { g.Expect(d.bind.claim).NotTo(BeEmpty()) }},
 		{
 			name: "no CRDs", change: func(s *scope) { s.missingCRDs = []string{assisted.CRDAgents} },
 			recognized: bootstrapv1.WaitingForCRDsReason, installed: bootstrapv1.WaitingForRecognitionReason,
@@ -310,14 +320,25 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestProgressChangesWithTheStageOnly: a percentage in the condition would be written every few seconds.
-func TestProgressChangesWithTheStageOnly(t *testing.T) {
+// TestProgressHasTwoTexts: each stage of an installation, or its percentage, would be a write of ours and one of Cluster API's.
+func TestProgressHasTwoTexts(t *testing.T) {
+	g := NewWithT(t)
 	s := discovered()
 	bound(&s.agents[0], "installing-in-progress", assisted.Condition{
 		Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress,
 	})
-	s.agents[0].Status.Progress.CurrentStage = "Writing image to disk"
-	NewWithT(t).Expect(decide(s).installed).To(Equal(fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent a-0: Writing image to disk")))
+	var texts []string
+	for _, stage := range []string{
+		"", "Starting installation", "Waiting for bootkube", "Writing image to disk", "Rebooting", "Waiting for ignition", "Joined", "Done",
+	} {
+		s.agents[0].Status.Progress.CurrentStage = stage
+		installed := decide(s).installed
+		g.Expect(installed.Reason).To(Equal(bootstrapv1.AgentInstallingReason))
+		texts = append(texts, installed.Message)
+	}
+	g.Expect(texts[0]).To(HavePrefix("Agent a-0: the host is being installed on its disk"))
+	g.Expect(texts[4]).To(HavePrefix("Agent a-0: the host reboots from its disk"))
+	g.Expect(slices.Compact(texts)).To(HaveLen(2))
 }
 
 func TestHostFact(t *testing.T) {

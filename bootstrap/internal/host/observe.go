@@ -22,6 +22,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -32,6 +33,8 @@ type scope struct {
 	machine *clusterv1.Machine
 	// cluster is nil when it is gone.
 	cluster *clusterv1.Cluster
+	// save writes what the pass has recorded on the config, before something is done that the record has to precede.
+	save func(context.Context) kube.Outcome
 
 	// missingCRDs are the CRDs that are needed and not served yet; the fields below are unset for their kinds.
 	missingCRDs []string

@@ -21,7 +21,6 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
-	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // TestALossIsAskedForOnce: the manager ends after it has asked for the power cycle, and before the config has forgotten the Agent; or the
@@ -63,7 +62,6 @@ func TestALossIsAskedForOnce(t *testing.T) {
 	d, asked = pass()
 	g.Expect(asked).To(BeFalse())
 	g.Expect(d.record).To(Equal("a-0"), "it has registered again")
-	setRecords(s.config, &d, outcomes{})
 	s.agents = nil
 	_, asked = pass()
 	g.Expect(asked).To(BeTrue(), "the next loss is another one")
@@ -103,7 +101,7 @@ func TestALossIsForgottenBeforeTheNextOne(t *testing.T) {
 
 			d = decide(s)
 			g.Expect(d.forget).To(BeTrue(), "the next pass tries again")
-			setRecords(s.config, &d, outcomes{record: kube.OutcomeOf(nil)})
+			g.Expect(s.saveAgent(t.Context(), d).Done()).To(BeTrue())
 			g.Expect(s.config.Annotations).To(HaveKeyWithValue(bootstrapv1.AgentAnnotation, "a-0"))
 			delete(s.host.Annotations, bootstrapv1.PowerCycleAnnotation)
 			s.agents = nil

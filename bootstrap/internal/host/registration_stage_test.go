@@ -251,6 +251,9 @@ func (g *stage) pass(i int) (wrote bool) {
 	}
 	if d.bind != nil {
 		a := g.agent(d.bind.agent.Name)
+		if d.bind.claim != "" {
+			a.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: d.bind.claim}
+		}
 		a.Spec.Approved, a.Spec.ClusterDeploymentName, a.Status.DebugInfo.State = true, &d.bind.cluster, assisted.AgentStateKnown
 		wrote = true
 	}

@@ -51,19 +51,17 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 		bootstrapv1.AgentNotRecognizedReason)
 }
 
-// setRecords notes on the config what later passes have to know and no other object tells.
+// setRecords notes on the config what later passes have to know and no other object tells. The name of the Agent is saved before (saveAgent).
 func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outcomes) {
-	if d.record != "" && !o.record.Stops() {
-		// The Agent is claimed or deleted in the pass that follows. While the host has the record of a power cycle for an Agent of this name,
-		// the next loss would be taken for that one.
-		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
-	}
 	if d.rebooted || d.reboot && o.identity.Done() {
 		delete(config.Annotations, bootstrapv1.AgentAnnotation)
 	}
-	if d.disk != "" && (d.bind == nil || o.joining.Done()) {
-		// What the Agent says of its disk exists by now.
+	switch {
+	case d.disk == "":
+	case d.bind == nil || o.joining.Done(): // What the Agent says of its disk exists by now.
 		metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
+	default: // The host was not bound, so the user may choose other hints.
+		delete(config.Annotations, bootstrapv1.InstallationDiskAnnotation)
 	}
 }
 
@@ -71,6 +69,8 @@ func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outc
 // claimed, the condition stays as it is; if an approval could not be withdrawn, the condition says that the Agent still has it.
 func recognizedFact(d *decision, o outcomes) fact.Fact {
 	switch {
+	case d.bind != nil && d.bind.claim != "" && !o.joining.Done():
+		return fact.Fact{} // As one that could not be claimed.
 	case !o.identity.Stops():
 		return d.recognized
 	case d.claim != nil:

@@ -220,7 +220,7 @@ func sameSerial(r Request, twin string) Verdict {
 func unmatched(r Request) Verdict {
 	if !metal3.Provisioned(r.Host) {
 		return Verdict{Reason: bootstrapv1.WaitingForHostReason, Message: fmt.Sprintf(
-			"BareMetalHost %s is in state %s: waiting for it to be booted", r.Host.Name, metal3.State(r.Host))}
+			"BareMetalHost %s %s: waiting for it to be booted", r.Host.Name, metal3.StateText(r.Host))}
 	}
 	if twin := namesake(r); twin != "" {
 		return sameSerial(r, twin)
