@@ -49,5 +49,5 @@ func decideDisk(d *joining, agent *assisted.Agent) (_ fact.Fact, owed bool) {
 		), true
 	}
 	d.approve = agent
-	return fact.Waiting(bootstrapv1.AgentBindingReason, "Agent %s is given its disk %s and approved", agent.Name, chosen), true
+	return bindingFact(agent, agent.Spec.ClusterDeploymentName.Name), true
 }
