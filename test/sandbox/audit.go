@@ -33,13 +33,29 @@ type Write struct {
 	Count          int
 }
 
+// Name is the verb and the resource, as "patch machines/status".
+func (w Write) Name() string { return w.Verb + " " + w.Resource }
+
 // Writes counts the writes of a user in the apiserver's audit log (localcontrolplane.ControlPlane.AuditLog), most
 // frequent first. Housekeeping (Leases, TokenReviews, SubjectAccessReviews) is left out.
 func Writes(auditLog, user string) ([]Write, error) {
+	return writes(auditLog, user, func(*auditv1.Event) bool { return true })
+}
+
+// WritesFor counts the writes of a user that concern a namespace: its objects, and those without a namespace whose names begin with that of
+// the namespace and a dot.
+func WritesFor(auditLog, user, namespace string) ([]Write, error) {
+	return writes(auditLog, user, func(event *auditv1.Event) bool {
+		ref := event.ObjectRef
+		return ref.Namespace == namespace || ref.Namespace == "" && strings.HasPrefix(ref.Name, namespace+".")
+	})
+}
+
+func writes(auditLog, user string, wanted func(*auditv1.Event) bool) ([]Write, error) {
 	counts := map[Write]int{}
 	err := ReadAudit(auditLog, func(event *auditv1.Event) {
 		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(reads, event.Verb) ||
-			slices.Contains(housekeeping, event.ObjectRef.Resource) {
+			slices.Contains(housekeeping, event.ObjectRef.Resource) || !wanted(event) {
 			return
 		}
 		resource := event.ObjectRef.Resource
@@ -95,7 +111,7 @@ func (w *World) writeAudit(out io.Writer, machines int) error {
 		total, parts := 0, []string{}
 		for _, write := range writes {
 			total += write.Count
-			parts = append(parts, fmt.Sprintf("%d %s %s", write.Count, write.Verb, write.Resource))
+			parts = append(parts, fmt.Sprintf("%d %s", write.Count, write.Name()))
 		}
 		fmt.Fprintf(table, "%s\t%d\t%.1f\t%s\n", manager.name, total, float64(total)/float64(max(machines, 1)), strings.Join(parts, ", "))
 	}
