@@ -14,6 +14,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/config"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/host"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/webhook"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
@@ -38,6 +39,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		assisted.CRDClusterDeployments, metal3.CRDMachines, metal3.CRDBareMetalHosts,
 	)
 	if err != nil {
+		return err
+	}
+	if err := index.Register(ctx, gate, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}

@@ -32,9 +32,9 @@ func Kind(o runtime.Object) string {
 func Name(o client.Object) string { return fmt.Sprintf("%s %s", Kind(o), klog.KObj(o)) }
 
 // Get reads an object and reports whether it exists.
-func Get(ctx context.Context, reader client.Reader, key client.ObjectKey, o client.Object) (bool, error) {
+func Get(ctx context.Context, reader client.Reader, key client.ObjectKey, o client.Object, opts ...client.GetOption) (bool, error) {
 	kind := Kind(o)
-	err := reader.Get(ctx, key, o)
+	err := reader.Get(ctx, key, o, opts...)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read %s %s: %w", kind, klog.KRef(key.Namespace, key.Name), err)
 	}
@@ -45,9 +45,9 @@ func Get(ctx context.Context, reader client.Reader, key client.ObjectKey, o clie
 func GetOrNil[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, reader client.Reader, key client.ObjectKey) (P, error) {
+}](ctx context.Context, reader client.Reader, key client.ObjectKey, opts ...client.GetOption) (P, error) {
 	o := P(new(T))
-	if exists, err := Get(ctx, reader, key, o); err != nil || !exists {
+	if exists, err := Get(ctx, reader, key, o, opts...); err != nil || !exists {
 		return nil, err
 	}
 	return o, nil
@@ -96,12 +96,13 @@ func patch[T client.Object](ctx context.Context, c client.Client, o T, change fu
 	return c.Patch(ctx, changed, client.MergeFromWithOptions(o, options...))
 }
 
-// Requests maps an event to the objects of a list that keep accepts. An event has nobody to return an error to, so the log tells of it.
+// Requests maps an event to the objects of a list that keep accepts, and must not change: they are those of the cache. An event has nobody to
+// return an error to, so the log tells of it.
 func Requests[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, keep func(T) bool, opts ...client.ListOption,
 ) []reconcile.Request {
 	var requests []reconcile.Request
-	err := reader.List(ctx, list, opts...)
+	err := reader.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...)
 	if err == nil {
 		err = meta.EachListItem(list, func(item runtime.Object) error {
 			o, ok := item.(T)

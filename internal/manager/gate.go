@@ -81,12 +81,17 @@ func (g *Gate) Missing(crds ...string) []string {
 
 // Watch starts the source on a controller as soon as the CRD is served.
 func (g *Gate) Watch(c Watcher, crd string, src source.TypedSource[reconcile.Request]) error {
+	return g.When(crd, func() error { return c.Watch(src) })
+}
+
+// When does something once, as soon as the CRD is served, and before it tells anybody that it is; in the order of the calls.
+func (g *Gate) When(crd string, do func() error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.served[crd] {
-		return c.Watch(src)
+		return do()
 	}
-	g.pending[crd] = append(g.pending[crd], func() error { return c.Watch(src) })
+	g.pending[crd] = append(g.pending[crd], do)
 	return nil
 }
 
@@ -123,7 +128,7 @@ func (g *Gate) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	}
 	for len(g.pending[req.Name]) > 0 {
 		if err := g.pending[req.Name][0](); err != nil {
-			return reconcile.Result{}, fmt.Errorf("watch the kind of CustomResourceDefinition %s: %w", req.Name, err)
+			return reconcile.Result{}, fmt.Errorf("begin with the kind of CustomResourceDefinition %s: %w", req.Name, err)
 		}
 		g.pending[req.Name] = g.pending[req.Name][1:]
 	}

@@ -34,6 +34,8 @@ func TestGate(t *testing.T) {
 	woken := make(chan event.GenericEvent, 1)
 	gate := &Gate{client: c, served: map[string]bool{}, pending: map[string][]func() error{}, resync: []chan event.GenericEvent{woken}}
 	var started watches
+	before := -1
+	g.Expect(gate.When("a", func() error { before = int(started); return nil })).To(Succeed())
 	g.Expect(gate.Watch(&started, "a", nil)).To(Succeed())
 	pass := func() {
 		_, err := gate.reconcile(context.Background(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}})
@@ -66,4 +68,5 @@ func TestGate(t *testing.T) {
 		g.Expect(woken).To(Receive())
 	}
 	g.Expect(int(started)).To(Equal(1))
+	g.Expect(before).To(Equal(0), "what was to be done first was")
 }

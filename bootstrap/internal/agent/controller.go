@@ -28,6 +28,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -65,12 +66,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up the agent controller: %w", err)
 	}
-	cache := mgr.GetCache()
+	cache, changes := mgr.GetCache(), predicates.ResourceIsChanged(mgr.GetScheme(), log)
 	return errors.Join(
 		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), &handler.EnqueueRequestForObject{})),
 		r.Gate.Watch(
 			c, metal3.CRDBareMetalHosts,
-			source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(r.inNamespace)),
+			source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(r.fromHost), changes),
 		),
 	)
 }
@@ -115,7 +116,7 @@ func (r *Reconciler) lookAfter(ctx context.Context, agent *assisted.Agent) error
 func (r *Reconciler) infraEnvOf(ctx context.Context, agent *assisted.Agent) (*assisted.InfraEnv, error) {
 	infraEnv := &assisted.InfraEnv{}
 	key := types.NamespacedName{Namespace: agent.Namespace, Name: agent.Labels[assisted.InfraEnvLabel]}
-	_, err := kube.Get(ctx, r.Client, key, infraEnv)
+	_, err := kube.Get(ctx, r.Client, key, infraEnv, client.UnsafeDisableDeepCopy) // It may have thousands of users.
 	return infraEnv, err
 }
 
@@ -162,16 +163,45 @@ func (r *Reconciler) explain(ctx context.Context, agent *assisted.Agent) error {
 	if !agent.HasInventory() || !agent.DeletionTimestamp.IsZero() || len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
 		return nil
 	}
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := r.Client.List(ctx, hosts, client.InNamespace(agent.Namespace)); err != nil {
-		return fmt.Errorf("list BareMetalHosts: %w", err)
-	}
-	text := ""
-	if len(hosts.Items) > 0 && len(identity.HostsMatching(agent, hosts.Items)) == 0 {
-		text = fmt.Sprintf("no BareMetalHost has one of the MAC addresses %s and serial number %q",
-			strings.Join(agent.MACAddresses(), " "), agent.Status.Inventory.SystemVendor.SerialNumber)
+	text, err := r.explanation(ctx, agent)
+	if err != nil {
+		return err
 	}
 	return r.note(ctx, agent, text)
+}
+
+// explanation says why no host is recognised in an Agent; it is empty when one is, and where nothing is known of hosts.
+func (r *Reconciler) explanation(ctx context.Context, agent *assisted.Agent) (string, error) {
+	can, shared, err := r.in(agent.Namespace).HostsOf(ctx, agent)
+	if err != nil {
+		return "", err
+	}
+	hosts := make([]bmov1alpha1.BareMetalHost, 0, len(can)+len(shared))
+	for _, host := range append(can, shared...) {
+		hosts = append(hosts, *host)
+	}
+	if len(identity.HostsMatching(agent, hosts)) > 0 {
+		return "", nil
+	}
+	if some, err := r.someHosts(ctx, agent.Namespace); err != nil || len(some) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("no BareMetalHost has one of the MAC addresses %s and serial number %q",
+		strings.Join(agent.MACAddresses(), " "), agent.Status.Inventory.SystemVendor.SerialNumber), nil
+}
+
+// someHosts returns up to two BareMetalHosts of a namespace, any of them.
+func (r *Reconciler) someHosts(ctx context.Context, namespace string) ([]bmov1alpha1.BareMetalHost, error) {
+	const enough = 2
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.InNamespace(namespace), client.Limit(enough), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list BareMetalHosts: %w", err)
+	}
+	return hosts.Items, nil
+}
+
+func (r *Reconciler) in(namespace string) index.Finder {
+	return index.Finder{Reader: r.Client, Namespace: namespace}
 }
 
 // note writes the text to the Agent, and an event when it is new. An empty text removes it.
@@ -198,23 +228,52 @@ func (r *Reconciler) note(ctx context.Context, agent *assisted.Agent, text strin
 
 // claimedFor is every Agent that is claimed for a Machine.
 func (r *Reconciler) claimedFor(ctx context.Context, o client.Object) []reconcile.Request {
-	claim := assisted.Claim(o)
-	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == claim })
+	if len(r.Gate.Missing(assisted.CRDAgents)) > 0 {
+		return nil
+	}
+	agents, err := r.in(o.GetNamespace()).Agents(ctx, index.AgentClaim, assisted.Claim(o))
+	return requests(ctx, agents, err)
 }
 
 // all is every Agent of the object's namespace: while its Cluster was paused, its Machine may have vanished.
 func (r *Reconciler) all(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.requests(ctx, o.GetNamespace(), kube.Every[*assisted.Agent])
-}
-
-// inNamespace is every unclaimed Agent of the object's namespace: another host may change what is said of them.
-func (r *Reconciler) inNamespace(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.requests(ctx, o.GetNamespace(), func(a *assisted.Agent) bool { return a.Annotations[bootstrapv1.ClaimAnnotation] == "" })
-}
-
-func (r *Reconciler) requests(ctx context.Context, namespace string, keep func(*assisted.Agent) bool) []reconcile.Request {
 	if len(r.Gate.Missing(assisted.CRDAgents)) > 0 {
 		return nil
 	}
-	return kube.Requests(ctx, r.Client, &assisted.AgentList{}, keep, client.InNamespace(namespace))
+	return kube.Requests(ctx, r.Client, &assisted.AgentList{}, kube.Every[*assisted.Agent], client.InNamespace(o.GetNamespace()))
+}
+
+// fromHost is every Agent that can be a BareMetalHost: the host may change what is said of it. The first host of a namespace, and the last
+// one, change that for all Agents.
+func (r *Reconciler) fromHost(ctx context.Context, o client.Object) []reconcile.Request {
+	if len(r.Gate.Missing(assisted.CRDAgents)) > 0 {
+		return nil
+	}
+	some, err := r.someHosts(ctx, o.GetNamespace())
+	if err == nil && len(some) < 2 {
+		return r.all(ctx, o)
+	}
+	return r.concerned(ctx, o)
+}
+
+// concerned is every Agent that can be a BareMetalHost.
+func (r *Reconciler) concerned(ctx context.Context, o client.Object) []reconcile.Request {
+	host, ok := o.(*bmov1alpha1.BareMetalHost)
+	if !ok {
+		return nil
+	}
+	agents, err := r.in(host.Namespace).AgentsOf(ctx, host)
+	return requests(ctx, agents, err)
+}
+
+// requests are those of Agents that an event concerns. It has nobody to return an error to, so the log tells of it.
+func requests(ctx context.Context, agents []*assisted.Agent, err error) []reconcile.Request {
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the Agents that an event concerns")
+	}
+	requests := make([]reconcile.Request, 0, len(agents))
+	for _, agent := range agents {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(agent)})
+	}
+	return requests
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,6 +40,7 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // Kinds that are read from the cache are listed and watched, and got by nobody. Informers list on API servers that do not stream lists.
@@ -106,7 +108,7 @@ type Reconciler struct {
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "openshiftassistedconfig")
-	mapper := mapping.Mapper{Client: mgr.GetClient()}
+	mapper := mapping.Mapper{Client: mgr.GetClient(), Gate: r.Gate}
 	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		For(&bootstrapv1.OpenshiftAssistedConfig{}).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(mapper.FromMachine)).
@@ -129,9 +131,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	return errors.Join(
 		r.Gate.Resync(c, mapper.All),
-		watch(assisted.CRDInfraEnvs, &assisted.InfraEnv{}, mapper.FromInfraEnv),
+		watch(assisted.CRDInfraEnvs, &assisted.InfraEnv{}, mapper.FromInfraEnv, mapping.InfraEnvs),
+		r.Gate.Watch(c, assisted.CRDInfraEnvs, source.Kind(cache, client.Object(&assisted.InfraEnv{}), mapper.Users(), changes)),
 		watch(assisted.CRDNMStateConfigs, &assisted.NMStateConfig{}, mapper.FromNMStateConfig),
 		watch(assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, mapper.FromClusterLabel, pullSecrets),
+		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromHostNetwork, mapping.HostNetworks),
+		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromChosenHost, mapping.ChosenHosts),
 		// Metal3Machines, BareMetalHosts and Agents, which concern the boot media too.
 		r.Hosts.Watch(ctrl.LoggerInto(ctx, log), mgr, c),
 	)

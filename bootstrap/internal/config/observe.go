@@ -9,7 +9,6 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
@@ -62,7 +62,8 @@ type scope struct {
 	infraEnv *assisted.InfraEnv
 	// infraMachine is the Machine's Metal3Machine; nil while it does not exist, and for infrastructure of others.
 	infraMachine *unstructured.Unstructured
-	// hosts are the BareMetalHosts of the namespace.
+	// hosts are the BareMetalHosts that refer to the infrastructure machine or, while wantsNetworks, all of the namespace. They and the
+	// InfraEnv belong to the cache.
 	hosts []bmov1alpha1.BareMetalHost
 	// networks are the hosts with network data that the Machine may get, by name, and nmstates the NMStateConfigs of the InfraEnv, by name.
 	// Both are read only while wantsNetworks. networksProblem is why the hosts cannot be known.
@@ -152,15 +153,30 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 		return fmt.Errorf("read the infrastructure machine of Machine %s: %w", s.machine.Name, err)
 	}
 	s.infraMachine = infra
-	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
+	if infra == nil || len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
+		return nil
+	}
+	consumed, err := r.find(s).Hosts(ctx, index.HostConsumer, infra.GetName())
+	if err != nil {
+		return err
+	}
+	for _, host := range consumed {
+		s.hosts = append(s.hosts, *host)
+	}
+	if !wantsNetworks(s) {
 		return nil
 	}
 	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := r.Client.List(ctx, hosts, client.InNamespace(s.config.Namespace)); err != nil {
+	if err := r.Client.List(ctx, hosts, client.InNamespace(s.config.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list BareMetalHosts: %w", err)
 	}
 	s.hosts = hosts.Items
 	return nil
+}
+
+// find finds objects of the config's namespace.
+func (r *Reconciler) find(s *scope) index.Finder {
+	return index.Finder{Reader: r.Client, Namespace: s.config.Namespace}
 }
 
 // observePullSecret takes the config's own pull secret or else that of the cluster's ClusterDeployment.
@@ -168,15 +184,12 @@ func (r *Reconciler) observePullSecret(ctx context.Context, s *scope) error {
 	if s.pullSecret = s.config.Spec.PullSecretRef.Name; s.pullSecret != "" || s.cluster == nil {
 		return nil
 	}
-	deployments := &hivev1.ClusterDeploymentList{}
-	err := r.Client.List(
-		ctx, deployments, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name},
-	)
+	deployments, err := r.find(s).Deployments(ctx, s.cluster.Name)
 	if err != nil {
-		return fmt.Errorf("list ClusterDeployments of Cluster %s: %w", s.cluster.Name, err)
+		return err
 	}
-	for i := range deployments.Items {
-		if ref := deployments.Items[i].Spec.PullSecretRef; ref != nil && deployments.Items[i].DeletionTimestamp.IsZero() {
+	for _, deployment := range deployments {
+		if ref := deployment.Spec.PullSecretRef; ref != nil && deployment.DeletionTimestamp.IsZero() {
 			s.pullSecret = ref.Name
 		}
 	}
@@ -229,11 +242,8 @@ func (r *Reconciler) findInfraEnv(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) readInfraEnv(ctx context.Context, s *scope) error {
 	var err error
-	s.infraEnv, err = kube.GetOrNil[assisted.InfraEnv](
-		ctx,
-		r.Client,
-		types.NamespacedName{Namespace: s.config.Namespace, Name: s.infraEnvName},
-	)
+	key := types.NamespacedName{Namespace: s.config.Namespace, Name: s.infraEnvName}
+	s.infraEnv, err = kube.GetOrNil[assisted.InfraEnv](ctx, r.Client, key, client.UnsafeDisableDeepCopy) // It may have thousands of users.
 	return err
 }
 
@@ -268,15 +278,13 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
 	if s.config.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	agents := &assisted.AgentList{}
-	if err := r.Client.List(ctx, agents, client.InNamespace(s.config.Namespace)); err != nil {
-		return fmt.Errorf("list Agents: %w", err)
+	ref := mapping.MachineRef(s.config)
+	if ref == nil {
+		return nil
 	}
-	for _, agent := range agents.Items {
-		_, uid, claimed := agent.ClaimedFor()
-		if ref := mapping.MachineRef(s.config); claimed && ref != nil && string(ref.UID) == uid {
-			s.claimed = append(s.claimed, agent)
-		}
+	agents, err := r.find(s).Agents(ctx, index.AgentClaim, ref.Name+"/"+string(ref.UID))
+	for _, agent := range agents {
+		s.claimed = append(s.claimed, *agent)
 	}
-	return nil
+	return err
 }

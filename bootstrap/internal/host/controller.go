@@ -5,7 +5,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -16,9 +15,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
@@ -26,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/predicates"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -56,6 +56,8 @@ type Reconciler struct {
 	WatchFilter string
 
 	infraMachines external.ObjectTracker
+	// changes lets real changes through.
+	changes predicate.Predicate
 }
 
 // Watch makes the controller of configs look at a config again when what its host's pass decides on changes. The resync of configs does for
@@ -63,15 +65,19 @@ type Reconciler struct {
 // Machine that is looked at again.
 func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontrollerutil.Controller) error {
 	log := ctrl.LoggerFrom(ctx)
-	cache, mapper, changes := mgr.GetCache(), mapping.Mapper{Client: mgr.GetClient()}, predicates.ResourceIsChanged(mgr.GetScheme(), log)
+	cache, mapper := mgr.GetCache(), mapping.Mapper{Client: mgr.GetClient(), Gate: r.Gate}
+	r.changes = predicates.ResourceIsChanged(mgr.GetScheme(), log)
 	r.infraMachines = external.ObjectTracker{Controller: c, Cache: cache, Scheme: mgr.GetScheme(), PredicateLogger: &log}
-	watch := func(crd string, kind client.Object, to handler.MapFunc) error {
-		return r.Gate.Watch(c, crd, source.Kind(cache, kind, handler.EnqueueRequestsFromMapFunc(to), changes))
+	watch := func(crd string, kind client.Object, to handler.MapFunc, more ...predicate.Predicate) error {
+		only := append([]predicate.Predicate{r.changes}, more...)
+		return r.Gate.Watch(c, crd, source.Kind(cache, kind, handler.EnqueueRequestsFromMapFunc(to), only...))
 	}
 	return errors.Join(
 		watch(assisted.CRDAgents, &assisted.Agent{}, mapper.FromAgent),
-		watch(assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, mapper.FromClusterLabel),
+		watch(assisted.CRDAgents, &assisted.Agent{}, mapper.FromStranger, mapping.Strangers),
+		watch(assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, mapper.FromClusterLabel, mapping.Installs),
 		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromAnyHost),
+		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromSerial, mapping.Serials),
 	)
 }
 
@@ -125,14 +131,12 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 
 // Release lets a Machine go whose config vanished before it, so that the hook never holds it for ever (DESIGN D12).
 func (r *Reconciler) Release(ctx context.Context, config types.NamespacedName) error {
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(config.Namespace)); err != nil {
-		return fmt.Errorf("list Machines: %w", err)
+	machines, err := index.Finder{Reader: r.Client, Namespace: config.Namespace}.Machines(ctx, index.MachineConfig, config.Name)
+	if err != nil {
+		return err
 	}
-	for i := range machines.Items {
-		machine := &machines.Items[i]
-		if machine.DeletionTimestamp.IsZero() || machine.Spec.Bootstrap.ConfigRef.Name != config.Name ||
-			machine.Annotations[bootstrapv1.AgentDeletionHook] == "" {
+	for _, machine := range machines {
+		if machine.DeletionTimestamp.IsZero() || machine.Annotations[bootstrapv1.AgentDeletionHook] == "" {
 			continue
 		}
 		if r.WatchFilter != "" && !labels.HasWatchLabel(machine, r.WatchFilter) {
@@ -147,7 +151,7 @@ func (r *Reconciler) Release(ctx context.Context, config types.NamespacedName) e
 		}
 		vanished := &bootstrapv1.OpenshiftAssistedConfig{}
 		vanished.Namespace, vanished.Name = config.Namespace, config.Name
-		if _, err := r.pass(ctx, &scope{config: vanished, machine: machine}); err != nil {
+		if _, err := r.pass(ctx, &scope{config: vanished, machine: machine.DeepCopy()}); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index/indextest"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -73,10 +74,6 @@ func TestReconcileLetsGo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			scheme := runtime.NewScheme()
-			for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme, apiextensionsv1.AddToScheme} {
-				g.Expect(add(scheme)).To(Succeed())
-			}
 			machine, cluster, config := leaving()
 			cluster.Spec.Paused = ptr.To(tt.paused)
 			objects := []client.Object{machine}
@@ -90,7 +87,7 @@ func TestReconcileLetsGo(t *testing.T) {
 			if !tt.configGone {
 				objects = append(objects, config)
 			}
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+			c := indextest.Builder(objects...).Build()
 			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}, WatchFilter: tt.filter}
 			g.Expect(passOrRelease(t, r, config, tt.configGone)).To(Succeed())
 			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -19,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
@@ -40,17 +40,17 @@ type scope struct {
 	missingCRDs []string
 	// infraMachine is the Machine's Metal3Machine; nil while it does not exist, and for infrastructure of others.
 	infraMachine *unstructured.Unstructured
-	// hosts are the BareMetalHosts of the namespace, by name.
+	// hosts are the BareMetalHosts that can matter for the identity of the Machine's host, by name.
 	hosts []bmov1alpha1.BareMetalHost
 	// host is the BareMetalHost that the infrastructure machine consumes; nil while there is none.
 	host *bmov1alpha1.BareMetalHost
 	// now is the time of the pass.
 	now time.Time
-	// allAgents are the Agents of the namespace, by name.
+	// allAgents are the Agents that can matter for the identity of the Machine's host, by name.
 	allAgents []assisted.Agent
-	// agents are the Agents of the config's InfraEnv and those that are claimed for the Machine, by name.
+	// agents are those of them that are of the config's InfraEnv or claimed for the Machine, by name.
 	agents []assisted.Agent
-	// livingClaims are the claims of the other Machines of the namespace.
+	// livingClaims are those of their claims that are of other Machines that exist.
 	livingClaims []string
 	// install is the cluster's AgentClusterInstall; nil while there is none.
 	install *hiveext.AgentClusterInstall
@@ -106,59 +106,67 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 		return nil
 	}
 	s.infraMachine = infra
-	mapper := mapping.Mapper{Client: r.Client}
-	if err := r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine)); err != nil {
+	mapper := mapping.Mapper{Client: r.Client, Gate: r.Gate}
+	err = r.infraMachines.Watch(ctrl.LoggerFrom(ctx), infra, handler.EnqueueRequestsFromMapFunc(mapper.FromInfraMachine), r.changes)
+	if err != nil {
 		return fmt.Errorf("watch %s: %w", infra.GetKind(), err)
 	}
-	if len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
+	key, chosen := metal3.HostKey(infra)
+	if !chosen || len(r.Gate.Missing(metal3.CRDBareMetalHosts)) > 0 {
 		return nil
 	}
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := r.Client.List(ctx, hosts, client.InNamespace(s.config.Namespace)); err != nil {
-		return fmt.Errorf("list BareMetalHosts: %w", err)
+	host, err := kube.GetOrNil[bmov1alpha1.BareMetalHost](ctx, r.Client, key)
+	if err != nil || host == nil {
+		return err
 	}
-	s.hosts = hosts.Items
-	sort.Slice(s.hosts, func(i, j int) bool { return s.hosts[i].Name < s.hosts[j].Name })
+	s.hosts = []bmov1alpha1.BareMetalHost{*host}
 	s.host = metal3.HostOf(infra, s.hosts)
 	return nil
 }
 
 func (r *Reconciler) observeAgents(ctx context.Context, s *scope) error {
-	agents := &assisted.AgentList{}
-	if err := r.Client.List(ctx, agents, client.InNamespace(s.config.Namespace)); err != nil {
-		return fmt.Errorf("list Agents: %w", err)
+	candidates, err := index.Finder{Reader: r.Client, Namespace: s.config.Namespace}.Candidates(ctx, index.Wanted{
+		Host: s.host, Claim: s.claim(), Recorded: s.config.Annotations[bootstrapv1.AgentAnnotation],
+		InfraEnv: s.config.Annotations[bootstrapv1.InfraEnvAnnotation],
+		Alone:    s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv,
+	})
+	if err != nil {
+		return err
 	}
-	s.allAgents = agents.Items
-	sort.Slice(s.allAgents, func(i, j int) bool { return s.allAgents[i].Name < s.allAgents[j].Name })
+	s.allAgents, s.hosts = candidates.Agents, candidates.Hosts
 	for i := range s.allAgents {
 		if s.concerns(&s.allAgents[i]) {
 			s.agents = append(s.agents, s.allAgents[i])
 		}
-	}
-	machines := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(s.config.Namespace)); err != nil {
-		return fmt.Errorf("list Machines: %w", err)
-	}
-	for i := range machines.Items {
-		if machines.Items[i].UID != s.machine.UID {
-			s.livingClaims = append(s.livingClaims, assisted.Claim(&machines.Items[i]))
+		if err := r.observeClaim(ctx, s, &s.allAgents[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// observeClaim notes an Agent's claim if it is of another Machine that exists.
+func (r *Reconciler) observeClaim(ctx context.Context, s *scope, agent *assisted.Agent) error {
+	name, uid, claimed := agent.ClaimedFor()
+	if !claimed || uid == string(s.machine.UID) {
+		return nil
+	}
+	machine, err := kube.GetOrNil[clusterv1.Machine](ctx, r.Client, client.ObjectKey{Namespace: agent.Namespace, Name: name})
+	if err == nil && machine != nil && string(machine.UID) == uid {
+		s.livingClaims = append(s.livingClaims, assisted.Claim(machine))
+	}
+	return err
+}
+
 // observeInstall finds the cluster's AgentClusterInstall by the Cluster's label, within the namespace only (DESIGN D13).
 func (r *Reconciler) observeInstall(ctx context.Context, s *scope) error {
-	installs := &hiveext.AgentClusterInstallList{}
-	err := r.Client.List(
-		ctx, installs, client.InNamespace(s.config.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName},
-	)
+	installs, err := index.Finder{Reader: r.Client, Namespace: s.config.Namespace}.Installs(ctx, s.machine.Spec.ClusterName)
 	if err != nil {
-		return fmt.Errorf("list AgentClusterInstalls of Cluster %s: %w", s.machine.Spec.ClusterName, err)
+		return err
 	}
-	for i := range installs.Items {
-		if installs.Items[i].DeletionTimestamp.IsZero() {
-			s.install = &installs.Items[i]
+	for _, install := range installs {
+		if install.DeletionTimestamp.IsZero() {
+			s.install = install
 		}
 	}
 	return nil

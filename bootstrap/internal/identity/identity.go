@@ -19,6 +19,10 @@ import (
 // maxListed bounds how many Agents a message names, so that a message stays readable and its size bounded.
 const maxListed = 3
 
+// MaxStrangers bounds how many Agents that match no host are counted. With more of them the message stays the same, whoever comes or goes:
+// each of many hosts that wait would say so.
+const MaxStrangers = 20
+
 // Verdict says which Agent is a Machine's host, or why none is.
 type Verdict struct {
 	// Agent is the recognised Agent; nil when there is none.
@@ -38,11 +42,12 @@ type Verdict struct {
 	Release bool
 }
 
-// Request is what Recognize looks at. All lists are of one namespace, sorted by name.
+// Request is what Recognize looks at. All lists are of one namespace, sorted by name. They may lack what cannot matter for the host: see
+// index.Finder.Candidates.
 type Request struct {
 	// Host is the BareMetalHost that the Machine consumes.
 	Host *bmov1alpha1.BareMetalHost
-	// Hosts are all BareMetalHosts.
+	// Hosts are the BareMetalHosts.
 	Hosts []bmov1alpha1.BareMetalHost
 	// Agents are the Agents of the Machine's InfraEnv, and those that are claimed for the Machine.
 	Agents []assisted.Agent

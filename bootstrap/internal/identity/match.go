@@ -131,8 +131,11 @@ func describeAll(agents []*assisted.Agent) string {
 	for _, agent := range agents {
 		texts = append(texts, fmt.Sprintf("%s (%s)", agent.Name, describe(agent)))
 	}
-	if len(texts) <= maxListed {
+	switch {
+	case len(texts) <= maxListed:
 		return strings.Join(texts, ", ")
+	case len(texts) >= MaxStrangers:
+		return strings.Join(texts[:maxListed], ", ") + " and many more"
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(texts[:maxListed], ", "), len(texts)-maxListed)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"strings"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,12 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
-	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/internal/kube"
-	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // Owners are the objects that a config belongs to.
@@ -84,8 +82,16 @@ func Cluster(ctx context.Context, c client.Reader, namespace, name string) (*clu
 
 // Mapper answers "which configs does this event concern".
 type Mapper struct {
-	// Client reads from the cache.
+	// Client reads from the cache, which has the fields of package index.
 	Client client.Reader
+	// Gate knows which CRDs are served; nil is all of them.
+	Gate *manager.Gate
+}
+
+func (m Mapper) served(crd string) bool { return m.Gate == nil || len(m.Gate.Missing(crd)) == 0 }
+
+func (m Mapper) in(namespace string) index.Finder {
+	return index.Finder{Reader: m.Client, Namespace: namespace}
 }
 
 // FromMachine is the config of a Machine.
@@ -94,16 +100,16 @@ func (m Mapper) FromMachine(_ context.Context, o client.Object) []reconcile.Requ
 	if !ok {
 		return nil
 	}
-	ref := machine.Spec.Bootstrap.ConfigRef
-	if ref.Kind != "OpenshiftAssistedConfig" || ref.APIGroup != bootstrapv1.GroupVersion.Group {
+	name := index.ConfigOf(machine)
+	if name == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machine.Namespace, Name: ref.Name}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machine.Namespace, Name: name}}}
 }
 
 // FromCluster is every config of a Cluster.
 func (m Mapper) FromCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	return m.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()})
+	return m.configs(ctx, o.GetNamespace(), index.ConfigCluster, o.GetName())
 }
 
 // FromClusterLabel is every config of the Cluster that the object's label names.
@@ -112,63 +118,7 @@ func (m Mapper) FromClusterLabel(ctx context.Context, o client.Object) []reconci
 	if name == "" {
 		return nil
 	}
-	return m.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
-}
-
-// FromInfraEnv is every config that uses the InfraEnv, or waits for it to go because it was not made for its Cluster.
-func (m Mapper) FromInfraEnv(ctx context.Context, o client.Object) []reconcile.Request {
-	return m.recording(ctx, o.GetNamespace(), o.GetName())
-}
-
-// FromAgent is the config whose Machine an Agent is claimed for or, while it is claimed for none, every config of its InfraEnv.
-func (m Mapper) FromAgent(ctx context.Context, o client.Object) []reconcile.Request {
-	agent, ok := o.(*assisted.Agent)
-	if !ok {
-		return nil
-	}
-	if requests := m.FromClaimedAgent(ctx, agent); requests != nil {
-		return requests
-	}
-	return m.recording(ctx, agent.Namespace, agent.Labels[assisted.InfraEnvLabel])
-}
-
-// FromClaimedAgent is the config whose Machine an Agent is claimed for.
-func (m Mapper) FromClaimedAgent(ctx context.Context, o client.Object) []reconcile.Request {
-	agent, ok := o.(*assisted.Agent)
-	if !ok {
-		return nil
-	}
-	name, uid, claimed := agent.ClaimedFor()
-	if !claimed {
-		return nil
-	}
-	machine := &clusterv1.Machine{}
-	if err := m.Client.Get(ctx, types.NamespacedName{Namespace: agent.Namespace, Name: name}, machine); err == nil &&
-		string(machine.UID) == uid {
-		return m.FromMachine(ctx, machine) // By name, also when the config has vanished: the Machine may wait for its Agent to go.
-	}
-	return m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
-		ref := MachineRef(config)
-		return ref != nil && string(ref.UID) == uid
-	}, client.InNamespace(agent.Namespace))
-}
-
-// FromHost is the config of the Machine whose infrastructure machine consumes a BareMetalHost.
-func (m Mapper) FromHost(ctx context.Context, o client.Object) []reconcile.Request {
-	host, ok := o.(*bmov1alpha1.BareMetalHost)
-	if !ok || host.Spec.ConsumerRef == nil {
-		return nil
-	}
-	return m.fromInfraMachine(ctx, host.Namespace, host.Spec.ConsumerRef.Name)
-}
-
-// FromAnyHost is FromHost and every config of the namespace whose host is not recognised: an address or serial number of one host may make
-// the Agent of another one ambiguous, or unambiguous. Labels, network data and inspected hardware of a host decide whether a Machine with
-// static networking may get it.
-func (m Mapper) FromAnyHost(ctx context.Context, o client.Object) []reconcile.Request {
-	return append(m.FromHost(ctx, o), m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
-		return !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition)
-	}, client.InNamespace(o.GetNamespace()))...)
+	return m.configs(ctx, o.GetNamespace(), index.ConfigCluster, name)
 }
 
 // FromInfraMachine is the config of the Machine that a Metal3Machine belongs to.
@@ -177,34 +127,41 @@ func (m Mapper) FromInfraMachine(ctx context.Context, o client.Object) []reconci
 }
 
 func (m Mapper) fromInfraMachine(ctx context.Context, namespace, name string) []reconcile.Request {
-	machines := &clusterv1.MachineList{}
-	if err := m.Client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Cannot list Machines to map an event")
-		return nil
+	machines, err := m.in(namespace).Machines(ctx, index.MachineInfra, name)
+	if err != nil {
+		return failed(ctx, err)
 	}
-	for i := range machines.Items {
-		if ref := machines.Items[i].Spec.InfrastructureRef; ref.Name == name && metal3.IsMachineRef(ref) {
-			return m.FromMachine(ctx, &machines.Items[i])
-		}
+	var requests []reconcile.Request
+	for _, machine := range machines {
+		requests = append(requests, m.FromMachine(ctx, machine)...)
 	}
-	return nil
+	return requests
 }
 
 // All is every config.
-func (m Mapper) All(ctx context.Context) []reconcile.Request { return m.list(ctx) }
-
-func (m Mapper) recording(ctx context.Context, namespace, infraEnv string) []reconcile.Request {
-	return m.filtered(ctx, func(config *bootstrapv1.OpenshiftAssistedConfig) bool {
-		return config.Annotations[bootstrapv1.InfraEnvAnnotation] == infraEnv
-	}, client.InNamespace(namespace))
+func (m Mapper) All(ctx context.Context) []reconcile.Request {
+	return kube.Requests(ctx, m.Client, &bootstrapv1.OpenshiftAssistedConfigList{}, kube.Every[*bootstrapv1.OpenshiftAssistedConfig])
 }
 
-func (m Mapper) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
-	return m.filtered(ctx, kube.Every[*bootstrapv1.OpenshiftAssistedConfig], opts...)
+// configs are the configs of a namespace that have a value in a field.
+func (m Mapper) configs(ctx context.Context, namespace, field, value string) []reconcile.Request {
+	configs, err := m.in(namespace).Configs(ctx, field, value)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	requests := make([]reconcile.Request, 0, len(configs))
+	for _, config := range configs {
+		requests = append(requests, requestOf(config))
+	}
+	return requests
 }
 
-func (m Mapper) filtered(
-	ctx context.Context, keep func(*bootstrapv1.OpenshiftAssistedConfig) bool, opts ...client.ListOption,
-) []reconcile.Request {
-	return kube.Requests(ctx, m.Client, &bootstrapv1.OpenshiftAssistedConfigList{}, keep, opts...)
+func requestOf(o client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
+}
+
+// failed tells the log that an event could not be mapped: it has nobody to return an error to.
+func failed(ctx context.Context, err error) []reconcile.Request {
+	ctrl.LoggerFrom(ctx).Error(err, "Cannot find the configs that an event concerns")
+	return nil
 }

@@ -10,16 +10,15 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index/indextest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -48,11 +47,7 @@ func config(namespace, name string, recognized metav1.ConditionStatus) *bootstra
 
 func mapperOf(t *testing.T, objects ...client.Object) Mapper {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, bootstrapv1.AddToScheme} {
-		NewWithT(t).Expect(add(scheme)).To(Succeed())
-	}
-	return Mapper{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+	return Mapper{Client: indextest.NewReader(objects...)}
 }
 
 func names(requests []reconcile.Request) []string {
@@ -61,17 +56,6 @@ func names(requests []reconcile.Request) []string {
 		names = append(names, r.String())
 	}
 	return names
-}
-
-// TestFromAnyHost: a host that changes may be mistaken for another one as long as that one is not recognised.
-func TestFromAnyHost(t *testing.T) {
-	m := mapperOf(t, machine("own"), config("ns", "own", metav1.ConditionTrue), config("ns", "waiting", metav1.ConditionFalse),
-		config("ns", "running", metav1.ConditionTrue), config("other", "waiting", metav1.ConditionFalse))
-	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "host"}}
-	g := NewWithT(t)
-	g.Expect(names(m.FromAnyHost(context.Background(), host))).To(ConsistOf("ns/waiting"), "of a free host")
-	host.Spec.ConsumerRef = &corev1.ObjectReference{Name: "own"}
-	g.Expect(names(m.FromAnyHost(context.Background(), host))).To(ConsistOf("ns/own", "ns/waiting"))
 }
 
 // TestFromInfraMachine: a Metal3Machine is that of the Machine that refers to it, and not of one that refers to another kind by its name.
@@ -115,6 +99,7 @@ func TestFromClaimedAgent(t *testing.T) {
 func TestFromNMStateConfig(t *testing.T) {
 	user, maker := config("ns", "user", "False"), config("ns", "maker", "False")
 	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
+	user.Spec.StaticNetworking.Source = bootstrapv1.StaticNetworkingBareMetalHosts
 	m := mapperOf(t, user, maker)
 	owned := func(kind, name string) *assisted.NMStateConfig {
 		n := &assisted.NMStateConfig{
