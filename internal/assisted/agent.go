@@ -161,7 +161,7 @@ func FailingChecks(validations common.ValidationsStatus) []string {
 	var failing []string
 	for _, group := range validations {
 		for _, check := range group {
-			if check.Status == "failure" || check.Status == "error" {
+			if fails(check) {
 				failing = append(failing, check.ID+": "+check.Message)
 			}
 		}

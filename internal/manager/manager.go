@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -34,6 +35,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
@@ -193,7 +195,7 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 	}
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: reduce,
 		ByObject:         byObject,
 		NewInformer:      capicontrollerutil.NewInformerFunc(scheme, cfg.Name),
 	}
@@ -201,6 +203,17 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 		options.DefaultFieldSelector = newInNamespace(o.Namespace)
 	}
 	return options
+}
+
+// reduce drops what nobody reads of objects of which there are many, and that are large.
+func reduce(in any) (any, error) {
+	switch o := in.(type) {
+	case *assisted.Agent:
+		assisted.ReduceAgent(o)
+	case *bmov1alpha1.BareMetalHost:
+		metal3.ReduceHost(o)
+	}
+	return cache.TransformStripManagedFields()(in)
 }
 
 // stripSchemas drops what makes CustomResourceDefinitions large: a management cluster has some 200 of them, of which only names, labels

@@ -8,7 +8,9 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -153,4 +155,30 @@ func TestAssociationFailure(t *testing.T) {
 			g.Expect(AssociationFailure(m)).To(Equal(tt.failure))
 		})
 	}
+}
+
+// TestReduceHost: what is read of inspected hardware stays, and all else of a host.
+func TestReduceHost(t *testing.T) {
+	g := NewWithT(t)
+	host := &bmov1alpha1.BareMetalHost{}
+	host.Spec.BootMACAddress = "aa:00"
+	host.Status.Provisioning.State = bmov1alpha1.StateProvisioned
+	ReduceHost(host)
+	g.Expect(host.Status.HardwareDetails).To(BeNil(), "nothing was inspected")
+	host.Status.LastUpdated = ptr.To(metav1.Now())
+	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{
+		SystemVendor: bmov1alpha1.HardwareSystemVendor{SerialNumber: "SN-1", Manufacturer: "x"}, Hostname: "x",
+		NIC:     []bmov1alpha1.NIC{{Name: "eno1", MAC: "AA:01", Model: "x", SpeedGbps: 10}},
+		Storage: []bmov1alpha1.Storage{{Name: "/dev/sda"}},
+	}
+	macs, nics, serial := InspectedMACs(host), NICs(host), SerialNumber(host)
+	ReduceHost(host)
+	g.Expect(InspectedMACs(host)).To(Equal(macs))
+	g.Expect(NICs(host)).To(Equal(nics))
+	g.Expect(SerialNumber(host)).To(Equal(serial))
+	g.Expect(host.Status.HardwareDetails).To(Equal(&bmov1alpha1.HardwareDetails{
+		SystemVendor: bmov1alpha1.HardwareSystemVendor{SerialNumber: "SN-1"}, NIC: []bmov1alpha1.NIC{{Name: "eno1", MAC: "AA:01"}},
+	}))
+	g.Expect(host.Status.LastUpdated).To(BeNil())
+	g.Expect(Provisioned(host)).To(BeTrue())
 }
