@@ -5,6 +5,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -39,7 +40,8 @@ const (
 )
 
 // TestContractCrashes installs and deletes a cluster while both managers are killed after every write that they make for the first time,
-// and expects the same objects as from a clean run, none of them twice. The clean run is held to the steady state besides.
+// and expects the same objects as from a clean run, none of them twice. The clean run is held to the steady state besides, and to a change
+// of leaders that nobody notices; its cluster is deleted by the new ones.
 func TestContractCrashes(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
 	// Besides the first create of every kind: finalizers, hooks, claims and approvals, media, and the hold.
@@ -81,9 +83,14 @@ func install(t *testing.T, deadly bool) result {
 	res := result{points: sets.New[string](), pointKinds: sets.New[string](), writeKinds: sets.New[string]()}
 	victims := map[string]*Victim{}
 	choosers := map[string]*chooser{}
+	specs := map[string]localcontrolplane.ManagerSpec{}
 	world, err := sandbox.NewWorld(
 		ctx,
 		sandbox.WorldOptions{Speed: 4, Adjust: func(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
+			if !deadly {
+				spec.Args = append(slices.Clone(spec.Args), shortLease...)
+			}
+			specs[spec.Name] = *spec
 			choosers[spec.Name] = &chooser{deadly: deadly, seen: sets.New[string](), kinds: sets.New[string]()}
 			victims[spec.Name] = NewVictim(newClient(g, cp), t.TempDir(), choosers[spec.Name].choose)
 			victims[spec.Name].Adjust(cp, spec)
@@ -93,6 +100,13 @@ func install(t *testing.T, deadly bool) result {
 	defer func() { g.Expect(world.Stop()).To(Succeed()) }()
 	go victims[world.Bootstrap.Name()].Supervise(ctx, world.Bootstrap)
 	go victims[world.ControlPlane.Name()].Supervise(ctx, world.ControlPlane)
+
+	var standbys []standby
+	if !deadly { // Before the snapshot: the webhooks are the standbys' from now on.
+		for _, leader := range []*localcontrolplane.Manager{world.Bootstrap, world.ControlPlane} {
+			standbys = append(standbys, startStandby(ctx, g, world, leader, specs[leader.Name()]))
+		}
+	}
 
 	request := sandbox.ClusterRequest{Namespace: "chaos", Name: "demo", Topology: sandbox.HA, Workers: 1, Address: "127.10.7.5"}
 	g.Expect(world.CreateInputs(ctx, request.Namespace, request.Machines())).To(Succeed())
@@ -106,6 +120,9 @@ func install(t *testing.T, deadly bool) result {
 	res.objects = objects(ctx, g, world.Client, request.Namespace)
 	if !deadly {
 		expectSteady(ctx, g, world, request)
+		for _, s := range standbys {
+			s.expectTakeover(ctx, g, world, request.Namespace)
+		}
 	}
 
 	g.Expect(world.DeleteCluster(ctx, request.Key(), deleteTimeout)).To(Succeed())
