@@ -99,6 +99,7 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	ctrl.SetLogger(klog.Background())
 	klog.Background().Info("Manager starts", "manager", cfg.Name, "version", version.Get())
 	cliflag.PrintFlags(pflag.CommandLine)
+	limitMemory(klog.Background())
 	if o.ContentionProfiling {
 		goruntime.SetBlockProfileRate(1)
 	}

@@ -182,10 +182,10 @@ func VersionOf(o *configv1.ClusterVersion) *ClusterVersion {
 var steps = regexp.MustCompile(`\d+ of \d+ done \((\d+% complete)\)`)
 
 // keepVersion keeps of a ClusterVersion what VersionOf reads.
-func keepVersion(in any) (any, error) {
+func keepVersion(in client.Object) client.Object {
 	o, ok := in.(*configv1.ClusterVersion)
 	if !ok {
-		return in, nil
+		return nil
 	}
 	kept := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, Generation: o.Generation,
@@ -198,7 +198,7 @@ func keepVersion(in any) (any, error) {
 		status.AvailableUpdates = append(status.AvailableUpdates, configv1.Release{Version: r.Version, Image: r.Image})
 	}
 	status.ConditionalUpdates = o.Status.ConditionalUpdates
-	return kept, nil
+	return kept
 }
 
 // ChangeVersion replaces spec.desiredUpdate as a whole: a patch of its fields would keep a force: true that somebody has left there (DESIGN

@@ -106,6 +106,9 @@ func (c Cached) DeleteNode(ctx context.Context, cluster client.ObjectKey, name s
 // installs without platform baremetal, and one a host in others.
 const machineAPIPage = 500
 
+// machineOfMachineAPI is the Machine of OpenShift's Machine API, whose Go type nobody here needs.
+var machineOfMachineAPI = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1beta1", Kind: "Machine"}
+
 // MachineAPI reads until it finds a Machine that runs.
 func (c Cached) MachineAPI(ctx context.Context, cluster client.ObjectKey) (bool, error) {
 	remote, err := c.live(ctx, cluster)
@@ -113,7 +116,7 @@ func (c Cached) MachineAPI(ctx context.Context, cluster client.ObjectKey) (bool,
 		return false, err
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1beta1", Kind: "MachineList"})
+	list.SetGroupVersionKind(machineOfMachineAPI.GroupVersion().WithKind(machineOfMachineAPI.Kind + "List"))
 	for {
 		err := remote.List(ctx, list, client.InNamespace("openshift-machine-api"), client.Limit(machineAPIPage),
 			client.Continue(list.GetContinue()))

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -341,14 +340,10 @@ func connect(kubeconfig []byte) (client.Client, error) {
 // clientOf knows the few kinds that are needed here, so that it asks the cluster for none. Without an HTTP client of its own it shares the
 // connections of others.
 func clientOf(config *rest.Config, own *http.Client) (client.Client, error) {
-	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	scheme := runtime.NewScheme()
 	kinds := runtime.SchemeBuilder{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, configv1.Install}
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("build the scheme of a client: %w", err)
 	}
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
-	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
-	mapper.Add(configv1.GroupVersion.WithKind("ClusterVersion"), meta.RESTScopeRoot)
-	return client.New(config, client.Options{HTTPClient: own, Scheme: scheme, Mapper: mapper})
+	return client.New(config, client.Options{HTTPClient: own, Scheme: scheme, Mapper: mapper()})
 }

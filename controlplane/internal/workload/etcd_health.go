@@ -76,6 +76,9 @@ func (r *EtcdReport) Stable() bool {
 func (c Cached) EtcdOperator(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*EtcdReport, error) {
 	isTheEtcd := func(o client.Object) bool { return o.GetName() == theEtcd }
 	remote, err := c.watched(ctx, cluster, "Etcds", subscriber.to("etcds", &operatorv1.Etcd{}, isTheEtcd))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
 	if err != nil || remote == nil {
 		return nil, err
 	}

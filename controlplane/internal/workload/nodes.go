@@ -8,11 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
-
+	"github.com/capi-openshift/agent-providers/controlplane/internal/connection"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -27,9 +25,8 @@ type Nodes interface {
 
 // Named adds Nodes to the connection's cache: only clusters whose Machines wait for their Nodes get this cache.
 func (c Cached) Named(ctx context.Context, cluster client.ObjectKey, name string, controller Controller) (*corev1.Node, error) {
-	remote, err := c.watched(ctx, cluster, "Nodes", clustercache.WatcherOptions{
-		Name: "nodes", Watcher: controller, Kind: &corev1.Node{}, EventHandler: handler.EnqueueRequestsFromMapFunc(withoutProviderID(cluster)),
-	})
+	watch := connection.NewWatcher("nodes", &corev1.Node{}, controller, withoutProviderID(cluster))
+	remote, err := c.watched(ctx, cluster, "Nodes", watch)
 	if err != nil || remote == nil {
 		return nil, err
 	}
@@ -37,8 +34,8 @@ func (c Cached) Named(ctx context.Context, cluster client.ObjectKey, name string
 }
 
 // withoutProviderID maps a Node that has no provider ID to its name in the Cluster's namespace.
-func withoutProviderID(cluster client.ObjectKey) handler.MapFunc {
-	return func(_ context.Context, o client.Object) []reconcile.Request {
+func withoutProviderID(cluster client.ObjectKey) func(client.Object) []reconcile.Request {
+	return func(o client.Object) []reconcile.Request {
 		if node, ok := o.(*corev1.Node); !ok || node.Spec.ProviderID != "" {
 			return nil
 		}

@@ -26,6 +26,11 @@ func OperatorNames() []string {
 	return []string{OperatorEtcd, OperatorAPIServer, OperatorControllerManager, OperatorScheduler}
 }
 
+// operatorConditions are the conditions of an operator that are read.
+func operatorConditions() []configv1.ClusterStatusConditionType {
+	return []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded}
+}
+
 // Operator is what a ClusterOperator says. A condition that it does not report is Unknown.
 type Operator struct {
 	Available, Progressing, Degraded OperatorCondition
@@ -74,8 +79,10 @@ func unreported() OperatorCondition {
 // oneLine joins the lines of a message and cuts what is too long.
 func oneLine(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
-	if len(message) <= maxMessage {
+	const cut = "…"
+	// What a connection keeps has been cut already.
+	if len(message) <= maxMessage || len(message) <= maxMessage+len(cut) && strings.HasSuffix(message, cut) {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	return strings.ToValidUTF8(message[:maxMessage], "") + cut
 }

@@ -11,10 +11,11 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/connection"
 )
 
 // Cached asks through a ClusterCache, which keeps one connection for each cluster and probes it (CONTRACT CORE-15).
@@ -49,26 +50,20 @@ type Subscriber struct {
 }
 
 // to is a watch of the objects of a kind that are wanted. Only one of its name is added to a connection.
-func (s Subscriber) to(name string, kind client.Object, wanted func(client.Object) bool) clustercache.WatcherOptions {
-	return clustercache.WatcherOptions{
-		Name:    name + "/" + s.Request.Name,
-		Watcher: s.Controller,
-		Kind:    kind,
-		EventHandler: handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-			if !wanted(o) {
-				return nil
-			}
-			return []reconcile.Request{s.Request}
-		}),
-	}
+func (s Subscriber) to(name string, kind client.Object, wanted func(client.Object) bool) *connection.Watcher {
+	return connection.NewWatcher(name+"/"+s.Request.Name, kind, s.Controller, func(o client.Object) []reconcile.Request {
+		if o != nil && !wanted(o) {
+			return nil
+		}
+		return []reconcile.Request{s.Request}
+	})
 }
 
-// watched reads from the connection's cache, which ends with the connection, and the watch with it: every call renews it. It is nil without
-// an error when there is no connection; the ClusterCache triggers a reconcile when there is one.
-func (c Cached) watched(
-	ctx context.Context, cluster client.ObjectKey, what string, watch clustercache.WatcherOptions,
-) (client.Reader, error) {
-	err := c.Cache.Watch(ctx, cluster, clustercache.NewWatcher(watch))
+// watched reads what the connection watches. The watch ends with the connection: every call renews it. It is nil without an error when there
+// is no connection, for which the ClusterCache triggers a reconcile when there is one, and when nothing has been read yet, for which the
+// watch does.
+func (c Cached) watched(ctx context.Context, cluster client.ObjectKey, what string, watch *connection.Watcher) (client.Reader, error) {
+	err := c.Cache.Watch(ctx, cluster, watch)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return nil, nil
 	}
@@ -81,6 +76,15 @@ func (c Cached) watched(
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to Cluster %s: %w", cluster, err)
+	}
+	if watched, ok := remote.(connection.Reader); ok {
+		err = watched.Ready(ctx, watch.Object())
+	}
+	if errors.Is(err, connection.ErrNotRead) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s of Cluster %s: %w", what, cluster, err)
 	}
 	return remote, nil
 }

@@ -47,13 +47,7 @@ var operators = []string{
 
 // seed fills a new API: the CRDs, the ClusterVersion of a running installation, and operators that are not there yet.
 func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
-	crds := []*apiextensionsv1.CustomResourceDefinition{
-		clusterVersionCRD(),
-		openCRD(configv1.GroupName, "ClusterOperator", "clusteroperator", "clusteroperators"),
-		openCRD(operatorv1.GroupName, "Etcd", "etcd", "etcds"),
-		openCRD(machineconfigv1.GroupName, "MachineConfigPool", "machineconfigpool", "machineconfigpools"),
-	}
-	if err := localcontrolplane.InstallCRDs(ctx, c.apiServer().Config(), crds); err != nil {
+	if err := localcontrolplane.InstallCRDs(ctx, c.apiServer().Config(), CRDs()); err != nil {
 		return fmt.Errorf("cannot install the CRDs of cluster %s: %w", spec.Key, err)
 	}
 	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
@@ -78,6 +72,16 @@ func (c *cluster) seed(ctx context.Context, spec assisted.ClusterSpec) error {
 		}
 	}
 	return c.report(ctx, spec, false)
+}
+
+// CRDs are those of OpenShift that an installed cluster has.
+func CRDs() []*apiextensionsv1.CustomResourceDefinition {
+	return []*apiextensionsv1.CustomResourceDefinition{
+		clusterVersionCRD(),
+		openCRD(configv1.GroupName, "ClusterOperator", "clusteroperator", "clusteroperators"),
+		openCRD(operatorv1.GroupName, "Etcd", "etcd", "etcds"),
+		openCRD(machineconfigv1.GroupName, "MachineConfigPool", "machineconfigpool", "machineconfigpools"),
+	}
 }
 
 // complete reports the end of the installation.

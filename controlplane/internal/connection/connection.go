@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+)
+
+const (
+	// requestTimeout bounds a request that is no watch, as Cluster API's ClusterCache does.
+	requestTimeout = 10 * time.Second
+	// probeTimeout bounds a probe.
+	probeTimeout = 5 * time.Second
+)
+
+// connection is what the manager holds of a cluster that answers. It knows no kinds but those of the manager: it asks the cluster for none.
+type connection struct {
+	kinds []*kind
+	// config is the configuration of the kubeconfig that the connection was made with.
+	config *rest.Config
+	// transport is shared by all requests.
+	transport http.RoundTripper
+	rest      rest.Interface
+	// ends when the connection is closed, and all watches with it.
+	ends  context.Context //nolint:containedctx // Watches are added later than the connection is made.
+	close context.CancelFunc
+
+	mu      sync.Mutex
+	stores  map[*kind]*store
+	watches map[string]bool
+}
+
+// probe asks the cluster's API server for anything.
+func probe(ctx context.Context, r rest.Interface) error {
+	_, err := r.Get().AbsPath("/").Timeout(probeTimeout).DoRaw(ctx)
+	return err
+}
+
+// subscribe adds a watch, unless one of its name is there.
+func (c *connection) subscribe(w clustercache.Watcher) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watches[w.Name()] {
+		return nil
+	}
+	if err := w.Watch(subscriptions{connection: c}); err != nil {
+		return fmt.Errorf("add the watch %s: %w", w.Name(), err)
+	}
+	c.watches[w.Name()] = true
+	return nil
+}
+
+// subscriptions are what a Watcher of this package sees of a connection whose lock is held.
+type subscriptions struct {
+	cache.Cache // Nothing of it can be used: there is no informer.
+
+	connection *connection
+}
+
+// store is the store of a kind, which begins to be read with the first watch.
+func (s subscriptions) store(o client.Object) (*store, error) {
+	c := s.connection
+	for _, k := range c.kinds {
+		if !k.is(o) {
+			continue
+		}
+		if c.stores[k] == nil {
+			c.stores[k] = newStore(k, c.rest)
+			go c.stores[k].run(c.ends)
+		}
+		return c.stores[k], nil
+	}
+	return nil, fmt.Errorf("%T is no kind that can be watched", o)
+}
+
+// Watcher watches the objects of a kind in an installed cluster.
+type Watcher struct {
+	name       string
+	kind       client.Object
+	controller clustercache.SourceWatcher[reconcile.Request]
+	requests   func(client.Object) []reconcile.Request
+}
+
+var _ clustercache.Watcher = &Watcher{}
+
+// NewWatcher makes a watch: requests says what a changed object wakes in the controller, and what wakes it when the objects have been read
+// for the first time; then the object is nil. Only one watch of a name is added to a connection.
+func NewWatcher(
+	name string, kind client.Object, controller clustercache.SourceWatcher[reconcile.Request],
+	requests func(client.Object) []reconcile.Request,
+) *Watcher {
+	return &Watcher{name: name, kind: kind, controller: controller, requests: requests}
+}
+
+// Name is the name of the watch.
+func (w *Watcher) Name() string { return w.name }
+
+// Object is an object of the kind.
+func (w *Watcher) Object() client.Object { return w.kind }
+
+// Watch adds the watch to a connection of this package.
+func (w *Watcher) Watch(to cache.Cache) error {
+	s, ok := to.(subscriptions)
+	if !ok {
+		return errors.New("this is no connection of the manager")
+	}
+	objects, err := s.store(w.kind)
+	if err != nil {
+		return err
+	}
+	return w.controller.Watch(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		objects.tell(func(o client.Object) {
+			for _, request := range w.requests(o) {
+				queue.Add(request)
+			}
+		})
+		return nil
+	}))
+}
+
+// Reader reads what a connection watches.
+type Reader struct{ connection *connection }
+
+var _ client.Reader = Reader{}
+
+// Ready is nil when the objects of a kind can be read, and ErrNotRead while they have not been read yet.
+func (r Reader) Ready(ctx context.Context, o runtime.Object) error {
+	_, err := r.ready(ctx, o)
+	return err
+}
+
+func (r Reader) ready(ctx context.Context, o runtime.Object) (*store, error) {
+	c := r.connection
+	c.mu.Lock()
+	var found *store
+	for k, s := range c.stores {
+		if k.is(o) {
+			found = s
+		}
+	}
+	c.mu.Unlock()
+	if found == nil {
+		return nil, fmt.Errorf("%T is not watched", o)
+	}
+	return found, found.ready(ctx)
+}
+
+// Get reads an object of a kind that is watched.
+func (r Reader) Get(ctx context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	s, err := r.ready(ctx, o)
+	if err != nil {
+		return err
+	}
+	found := s.get(key)
+	if found == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Group: s.kind.gvk.Group, Resource: s.kind.gvk.Kind}, key.String())
+	}
+	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(found).Elem())
+	return nil
+}
+
+// List reads all objects of a kind that is watched.
+func (r Reader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if len(opts) > 0 {
+		return errors.New("what is watched of an installed cluster cannot be selected")
+	}
+	s, err := r.ready(ctx, list)
+	if err != nil {
+		return err
+	}
+	return meta.SetList(list, s.all())
+}

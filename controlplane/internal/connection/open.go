@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"sigs.k8s.io/cluster-api/util/kubeconfig"
+)
+
+// open connects to a cluster with the kubeconfig of its Secret. It fails when the cluster does not answer.
+func (c *Connections) open(ctx context.Context, cluster client.ObjectKey) (*connection, error) {
+	config, err := c.configOf(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.newConnection(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	own, err := c.runsThere(ctx, made)
+	if err != nil || !own {
+		return made, err
+	}
+	// The manager runs in this very cluster: it uses the API server's address there, which no load balancer is needed for.
+	inside, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster that the manager runs in: %w", err)
+	}
+	config.CAData, config.CAFile, config.Host = nil, inside.CAFile, inside.Host
+	return c.newConnection(ctx, config)
+}
+
+// configOf is the configuration of a kubeconfig that holds its credential: no program is run for it.
+func (c *Connections) configOf(ctx context.Context, cluster client.ObjectKey) (*rest.Config, error) {
+	data, err := kubeconfig.FromSecret(ctx, c.options.SecretClient, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be used") // The parser's error may quote credentials.
+	}
+	if config.ExecProvider != nil || config.AuthProvider != nil {
+		return nil, errors.New("the kubeconfig runs a command to log in: it must hold its credential")
+	}
+	config.UserAgent, config.Timeout = c.options.UserAgent, requestTimeout
+	config.QPS, config.Burst = c.options.QPS, c.options.Burst
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst) // One of all clients of the connection.
+	return config, nil
+}
+
+// newConnection makes a connection to a cluster that answers.
+func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*connection, error) {
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client: %w", err)
+	}
+	watching := rest.CopyConfig(config)
+	watching.Timeout = 0 // Each request has a bound of its own.
+	watching.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: c.codecs}
+	asks, err := rest.UnversionedRESTClientForConfigAndClient(watching, &http.Client{Transport: shared.Transport})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if err := probe(ctx, asks); err != nil {
+		return nil, fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	made := &connection{
+		kinds: c.kinds, config: config, transport: shared.Transport, rest: asks, stores: map[*kind]*store{}, watches: map[string]bool{},
+	}
+	made.ends, made.close = context.WithCancel(c.ends)
+	return made, nil
+}
+
+// client is a client of the cluster's API server. It is made for each use: uses are rare, and a client is large.
+func (c *Connections) client(made *connection) (client.Client, error) {
+	return client.New(made.config, client.Options{
+		HTTPClient: &http.Client{Transport: made.transport, Timeout: requestTimeout}, Scheme: c.scheme, Mapper: c.options.Mapper,
+	})
+}
+
+// runsThere reports whether the manager runs in the cluster that it is connected to.
+func (c *Connections) runsThere(ctx context.Context, made *connection) (bool, error) {
+	key := types.NamespacedName{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("POD_NAME")}
+	uid := types.UID(os.Getenv("POD_UID"))
+	if key.Namespace == "" || key.Name == "" || uid == "" {
+		return false, nil
+	}
+	remote, err := c.client(made)
+	if err != nil {
+		return false, err
+	}
+	pod := &corev1.Pod{}
+	if err := remote.Get(ctx, key, pod); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("look for the manager's own Pod: %w", err)
+	}
+	return pod.UID == uid, nil
+}

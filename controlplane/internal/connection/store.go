@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	restwatch "k8s.io/client-go/rest/watch"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// watchLifetime is the shortest time for which a watch is asked for; the longest is twice that. client-go asks for the same.
+	watchLifetime = 5 * time.Minute
+	// watchSlack is how much longer than that a watch may be open.
+	watchSlack = 30 * time.Second
+	// shortWatch is how long a watch lasts that ended for a reason: its kind is read anew.
+	shortWatch = time.Second
+	// firstRead is how long a pass waits for the first answer about a kind.
+	firstRead = 2 * time.Second
+)
+
+// retries are the pauses between attempts to read a kind.
+var retries = wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 5, Cap: 10 * time.Second}
+
+// ErrNotRead says that the objects of a kind have not been read yet. Whoever watches them is woken when they are.
+var ErrNotRead = errors.New("not read yet")
+
+// store holds the objects of one kind in one cluster, and keeps them up to date with one watch. It needs a goroutine to read the watch,
+// and another one of the HTTP connection.
+type store struct {
+	kind *kind
+	rest rest.Interface
+
+	// tried is closed when the objects were read for the first time, or could not be.
+	tried chan struct{}
+
+	mu      sync.RWMutex
+	objects map[client.ObjectKey]client.Object
+	// read: all objects have been read once. Before that, problem is why they could not be.
+	read    bool
+	problem error
+	// told are woken by every change of an object, and by the first time that all are read, with nil.
+	told []func(client.Object)
+}
+
+func newStore(k *kind, r rest.Interface) *store {
+	return &store{kind: k, rest: r, tried: make(chan struct{}), objects: map[client.ObjectKey]client.Object{}}
+}
+
+// run reads and watches until the context ends.
+func (s *store) run(ctx context.Context) {
+	// It ends with the context, and nothing else can be wrong.
+	_ = retries.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		if err := s.follow(ctx); ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).V(4).Info("A watch of an installed cluster ended", "resource", s.kind.path, "reason", err.Error())
+		}
+		return false, nil
+	})
+}
+
+// follow reads all objects and watches them until they have to be read anew.
+func (s *store) follow(ctx context.Context) error {
+	version, err := s.list(ctx)
+	s.note(err)
+	for err == nil {
+		version, err = s.watch(ctx, version)
+	}
+	return err
+}
+
+// note remembers whether the first read succeeded, and tells who waits for it.
+func (s *store) note(err error) {
+	s.mu.Lock()
+	first := !s.read && err == nil
+	if first {
+		s.read = true
+	}
+	s.problem = err
+	told := s.told
+	select {
+	case <-s.tried:
+	default:
+		close(s.tried)
+	}
+	s.mu.Unlock()
+	if first {
+		for _, tell := range told {
+			tell(nil)
+		}
+	}
+}
+
+// list reads all objects. The first time an answer from the memory of the API server is good enough.
+func (s *store) list(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, ok := s.kind.list.DeepCopyObject().(client.ObjectList)
+	if !ok {
+		return "", fmt.Errorf("%T is no list", s.kind.list)
+	}
+	request := s.request()
+	if !s.isRead() {
+		request.Param("resourceVersion", "0")
+	}
+	if err := request.Do(ctx).Into(list); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = &meta.NoKindMatchError{GroupKind: s.kind.gvk.GroupKind(), SearchedVersions: []string{s.kind.gvk.Version}}
+		}
+		return "", err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return "", err
+	}
+	objects := map[client.ObjectKey]client.Object{}
+	for _, item := range items {
+		if o, ok := item.DeepCopyObject().(client.Object); ok { // Of the list's own items one would keep all in memory.
+			if kept := s.kind.keep(o); kept != nil {
+				objects[client.ObjectKeyFromObject(kept)] = kept
+			}
+		}
+	}
+	s.replace(objects)
+	return list.GetResourceVersion(), nil
+}
+
+func (s *store) request() *rest.Request {
+	request := s.rest.Get().AbsPath(s.kind.path)
+	if s.kind.Field != nil {
+		request.Param("fieldSelector", s.kind.Field.String())
+	}
+	return request
+}
+
+// watch follows the changes since a version, and returns the last one that it knows. Without an error the watch has just ended, as all do.
+func (s *store) watch(ctx context.Context, version string) (string, error) {
+	lifetime := watchLifetime + time.Duration(rand.Int64N(int64(watchLifetime)))
+	ctx, cancel := context.WithTimeout(ctx, lifetime+watchSlack)
+	defer cancel()
+	from := time.Now()
+	body, err := s.request().Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).
+		Param("timeoutSeconds", strconv.Itoa(int(lifetime/time.Second))).Stream(ctx)
+	if err != nil {
+		return version, err
+	}
+	stream := s.kind.codec.StreamSerializer
+	events := restwatch.NewDecoder(streaming.NewDecoder(stream.NewFrameReader(body), stream.Serializer), s.kind.decoder)
+	defer events.Close()
+	for {
+		event, o, err := events.Decode()
+		if err != nil {
+			if time.Since(from) < shortWatch || !ended(err) {
+				return version, fmt.Errorf("watch: %w", err)
+			}
+			return version, nil
+		}
+		if event == watch.Error {
+			return version, apierrors.FromObject(o)
+		}
+		if changed, ok := o.(client.Object); ok {
+			version = changed.GetResourceVersion()
+			s.apply(event, changed)
+		}
+	}
+}
+
+// ended reports whether a stream has come to its end, and not to something that cannot be read.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// replace takes what was read in the place of what was known, and tells what differs.
+func (s *store) replace(objects map[client.ObjectKey]client.Object) {
+	s.mu.Lock()
+	before, told := s.objects, s.told
+	s.objects = objects
+	s.mu.Unlock()
+	var changed []client.Object
+	for key, o := range objects {
+		if old := before[key]; old == nil || old.GetResourceVersion() != o.GetResourceVersion() || old.GetUID() != o.GetUID() {
+			changed = append(changed, o)
+		}
+	}
+	for key, o := range before {
+		if objects[key] == nil {
+			changed = append(changed, o)
+		}
+	}
+	for _, o := range changed {
+		for _, tell := range told {
+			tell(o)
+		}
+	}
+}
+
+// apply takes over one change.
+func (s *store) apply(event watch.EventType, o client.Object) {
+	if event == watch.Bookmark {
+		return
+	}
+	kept := s.kind.keep(o)
+	if kept == nil {
+		return
+	}
+	s.mu.Lock()
+	if event == watch.Deleted {
+		delete(s.objects, client.ObjectKeyFromObject(kept))
+	} else {
+		s.objects[client.ObjectKeyFromObject(kept)] = kept
+	}
+	told := s.told
+	s.mu.Unlock()
+	for _, tell := range told {
+		tell(kept)
+	}
+}
+
+// tell has every change told from now on, and what is known already.
+func (s *store) tell(to func(client.Object)) {
+	s.mu.Lock()
+	s.told = append(slices.Clone(s.told), to)
+	known := slices.Collect(maps.Values(s.objects))
+	s.mu.Unlock()
+	for _, o := range known {
+		to(o)
+	}
+}
+
+func (s *store) isRead() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.read
+}
+
+// ready is nil when all objects have been read. It waits for a moment for the first answer.
+func (s *store) ready(ctx context.Context) error {
+	select {
+	case <-s.tried:
+	default:
+		timer := time.NewTimer(firstRead)
+		defer timer.Stop()
+		select {
+		case <-s.tried:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch {
+	case s.read:
+		return nil
+	case s.problem != nil:
+		return s.problem
+	default:
+		return ErrNotRead
+	}
+}
+
+// get is a copy of an object; nil when there is none.
+func (s *store) get(key client.ObjectKey) runtime.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if o := s.objects[key]; o != nil {
+		return o.DeepCopyObject()
+	}
+	return nil
+}
+
+// all are copies of all objects, sorted by their names.
+func (s *store) all() []runtime.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	keys := slices.SortedFunc(maps.Keys(s.objects), func(a, b client.ObjectKey) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	objects := make([]runtime.Object, 0, len(keys))
+	for _, key := range keys {
+		objects = append(objects, s.objects[key].DeepCopyObject())
+	}
+	return objects
+}
+
+// withoutManagedFields is what is kept of an object of which nothing else is known.
+func withoutManagedFields(o client.Object) client.Object {
+	o.SetManagedFields(nil)
+	return o
+}

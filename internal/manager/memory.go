@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"io/fs"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	// memoryLimitVariable is Go's own variable for the limit. Who sets it knows better.
+	memoryLimitVariable = "GOMEMLIMIT"
+	// memoryShare is the share of the container's memory, in percent, up to which Go lets garbage lie about. The rest is for what Go does not
+	// count: the program itself, and what the kernel holds for it.
+	memoryShare = 90
+)
+
+// limitFiles are where the kernel tells the limit of the container that a process is in: with version 2 of cgroups, and with version 1.
+func limitFiles() []string {
+	return []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"}
+}
+
+// limitMemory lets the garbage collector work harder before the container's limit is reached. Without it, a heap of half that size is
+// enough to be killed: as much garbage again may lie about. Nothing is limited outside of a container.
+func limitMemory(log logr.Logger) {
+	if os.Getenv(memoryLimitVariable) != "" {
+		return
+	}
+	if limit := memoryLimit(os.DirFS("/")); limit > 0 {
+		debug.SetMemoryLimit(limit)
+		log.Info("Memory is limited", "bytes", limit)
+	}
+}
+
+// memoryLimit is the share of the container's limit; 0 when it has none.
+func memoryLimit(root fs.FS) int64 {
+	for _, file := range limitFiles() {
+		data, err := fs.ReadFile(root, file)
+		if err != nil {
+			continue
+		}
+		limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		// Without a limit, version 2 says "max", and version 1 a number as large as it can count pages for.
+		if err != nil || limit > math.MaxInt64/2 {
+			return 0
+		}
+		return limit / 100 * memoryShare
+	}
+	return 0
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"testing"
+	"testing/fstest"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestMemoryLimit(t *testing.T) {
+	const v2, v1 = "sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"
+	for name, tt := range map[string]struct {
+		file, says string
+		want       int64
+	}{
+		"a container's, version 2":     {v2, "1073741824\n", 966367620},
+		"a container's, version 1":     {v1, "1073741824\n", 966367620},
+		"no limit, version 2":          {v2, "max\n", 0},
+		"no limit, version 1":          {v1, "9223372036854771712\n", 0},
+		"something else":               {v2, "", 0},
+		"a machine that tells nothing": {"etc/hostname", "h", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := fstest.MapFS{tt.file: {Data: []byte(tt.says)}}
+			NewWithT(t).Expect(memoryLimit(root)).To(Equal(tt.want))
+		})
+	}
+}
