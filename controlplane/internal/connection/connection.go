@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,29 +31,81 @@ const (
 	requestTimeout = 10 * time.Second
 	// probeTimeout bounds a probe.
 	probeTimeout = 5 * time.Second
+	// askingLifetime is how long a transport for large answers is used. A request that takes longer ends all the same; its connection is
+	// closed 90 s after it.
+	askingLifetime = 30 * time.Second
 )
 
 // connection is what the manager holds of a cluster that answers. It knows no kinds but those of the manager: it asks the cluster for none.
 type connection struct {
-	kinds []*kind
+	kinds      []*kind
+	serializer runtime.NegotiatedSerializer
 	// config is the configuration of the kubeconfig that the connection was made with.
 	config *rest.Config
-	// transport is shared by all requests.
-	transport http.RoundTripper
-	rest      rest.Interface
+	// rest is for watches and probes.
+	rest rest.Interface
 	// ends when the connection is closed, and all watches with it.
 	ends  context.Context //nolint:containedctx // Watches are added later than the connection is made.
 	close context.CancelFunc
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// asking is for all other requests; nil while there were none for a while.
+	asking  http.RoundTripper
 	stores  map[*kind]*store
 	watches map[string]bool
 }
 
-// probe asks the cluster's API server for anything.
+// probe asks the cluster's API server for anything. Of the answer nothing but its status is wanted.
 func probe(ctx context.Context, r rest.Interface) error {
-	_, err := r.Get().AbsPath("/").Timeout(probeTimeout).DoRaw(ctx)
-	return err
+	return r.Verb(http.MethodHead).AbsPath("/").Timeout(probeTimeout).Do(ctx).Error()
+}
+
+// asks is a client for requests with large answers. It has a TCP connection of its own, which is closed when it is not used any more,
+// because a connection keeps buffers as large as the largest answer was: the one of watches and probes, which is always open, stays small.
+func (c *connection) asks() (rest.Interface, error) {
+	transport, err := c.asksBy()
+	if err != nil {
+		return nil, err
+	}
+	return c.restBy(transport)
+}
+
+// asksBy is the transport of that connection.
+func (c *connection) asksBy() (http.RoundTripper, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asking != nil {
+		return c.asking, nil
+	}
+	config := rest.CopyConfig(c.config)
+	if config.Proxy == nil {
+		// client-go shares no connection of a configuration with a proxy.
+		config.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
+	}
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client: %w", err)
+	}
+	c.asking = own.Transport
+	time.AfterFunc(askingLifetime, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asking = nil
+		utilnet.CloseIdleConnectionsFor(own.Transport)
+	})
+	return c.asking, nil
+}
+
+// restBy makes a client without a time-out: each request has a bound of its own.
+func (c *connection) restBy(transport http.RoundTripper) (rest.Interface, error) {
+	config := rest.CopyConfig(c.config)
+	config.Timeout = 0
+	config.NegotiatedSerializer = c.serializer
+	made, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: transport})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return made, nil
 }
 
 // subscribe adds a watch, unless one of its name is there.
@@ -84,7 +137,7 @@ func (s subscriptions) store(o client.Object) (*store, error) {
 			continue
 		}
 		if c.stores[k] == nil {
-			c.stores[k] = newStore(k, c.rest)
+			c.stores[k] = newStore(k, c)
 			go c.stores[k].run(c.ends)
 		}
 		return c.stores[k], nil

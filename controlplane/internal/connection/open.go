@@ -10,7 +10,6 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -69,18 +68,14 @@ func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
 	}
-	watching := rest.CopyConfig(config)
-	watching.Timeout = 0 // Each request has a bound of its own.
-	watching.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: c.codecs}
-	asks, err := rest.UnversionedRESTClientForConfigAndClient(watching, &http.Client{Transport: shared.Transport})
-	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
-	}
-	if err := probe(ctx, asks); err != nil {
-		return nil, fmt.Errorf("the cluster does not answer: %w", err)
-	}
 	made := &connection{
-		kinds: c.kinds, config: config, transport: shared.Transport, rest: asks, stores: map[*kind]*store{}, watches: map[string]bool{},
+		kinds: c.kinds, serializer: c.codecs.WithoutConversion(), config: config, stores: map[*kind]*store{}, watches: map[string]bool{},
+	}
+	if made.rest, err = made.restBy(shared.Transport); err != nil {
+		return nil, err
+	}
+	if err := probe(ctx, made.rest); err != nil {
+		return nil, fmt.Errorf("the cluster does not answer: %w", err)
 	}
 	made.ends, made.close = context.WithCancel(c.ends)
 	return made, nil
@@ -88,8 +83,12 @@ func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*
 
 // client is a client of the cluster's API server. It is made for each use: uses are rare, and a client is large.
 func (c *Connections) client(made *connection) (client.Client, error) {
+	asks, err := made.asksBy()
+	if err != nil {
+		return nil, err
+	}
 	return client.New(made.config, client.Options{
-		HTTPClient: &http.Client{Transport: made.transport, Timeout: requestTimeout}, Scheme: c.scheme, Mapper: c.options.Mapper,
+		HTTPClient: &http.Client{Transport: asks, Timeout: requestTimeout}, Scheme: c.scheme, Mapper: c.options.Mapper,
 	})
 }
 

@@ -49,8 +49,8 @@ var ErrNotRead = errors.New("not read yet")
 // store holds the objects of one kind in one cluster, and keeps them up to date with one watch. It needs a goroutine to read the watch,
 // and another one of the HTTP connection.
 type store struct {
-	kind *kind
-	rest rest.Interface
+	kind       *kind
+	connection *connection
 
 	// tried is closed when the objects were read for the first time, or could not be.
 	tried chan struct{}
@@ -64,8 +64,8 @@ type store struct {
 	told []func(client.Object)
 }
 
-func newStore(k *kind, r rest.Interface) *store {
-	return &store{kind: k, rest: r, tried: make(chan struct{}), objects: map[client.ObjectKey]client.Object{}}
+func newStore(k *kind, c *connection) *store {
+	return &store{kind: k, connection: c, tried: make(chan struct{}), objects: map[client.ObjectKey]client.Object{}}
 }
 
 // run reads and watches until the context ends.
@@ -119,7 +119,11 @@ func (s *store) list(ctx context.Context) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%T is no list", s.kind.list)
 	}
-	request := s.request()
+	asks, err := s.connection.asks()
+	if err != nil {
+		return "", err
+	}
+	request := s.request(asks)
 	if !s.isRead() {
 		request.Param("resourceVersion", "0")
 	}
@@ -145,8 +149,8 @@ func (s *store) list(ctx context.Context) (string, error) {
 	return list.GetResourceVersion(), nil
 }
 
-func (s *store) request() *rest.Request {
-	request := s.rest.Get().AbsPath(s.kind.path)
+func (s *store) request(by rest.Interface) *rest.Request {
+	request := by.Get().AbsPath(s.kind.path)
 	if s.kind.Field != nil {
 		request.Param("fieldSelector", s.kind.Field.String())
 	}
@@ -159,7 +163,7 @@ func (s *store) watch(ctx context.Context, version string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lifetime+watchSlack)
 	defer cancel()
 	from := time.Now()
-	body, err := s.request().Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).
+	body, err := s.request(s.connection.rest).Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).
 		Param("timeoutSeconds", strconv.Itoa(int(lifetime/time.Second))).Stream(ctx)
 	if err != nil {
 		return version, err
@@ -219,18 +223,20 @@ func (s *store) apply(event watch.EventType, o client.Object) {
 	if event == watch.Bookmark {
 		return
 	}
-	kept := s.kind.keep(o)
-	if kept == nil {
-		return
-	}
+	key, kept := client.ObjectKeyFromObject(o), s.kind.keep(o)
 	s.mu.Lock()
-	if event == watch.Deleted {
-		delete(s.objects, client.ObjectKeyFromObject(kept))
+	known := s.objects[key]
+	if event == watch.Deleted || kept == nil {
+		delete(s.objects, key)
+		kept = known
 	} else {
-		s.objects[client.ObjectKeyFromObject(kept)] = kept
+		s.objects[key] = kept
 	}
 	told := s.told
 	s.mu.Unlock()
+	if kept == nil {
+		return // Nobody has known it.
+	}
 	for _, tell := range told {
 		tell(kept)
 	}

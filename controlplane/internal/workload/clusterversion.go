@@ -194,10 +194,33 @@ func keepVersion(in client.Object) client.Object {
 	status := &kept.Status
 	status.Desired.Version, status.Desired.Image = o.Status.Desired.Version, o.Status.Desired.Image
 	status.History, status.ObservedGeneration, status.Conditions = o.Status.History, o.Status.ObservedGeneration, o.Status.Conditions
+	shared := map[string]string{}
 	for _, r := range o.Status.AvailableUpdates {
 		status.AvailableUpdates = append(status.AvailableUpdates, configv1.Release{Version: r.Version, Image: r.Image})
 	}
-	status.ConditionalUpdates = o.Status.ConditionalUpdates
+	for _, u := range o.Status.ConditionalUpdates {
+		status.ConditionalUpdates = append(status.ConditionalUpdates, keepUpdate(u, shared))
+	}
+	return kept
+}
+
+// keepUpdate keeps of an update with known risks what VersionOf reads. Dozens of updates have the same risks, whose texts are shared.
+func keepUpdate(u configv1.ConditionalUpdate, shared map[string]string) configv1.ConditionalUpdate {
+	once := func(text string) string {
+		if _, known := shared[text]; !known {
+			shared[text] = text
+		}
+		return shared[text]
+	}
+	kept := configv1.ConditionalUpdate{Release: configv1.Release{Version: u.Release.Version, Image: u.Release.Image}}
+	for _, c := range u.Conditions {
+		if c.Type == versionRecommended {
+			kept.Conditions = append(kept.Conditions, metav1.Condition{Type: c.Type, Status: c.Status})
+		}
+	}
+	for _, risk := range u.Risks {
+		kept.Risks = append(kept.Risks, configv1.ConditionalUpdateRisk{Name: once(risk.Name), Message: once(oneLine(risk.Message))})
+	}
 	return kept
 }
 

@@ -49,10 +49,10 @@ func kinds() []connection.Kind {
 		{Object: &configv1.ClusterVersion{}, Keep: keepVersion},
 		{Object: &operatorv1.Etcd{}, Keep: keepReport},
 		{Object: &machineconfigv1.MachineConfigPool{}},
-		{Object: &corev1.Node{}},
+		{Object: &corev1.Node{}, Keep: keepNode},
 		{
-			Object: &certificatesv1.CertificateSigningRequest{},
-			Field:  fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
+			Object: &certificatesv1.CertificateSigningRequest{}, Keep: keepPending,
+			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 		},
 		{
 			Object: &corev1.ConfigMap{}, Namespace: authoritiesNamespace,
@@ -103,6 +103,31 @@ func keepConditions(in client.Object) client.Object {
 		}
 	}
 	return kept
+}
+
+// keepNode keeps of a Node what tells it from others, and its provider ID.
+func keepNode(in client.Object) client.Object {
+	o, ok := in.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, CreationTimestamp: o.CreationTimestamp,
+			DeletionTimestamp: o.DeletionTimestamp,
+		},
+		Spec: corev1.NodeSpec{ProviderID: o.Spec.ProviderID},
+	}
+}
+
+// keepPending keeps requests on which nobody has decided yet.
+func keepPending(in client.Object) client.Object {
+	o, ok := in.(*certificatesv1.CertificateSigningRequest)
+	if !ok || len(o.Status.Conditions) > 0 || len(o.Status.Certificate) > 0 {
+		return nil
+	}
+	o.SetManagedFields(nil)
+	return o
 }
 
 // keepReport keeps of an Etcd what EtcdOperator reads.
