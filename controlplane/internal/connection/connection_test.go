@@ -174,6 +174,23 @@ func TestKindThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestSlowFirstRead: until all has been read, and nothing has failed, nothing is known, and who watches is woken then.
+func TestSlowFirstRead(t *testing.T) {
+	g := NewWithT(t)
+	a, w := newAPI(t), newWoken()
+	a.set("a", "1")
+	a.held = make(chan struct{})
+	c := connections(t, a, nil)
+	c.pass(t)
+	g.Expect(c.Watch(t.Context(), key, NewWatcher("configmaps", &corev1.ConfigMap{}, w, named))).To(Succeed())
+	_, err := value(t.Context(), c, "a")
+	g.Expect(err).To(MatchError(ErrNotRead))
+	g.Expect(w.Len()).To(BeZero())
+	close(a.held)
+	g.Expect([]string{w.next(t), w.next(t)}).To(ConsistOf("a", "all"))
+	g.Expect(value(t.Context(), c, "a")).To(Equal("1"))
+}
+
 func TestUnknownKinds(t *testing.T) {
 	g := NewWithT(t)
 	c := connections(t, newAPI(t), nil)

@@ -46,6 +46,8 @@ type api struct {
 	// token is the only one that is taken, and broken makes every list fail with its status.
 	token  string
 	broken int
+	// held keeps lists from being answered until it is closed; nil does not.
+	held chan struct{}
 	// version is that of the last change, objects are all ConfigMaps, and watches those that are open.
 	version int
 	objects map[string]corev1.ConfigMap
@@ -94,6 +96,11 @@ func refuse(w http.ResponseWriter, code int) {
 
 func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
+	if held := a.held; held != nil {
+		a.mu.Unlock()
+		<-held
+		a.mu.Lock()
+	}
 	defer a.mu.Unlock()
 	a.lists++
 	a.queries = append(a.queries, r.URL.RawQuery)

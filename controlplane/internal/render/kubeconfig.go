@@ -3,11 +3,13 @@
 package render
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/lru"
 
 	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
@@ -80,8 +82,29 @@ func CheckKubeconfig(data []byte) error {
 	return err
 }
 
+// parsedSize is how many parsed kubeconfigs are remembered, of some 20 KiB each. A pass reads the same one several times, most of which it
+// has written itself just before.
+const parsedSize = 128
+
+// parsed remembers kubeconfigs by the digest of their text, which are not changed by whoever gets them.
+var parsed = lru.New(parsedSize)
+
 // loadKubeconfig reads a kubeconfig whose current context has a cluster and a user.
 func loadKubeconfig(data []byte) (*clientcmdapi.Config, error) {
+	digest := sha256.Sum256(data)
+	if known, ok := parsed.Get(digest); ok {
+		if config, ok := known.(*clientcmdapi.Config); ok {
+			return config, nil
+		}
+	}
+	config, err := parseKubeconfig(data)
+	if err == nil {
+		parsed.Add(digest, config)
+	}
+	return config, err
+}
+
+func parseKubeconfig(data []byte) (*clientcmdapi.Config, error) {
 	if err := kubeconfigLimits.YAML(data); err != nil {
 		return nil, fmt.Errorf("the kubeconfig cannot be parsed: %w", err)
 	}
