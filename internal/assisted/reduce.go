@@ -8,8 +8,8 @@ import (
 	"github.com/openshift/assisted-service/api/common"
 )
 
-// ReduceAgent drops what the providers do not read of an Agent's fields that they know: the checks that pass, which are most of it. It is for
-// Agents on their way into a cache. What is written of an Agent is the difference to what was read, so nothing is lost.
+// ReduceAgent drops what the providers do not read of an Agent's fields that they know: the checks that pass, which are most of it. It is
+// for Agents on their way into a cache. What is written of an Agent is the difference to what was read, so nothing is lost.
 func ReduceAgent(agent *Agent) {
 	for group, checks := range agent.Status.ValidationsInfo {
 		failing := slices.DeleteFunc(slices.Clone(checks), func(check common.ValidationResult) bool { return !fails(check) })

@@ -96,8 +96,8 @@ func patch[T client.Object](ctx context.Context, c client.Client, o T, change fu
 	return c.Patch(ctx, changed, client.MergeFromWithOptions(o, options...))
 }
 
-// Requests maps an event to the objects of a list that keep accepts, and must not change: they are those of the cache. An event has nobody to
-// return an error to, so the log tells of it.
+// Requests maps an event to the objects of a list that keep accepts, and must not change: they are those of the cache. An event has nobody
+// to return an error to, so the log tells of it.
 func Requests[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, keep func(T) bool, opts ...client.ListOption,
 ) []reconcile.Request {

@@ -109,8 +109,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// costOf is how many objects are read by one pass for each host and for the mapping of an event of each Agent and host, and how many configs
-// those events wake.
+// costOf is how many objects are read by one pass for each host and for the mapping of an event of each Agent and host, and how many
+// configs those events wake.
 func costOf(t *testing.T, n int, stand func(*crowd)) (read, woken int) {
 	t.Helper()
 	c := newCrowd(n)

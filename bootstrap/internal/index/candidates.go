@@ -15,8 +15,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// Candidates are the Agents and BareMetalHosts that can matter for the identity of a Machine's host, by name: identity.Recognize comes to the
-// same verdict with them as with all objects of the namespace. They are copies.
+// Candidates are the Agents and BareMetalHosts that can matter for the identity of a Machine's host, by name: identity.Recognize comes to
+// the same verdict with them as with all objects of the namespace. They are copies.
 type Candidates struct {
 	Agents []assisted.Agent
 	Hosts  []bmov1alpha1.BareMetalHost

@@ -27,9 +27,9 @@ const (
 	worlds = 3000
 )
 
-// TestCandidates makes up worlds of few addresses and serial numbers, in which hosts and Agents are mistaken for each other in every way, and
-// compares what is said of each host: with all Agents and hosts of the namespace, and with the candidates alone. A number that fails makes
-// the same world again.
+// TestCandidates makes up worlds of few addresses and serial numbers, in which hosts and Agents are mistaken for each other in every way,
+// and compares what is said of each host: with all Agents and hosts of the namespace, and with the candidates alone. A number that fails
+// makes the same world again.
 func TestCandidates(t *testing.T) {
 	reasons := map[string]int{}
 	for n := range uint64(worlds) {

@@ -72,8 +72,8 @@ const (
 	ConfigUnrecognized = "config.unrecognized"
 	// ConfigAgent is the Agent that the config records.
 	ConfigAgent = "config.agent"
-	// ConfigNetworks is NetworksUnpublished or NetworksPublished of a config with static networking that may still get a host, and InNetworks of
-	// the InfraEnv that it records.
+	// ConfigNetworks is NetworksUnpublished or NetworksPublished of a config with static networking that may still get a host, and InNetworks
+	// of the InfraEnv that it records.
 	ConfigNetworks = "config.networks"
 )
 

@@ -16,6 +16,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -142,13 +143,10 @@ func (f Finder) HostsOf(ctx context.Context, agent *assisted.Agent) (can, shared
 
 // agentNamed returns the Agent of a name, if there is one.
 func (f Finder) agentNamed(ctx context.Context, name string) ([]*assisted.Agent, error) {
-	agent := &assisted.Agent{}
-	err := f.Reader.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, agent, client.UnsafeDisableDeepCopy)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read Agent %s: %w", name, err)
-	}
-	if err != nil {
-		return nil, nil
+	key := client.ObjectKey{Namespace: f.Namespace, Name: name}
+	agent, err := kube.GetOrNil[assisted.Agent](ctx, f.Reader, key, client.UnsafeDisableDeepCopy)
+	if err != nil || agent == nil {
+		return nil, err
 	}
 	return []*assisted.Agent{agent}, nil
 }

@@ -21,7 +21,7 @@ import (
 
 // waiting is a config of an InfraEnv whose host is not recognised, its Machine, and the host of that, which boots from an address.
 func waiting(name, mac, serial string) []client.Object {
-	c := config(namespace, name, metav1.ConditionFalse)
+	c := config(name, metav1.ConditionFalse)
 	c.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	return []client.Object{machine(name), c, bareMetalHost("host-"+name, name, mac, serial)}
 }
@@ -65,9 +65,9 @@ func world(more ...client.Object) []client.Object {
 
 // TestFromAgent: an Agent wakes those configs whose host it is or may be taken for, and not every one that waits.
 func TestFromAgent(t *testing.T) {
-	alone := config(namespace, "alone", metav1.ConditionFalse)
+	alone := config("alone", metav1.ConditionFalse)
 	alone.Annotations, alone.Spec.HostIdentity = map[string]string{bootstrapv1.InfraEnvAnnotation: "own"}, bootstrapv1.HostIdentityInfraEnv
-	recording := config(namespace, "recording", metav1.ConditionTrue)
+	recording := config("recording", metav1.ConditionTrue)
 	recording.Annotations = map[string]string{bootstrapv1.AgentAnnotation: "lost"}
 	vouching := bareMetalHost("host-v", "b", "", "")
 	vouching.Annotations = map[string]string{bootstrapv1.VouchedAgentAnnotation: "vouched"}
@@ -86,18 +86,18 @@ func TestFromAgent(t *testing.T) {
 		usb   bool
 		want  []string
 	}{
-		"it reports nothing yet":                     {agent: agentOf("x", "")},
-		"it is a host":                               {agent: agentOf("x", "", "ff:00", "aa:00"), want: []string{"ns/a"}},
-		"it is one of two twins":                     {agent: agentOf("x", "", "cc:00"), want: []string{"ns/twin-0", "ns/twin-1"}},
-		"it is two hosts":                            {agent: agentOf("x", "", "aa:00", "bb:00"), want: []string{"ns/a", "ns/b"}},
-		"it is none":                                 {agent: unmatched("x", "ff:00")},
-		"it is claimed":                              {agent: agentOf("x", "a/nsa", "bb:00"), want: []string{"ns/a"}},
-		"its Machine and its config are gone":        {agent: agentOf("x", "gone/gone", "bb:00"), want: []string{"ns/b"}},
-		"somebody vouches for it":                    {agent: agentOf("vouched", ""), more: []client.Object{vouching}, want: []string{"ns/b"}},
-		"it is the only one of its InfraEnv":         {agent: own, more: []client.Object{alone}, want: []string{"ns/alone"}},
-		"a config has recorded it":                   {agent: agentOf("lost", ""), more: []client.Object{recording}, want: []string{"ns/recording"}},
-		"all hosts have an address that it reports":  {agent: agentOf("x", "", "dd:00"), usb: true},
-		"that address, and one that is a host's own": {agent: agentOf("x", "", "dd:00", "aa:00"), usb: true, want: []string{"ns/a"}},
+		"it reports nothing yet":         {agent: agentOf("x", "")},
+		"it is a host":                   {agent: agentOf("x", "", "ff:00", "aa:00"), want: []string{"ns/a"}},
+		"it is one of two twins":         {agent: agentOf("x", "", "cc:00"), want: []string{"ns/twin-0", "ns/twin-1"}},
+		"it is two hosts":                {agent: agentOf("x", "", "aa:00", "bb:00"), want: []string{"ns/a", "ns/b"}},
+		"it is none":                     {agent: unmatched("x", "ff:00")},
+		"it is claimed":                  {agent: agentOf("x", "a/nsa", "bb:00"), want: []string{"ns/a"}},
+		"its Machine is gone":            {agent: agentOf("x", "gone/gone", "bb:00"), want: []string{"ns/b"}},
+		"somebody vouches for it":        {agent: agentOf("vouched", ""), more: []client.Object{vouching}, want: []string{"ns/b"}},
+		"it is alone in its InfraEnv":    {agent: own, more: []client.Object{alone}, want: []string{"ns/alone"}},
+		"a config has recorded it":       {agent: agentOf("lost", ""), more: []client.Object{recording}, want: []string{"ns/recording"}},
+		"all hosts have its address":     {agent: agentOf("x", "", "dd:00"), usb: true},
+		"that address, and a host's own": {agent: agentOf("x", "", "dd:00", "aa:00"), usb: true, want: []string{"ns/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := world(tt.more...)
@@ -140,7 +140,7 @@ func TestFromAnyHost(t *testing.T) {
 // TestFromStranger: who waits is told of an Agent that is nobody's, once, and not of one more when there are many.
 func TestFromStranger(t *testing.T) {
 	g := NewWithT(t)
-	alone := config(namespace, "alone", metav1.ConditionFalse)
+	alone := config("alone", metav1.ConditionFalse)
 	alone.Annotations, alone.Spec.HostIdentity = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}, bootstrapv1.HostIdentityInfraEnv
 	stranger, waits := unmatched("s-0", "ff:00"), []string{"ns/a", "ns/b", "ns/twin-0", "ns/twin-1"}
 	objects := world(stranger, alone)

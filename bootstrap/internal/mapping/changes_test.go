@@ -52,19 +52,20 @@ func TestHostNetworks(t *testing.T) {
 	}
 	g := NewWithT(t)
 	networked := func(name string, published bool, recognized metav1.ConditionStatus) *bootstrapv1.OpenshiftAssistedConfig {
-		c := config(namespace, name, recognized)
+		c := config(name, recognized)
 		c.Spec.StaticNetworking.Source = bootstrapv1.StaticNetworkingBareMetalHosts
 		c.Status.Initialization.DataSecretCreated = ptr.To(published)
 		return c
 	}
-	m := mapperOf(t, config(namespace, "other", "False"), networked("new", false, "False"), networked("waiting", true, "False"),
+	m := mapperOf(t, config("other", "False"), networked("new", false, "False"), networked("waiting", true, "False"),
 		networked("running", true, "True"))
 	host := bareMetalHost("x", "", "aa:00", "")
 	g.Expect(names(m.FromHostNetwork(t.Context(), host))).To(ConsistOf("ns/new", "ns/waiting"))
 	g.Expect(names(m.FromChosenHost(t.Context(), host))).To(ConsistOf("ns/new"))
 }
 
-// TestInstalls: of the changes of an AgentClusterInstall, those that its hosts see wake them. The states in which it accepts hosts take turns.
+// TestInstalls: of the changes of an AgentClusterInstall, those that its hosts see wake them. The states in which it accepts hosts take
+// turns.
 func TestInstalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*hiveext.AgentClusterInstall)
@@ -107,7 +108,7 @@ func TestInstalls(t *testing.T) {
 func TestUsers(t *testing.T) {
 	g := NewWithT(t)
 	user := func(name string, published bool) *bootstrapv1.OpenshiftAssistedConfig {
-		c := config(namespace, name, "False")
+		c := config(name, "False")
 		c.UID, c.Annotations = types.UID("uid-"+name), map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 		c.Status.Initialization.DataSecretCreated = ptr.To(published)
 		return c

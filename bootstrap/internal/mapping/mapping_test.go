@@ -36,7 +36,7 @@ func machine(name string) *clusterv1.Machine {
 	return m
 }
 
-func config(namespace, name string, recognized metav1.ConditionStatus) *bootstrapv1.OpenshiftAssistedConfig {
+func config(name string, recognized metav1.ConditionStatus) *bootstrapv1.OpenshiftAssistedConfig {
 	c := &bootstrapv1.OpenshiftAssistedConfig{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: types.UID(namespace + name)}}},
@@ -66,7 +66,7 @@ func TestFromInfraMachine(t *testing.T) {
 	}
 	infraMachine := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m-0"}}
 	g := NewWithT(t)
-	m := mapperOf(t, foreign, config("ns", "a", metav1.ConditionTrue), machine("m-0"), config("ns", "m-0", metav1.ConditionTrue))
+	m := mapperOf(t, foreign, config("a", metav1.ConditionTrue), machine("m-0"), config("m-0", metav1.ConditionTrue))
 	g.Expect(names(m.FromInfraMachine(context.Background(), infraMachine))).To(Equal([]string{"ns/m-0"}))
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "host"}}
 	host.Spec.ConsumerRef = &corev1.ObjectReference{Name: "m-0"}
@@ -84,9 +84,9 @@ func TestFromClaimedAgent(t *testing.T) {
 		objects []client.Object
 		want    []string
 	}{
-		"both exist":                        {[]client.Object{machine("m-0"), config("ns", "m-0", "True")}, []string{"ns/m-0"}},
+		"both exist":                        {[]client.Object{machine("m-0"), config("m-0", "True")}, []string{"ns/m-0"}},
 		"the config has vanished":           {[]client.Object{machine("m-0")}, []string{"ns/m-0"}},
-		"the Machine is gone":               {[]client.Object{config("ns", "m-0", "True")}, []string{"ns/m-0"}},
+		"the Machine is gone":               {[]client.Object{config("m-0", "True")}, []string{"ns/m-0"}},
 		"another Machine has the same name": {[]client.Object{successor}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestFromClaimedAgent(t *testing.T) {
 
 // TestFromNMStateConfig: an NMStateConfig belongs to the InfraEnv that owns it, and to the config that made it before there was one.
 func TestFromNMStateConfig(t *testing.T) {
-	user, maker := config("ns", "user", "False"), config("ns", "maker", "False")
+	user, maker := config("user", "False"), config("maker", "False")
 	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	user.Spec.StaticNetworking.Source = bootstrapv1.StaticNetworkingBareMetalHosts
 	m := mapperOf(t, user, maker)
@@ -120,9 +120,9 @@ func TestFromNMStateConfig(t *testing.T) {
 // TestFromInfraEnv: the deletion of a foreign InfraEnv triggers a reconcile of the configs that wait for its name, though it has no label
 // of ours.
 func TestFromInfraEnv(t *testing.T) {
-	user := config("ns", "user", "False")
+	user := config("user", "False")
 	user.Annotations = map[string]string{bootstrapv1.InfraEnvAnnotation: "demo-x"}
 	foreign := &assisted.InfraEnv{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo-x"}}
-	m := mapperOf(t, user, config("ns", "other", "False"))
+	m := mapperOf(t, user, config("other", "False"))
 	NewWithT(t).Expect(names(m.FromInfraEnv(context.Background(), foreign))).To(Equal([]string{"ns/user"}))
 }

@@ -52,7 +52,13 @@ func (m Mapper) FromChosenHost(ctx context.Context, o client.Object) []reconcile
 var HostNetworks = changedHost(func(host *bmov1alpha1.BareMetalHost) any {
 	secret, err := metal3.NetworkDataSecret(host)
 	return []any{
-		host.Labels, host.DeletionTimestamp.IsZero(), host.Spec.ExternallyProvisioned, secret, err != nil, metal3.BootMAC(host), metal3.NICs(host),
+		host.Labels,
+		host.DeletionTimestamp.IsZero(),
+		host.Spec.ExternallyProvisioned,
+		secret,
+		err != nil,
+		metal3.BootMAC(host),
+		metal3.NICs(host),
 	}
 })
 

@@ -68,7 +68,9 @@ type place struct {
 // NewReader reads these objects.
 func NewReader(objects ...client.Object) *Reader {
 	r := &Reader{
-		scheme: Scheme(), objects: map[schema.GroupVersionKind]map[client.ObjectKey]client.Object{}, found: map[place]sets.Set[client.ObjectKey]{},
+		scheme:  Scheme(),
+		objects: map[schema.GroupVersionKind]map[client.ObjectKey]client.Object{},
+		found:   map[place]sets.Set[client.ObjectKey]{},
 	}
 	for _, o := range objects {
 		r.Put(o)
