@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	"github.com/openshift/assisted-service/api/common"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+)
+
+// TestReduce: the cache keeps no managed fields, and of Agents and BareMetalHosts only what is read.
+func TestReduce(t *testing.T) {
+	g := NewWithT(t)
+	agent, host := &assisted.Agent{}, &bmov1alpha1.BareMetalHost{}
+	agent.Status.ValidationsInfo = common.ValidationsStatus{"network": {{ID: "connected", Status: "success"}}}
+	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: "x"}
+	transform := cacheOptions(Options{}, Config{Name: "reduce"}, runtime.NewScheme()).DefaultTransform
+	for _, o := range []client.Object{agent, host} {
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "x"}})
+		reduced, err := transform(o)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(reduced).To(BeIdenticalTo(o))
+		g.Expect(o.GetManagedFields()).To(BeEmpty())
+	}
+	g.Expect(agent.Status.ValidationsInfo).To(BeEmpty())
+	g.Expect(host.Status.HardwareDetails.Hostname).To(BeEmpty())
+}
