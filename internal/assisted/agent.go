@@ -143,7 +143,7 @@ func (a *Agent) Addresses() []string {
 	return addresses
 }
 
-// afterReboot are the stages of a host that runs, or boots, what was written to its disk (ASSISTED §2).
+// afterReboot are the stages of a host that runs, or boots, what was written to its disk (ASSISTED 1.2).
 var afterReboot = []string{"Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done"}
 
 // ProgressText says how far the installation of the host is, in one of two texts: before and after its reboot. An installation has a dozen
