@@ -309,10 +309,10 @@ func (r *Reconciler) wroteInstall(v *view.View, install client.Object) {
 func (r *Reconciler) unbind(ctx context.Context, v *view.View, names []string) error {
 	var errs []error
 	for i := range v.Install.Agents {
-		agent := v.Install.Agents[i].DeepCopy()
-		if !slices.Contains(names, agent.Name) {
+		if !slices.Contains(names, v.Install.Agents[i].Name) {
 			continue
 		}
+		agent := v.Install.Agents[i].DeepCopy()
 		err := r.mergePatch(ctx, agent, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
 		if err == nil {
 			r.eventAbout(v, agent, controlplanev1.EventHostUnbound, "UnbindHost",

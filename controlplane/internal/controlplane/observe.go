@@ -22,6 +22,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
@@ -74,20 +75,15 @@ func (r *Reconciler) observeLife(_ context.Context, v *view.View) error {
 	return nil
 }
 
-// clusterNameOf finds the Cluster's name also when the Cluster is gone: from the owner reference, which outlives it.
+// clusterNameOf finds the Cluster's name also when the Cluster is gone.
 func clusterNameOf(cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster) string {
 	if cluster != nil {
 		return cluster.Name
 	}
-	for _, ref := range cp.OwnerReferences {
-		if ref.Kind == "Cluster" {
-			return ref.Name
-		}
-	}
-	return cp.Labels[clusterv1.ClusterNameLabel]
+	return index.ClusterOf(cp)
 }
 
-// inCluster selects the objects of the Cluster; core labels all of them.
+// inCluster selects the objects of the Cluster past the cache, which has an index of them; core labels all of them.
 func inCluster(v *view.View) []client.ListOption {
 	return []client.ListOption{
 		client.InNamespace(v.ControlPlane.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: v.ClusterName},
@@ -100,7 +96,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, v *view.View) error {
 		return nil
 	}
 	list := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, list, inCluster(v)...); err != nil {
+	if err := r.Client.List(ctx, list, index.OfCluster(v.ClusterKey())...); err != nil {
 		return fmt.Errorf("list Machines: %w", err)
 	}
 	for i := range list.Items {
@@ -126,7 +122,7 @@ func (r *Reconciler) observePools(ctx context.Context, v *view.View) error {
 		return nil
 	}
 	list := &clusterv1.MachinePoolList{}
-	if err := r.Client.List(ctx, list, inCluster(v)...); err != nil {
+	if err := r.Client.List(ctx, list, index.OfCluster(v.ClusterKey())...); err != nil {
 		return fmt.Errorf("list MachinePools: %w", err)
 	}
 	v.Machines.Pools = list.Items
@@ -135,10 +131,11 @@ func (r *Reconciler) observePools(ctx context.Context, v *view.View) error {
 
 func (r *Reconciler) observeWorkers(ctx context.Context, v *view.View) error {
 	deployments, sets := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}
-	if err := r.Client.List(ctx, deployments, inCluster(v)...); err != nil {
+	ofCluster := append(index.OfCluster(v.ClusterKey()), client.UnsafeDisableDeepCopy) // They are counted, and nothing of them is kept.
+	if err := r.Client.List(ctx, deployments, ofCluster...); err != nil {
 		return fmt.Errorf("list MachineDeployments: %w", err)
 	}
-	if err := r.Client.List(ctx, sets, inCluster(v)...); err != nil {
+	if err := r.Client.List(ctx, sets, ofCluster...); err != nil {
 		return fmt.Errorf("list MachineSets: %w", err)
 	}
 	v.Machines.WantedWorkers = view.WantedWorkers(deployments.Items, sets.Items, v.Machines.Workers)
@@ -168,12 +165,9 @@ func (r *Reconciler) observeInstall(ctx context.Context, v *view.View) error {
 	if !r.served(assisted.CRDAgents) {
 		return nil
 	}
-	agents := &assisted.AgentList{}
-	if err := r.Client.List(ctx, agents, client.InNamespace(key.Namespace)); err != nil {
-		return fmt.Errorf("list Agents: %w", err)
+	if err := r.observeAgents(ctx, v); err != nil {
+		return err
 	}
-	v.Install.Agents = agents.Items
-	sort.Slice(v.Install.Agents, func(i, j int) bool { return v.Install.Agents[i].Name < v.Install.Agents[j].Name })
 	return r.observeStrangers(ctx, v)
 }
 

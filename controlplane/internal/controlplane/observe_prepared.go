@@ -24,7 +24,8 @@ import (
 // delete either.
 func (r *Reconciler) observePrepared(ctx context.Context, v *view.View) error {
 	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
-	err := r.Client.List(ctx, configs, append(inCluster(v), client.HasLabels{clusterv1.MachineControlPlaneLabel})...)
+	// Deleting one changes nothing of it in memory, so no copies are needed.
+	err := r.Client.List(ctx, configs, append(inCluster(v), client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy)...)
 	if err != nil {
 		return fmt.Errorf("list OpenshiftAssistedConfigs: %w", err)
 	}

@@ -28,8 +28,10 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -63,6 +65,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		return fmt.Errorf("controller %s: clients, readers of the installed cluster and recorder must be set", controllerName)
 	}
 	r.gate, r.now = w.Gate, time.Now
+	for _, i := range index.All() {
+		if err := i.AddTo(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+	}
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)
 	byCluster := handler.EnqueueRequestsFromMapFunc(r.ofClusterObject)
 	builder := capicontrollerutil.NewControllerManagedBy(mgr, log).
@@ -88,58 +95,62 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		return fmt.Errorf("build controller %s: %w", controllerName, err)
 	}
 	r.controller = c
-	return r.watchLate(mgr, w.Gate, c)
+	return r.watchLate(ctx, mgr, w.Gate, c)
 }
 
 // watchLate watches the kinds whose CRDs may come later.
-func (r *Reconciler) watchLate(mgr ctrl.Manager, gate *manager.Gate, c capicontrollerutil.Controller) error {
+func (r *Reconciler) watchLate(ctx context.Context, mgr ctrl.Manager, gate *manager.Gate, c capicontrollerutil.Controller) error {
 	log := mgr.GetLogger().WithValues("controller", controllerName)
 	late := []struct {
 		crd  string
 		kind client.Object
 		to   handler.MapFunc
+		by   manager.Watcher
 	}{
-		{assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, ofSameName},
-		{assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, ofSameName},
-		{
-			assisted.CRDClusterImageSets,
-			&hivev1.ClusterImageSet{},
-			r.ofImageSet,
-		},
-		{assisted.CRDAgents, &assisted.Agent{}, assisted.ToClusterDeployment},
+		{assisted.CRDClusterDeployments, &hivev1.ClusterDeployment{}, ofSameName, c},
+		{assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, ofSameName, c},
+		{assisted.CRDClusterImageSets, &hivev1.ClusterImageSet{}, r.ofImageSet, c},
+		{assisted.CRDAgents, &assisted.Agent{}, assisted.ToClusterDeployment, &indexing{
+			Watcher: c, add: func() error { return index.Agents().AddTo(ctx, mgr.GetFieldIndexer()) },
+		}},
 	}
 	for _, l := range late {
 		src := source.Kind(
 			mgr.GetCache(), l.kind, handler.EnqueueRequestsFromMapFunc(l.to), predicates.TypedResourceIsChanged[client.Object](mgr.GetScheme(), log),
 		)
-		if err := gate.Watch(c, l.crd, src); err != nil {
+		if err := gate.Watch(l.by, l.crd, src); err != nil {
 			return fmt.Errorf("watch the kind of %s: %w", l.crd, err)
 		}
 	}
 	return gate.Resync(c, r.all)
 }
 
-// all returns every control plane.
-func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
-	return r.list(ctx, func(*controlplanev1.OpenshiftAssistedControlPlane) bool { return true })
+// indexing is a controller that adds the index of a kind before it watches the kind, which can be indexed no earlier than it can be watched.
+// The gate tries again what has failed, and an index is added only once.
+type indexing struct {
+	manager.Watcher
+	add   func() error
+	added bool
 }
 
-// list returns the control planes of the cache that a predicate accepts.
-func (r *Reconciler) list(
-	ctx context.Context, accept func(*controlplanev1.OpenshiftAssistedControlPlane) bool, opts ...client.ListOption,
-) []reconcile.Request {
-	list := &controlplanev1.OpenshiftAssistedControlPlaneList{}
-	if err := r.Client.List(ctx, list, opts...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing control planes to find the one that an object belongs to")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if accept(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+// Watch implements manager.Watcher.
+func (i *indexing) Watch(src source.TypedSource[reconcile.Request]) error {
+	if !i.added {
+		if err := i.add(); err != nil {
+			return err
 		}
+		i.added = true
 	}
-	return requests
+	return i.Watcher.Watch(src)
+}
+
+// all returns every control plane.
+func (r *Reconciler) all(ctx context.Context) []reconcile.Request { return r.list(ctx) }
+
+// list returns the control planes of the cache that the options select.
+func (r *Reconciler) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
+	return kube.Requests(ctx, r.Client, &controlplanev1.OpenshiftAssistedControlPlaneList{},
+		kube.Every[*controlplanev1.OpenshiftAssistedControlPlane], append(opts, client.UnsafeDisableDeepCopy)...) // Only names are read.
 }
 
 // ofCluster maps a Cluster to its control plane.
@@ -158,8 +169,7 @@ func (r *Reconciler) ofClusterObject(ctx context.Context, o client.Object) []rec
 	if cluster == "" {
 		return nil
 	}
-	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool { return clusterNameOf(cp, nil) == cluster },
-		client.InNamespace(o.GetNamespace()))
+	return r.list(ctx, index.OfCluster(types.NamespacedName{Namespace: o.GetNamespace(), Name: cluster})...)
 }
 
 // ofKubeconfig maps <cluster>-kubeconfig and the copy of the installer's credential to the Cluster's control plane, which makes them anew
@@ -178,11 +188,10 @@ func ofSameName(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 }
 
-// ofImageSet maps a ClusterImageSet by its owner labels, and to the control planes whose spec names it: an upgrade may wait for its image.
+// ofImageSet maps a ClusterImageSet to the control plane that it is made for, by its name, and to those whose spec names it: an upgrade may
+// wait for its image.
 func (r *Reconciler) ofImageSet(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.list(ctx, func(cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
-		return view.OwnedBy(o, cp) || cp.Spec.Release.ImageSetRef.Name == o.GetName()
-	})
+	return r.list(ctx, index.UsingImageSet(o.GetName()))
 }
 
 // ofClusterDeploymentSecret maps the Secret of an installer kubeconfig by its owner, the ClusterDeployment.

@@ -118,7 +118,8 @@ type Install struct {
 	ClusterDeployment   *hivev1.ClusterDeployment
 	AgentClusterInstall *hiveext.AgentClusterInstall
 	ImageSet            *hivev1.ClusterImageSet
-	// Agents are the Agents of the namespace, by name.
+	// Agents are the Agents of the namespace that are bound to the ClusterDeployment, and those that the first installation was closed with,
+	// by name. They are the cache's own: none may be changed.
 	Agents []assisted.Agent
 	// Strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while
 	// assisted-service says that the numbers of hosts do not fit.
