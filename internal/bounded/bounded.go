@@ -28,9 +28,12 @@ const (
 
 // SetCondition sets a condition of an object, with its message cut to what fits.
 func SetCondition(o conditions.Setter, condition metav1.Condition) {
-	condition.Message = cut(condition.Message, maxCondition)
+	condition.Message = Message(condition.Message)
 	conditions.Set(o, condition)
 }
+
+// Message is what SetCondition makes of a condition's message.
+func Message(text string) string { return cut(text, maxCondition) }
 
 // Recorder records events, each cut to what fits.
 type Recorder struct{ events.EventRecorder }

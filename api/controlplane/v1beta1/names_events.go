@@ -4,7 +4,7 @@ package v1beta1
 
 // Reasons of the events that the control plane manager records.
 const (
-	// EventMachineCreated: a control-plane Machine was created.
+	// EventMachineCreated: a control-plane Machine was created, or several were at once.
 	EventMachineCreated = "MachineCreated"
 
 	// EventMachineAdopted: the control plane took over a control-plane Machine of its Cluster that nobody controlled.
@@ -16,10 +16,10 @@ const (
 	// EventInstallChanged: the AgentClusterInstall was changed because the control plane was, before the installation began.
 	EventInstallChanged = "InstallChanged"
 
-	// EventDayOneClosed: the set of hosts of the first installation was fixed.
+	// EventDayOneClosed: the set of hosts of the first installation was fixed, and hosts that take no part are unbound before it begins.
 	EventDayOneClosed = "DayOneClosed"
 
-	// EventInstallationStarted: the hold was cleared.
+	// EventInstallationStarted: the hold was cleared; the message names the hosts that take part.
 	EventInstallationStarted = "InstallationStarted"
 
 	// EventHostUnbound: a host that was not ready was left out of the first installation.

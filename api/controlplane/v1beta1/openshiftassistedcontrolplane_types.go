@@ -290,7 +290,7 @@ type InstallStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Phase string `json:"phase,omitempty"`
 
-	// progressPercentage is the progress of the installation as the Assisted Installer counts it, rounded down to tens.
+	// progressPercentage is how far the installation was when its phase began, as the Assisted Installer counts it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100

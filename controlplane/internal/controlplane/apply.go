@@ -38,12 +38,8 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o := &outcomes{}
 	o.leaving.add(r.leaveEtcd(ctx, v, d.leaving))
 	o.machines.add(r.adoptMachines(ctx, v, d.machines))
-	o.attempt.add(r.restoreAttempt(ctx, v, d.attempt))
-	o.attempt.add(r.recordFailure(ctx, v, d.attempt))
-	o.attempt.add(r.startRetry(ctx, v, d.attempt))
 	o.attempt.add(r.cleanUpAttempt(ctx, v, d.attempt))
-	o.install.add(r.recordInstalled(ctx, v, d))
-	o.install.add(r.createInstall(ctx, v, d.install))
+	o.install.add(r.createInstall(ctx, v, d.install, o))
 	o.install.add(r.restoreImageSet(ctx, v, d.install))
 	o.install.add(r.markInstalled(ctx, v, d.install))
 	o.install.add(r.importCluster(ctx, v, d.install))
@@ -52,17 +48,21 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.machines.add(r.ensureTemplateOwner(ctx, v, d.machines))
 	if o.install.taken == "" { // Machines whose cluster can never be installed would have to be deleted again.
 		o.creation.add(r.discardPrepared(ctx, v, d.machines))
-		o.creation.add(r.createMachines(ctx, v, d.machines))
+		o.creation.add(r.createMachines(ctx, v, d.machines, o))
 	}
 	o.machines.add(r.deleteSurplus(ctx, v, d.machines))
 	o.machines.add(r.rollOut(ctx, v, d.rollout))
 	o.machines.add(r.remediate(ctx, v, d.remedy))
 	o.machines.add(r.syncMachines(ctx, v, d.machines, o))
-	o.install.add(r.recordStart(ctx, v, d.install))
-	o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
+	o.records.add(r.record(ctx, v, d, o))
+	if o.records.err() == nil && !o.unrecorded { // A crash would leave an installation that nobody knows to have begun.
+		o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
+	}
 	o.kubeconfig.add(r.keepCredential(ctx, v, d.kubeconfig, o))
 	o.kubeconfig.add(r.shareKubeconfig(ctx, v, d.kubeconfig))
-	o.upgrade.add(r.upgrade(ctx, v, d.upgrade))
+	if o.records.err() == nil {
+		o.upgrade.add(r.upgrade(ctx, v, d.upgrade))
+	}
 	return o
 }
 
@@ -207,17 +207,6 @@ func (r *Reconciler) lockedPatch(
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// annotate writes annotations of the control plane, or removes those whose value is nil, unless the control plane has changed since it was
-// read: an old pass does not undo a newer one. The pass goes on with what it has observed, and the patch triggers the next one.
-func (r *Reconciler) annotate(ctx context.Context, v *view.View, annotations map[string]any) (written bool, err error) {
-	cp := v.ControlPlane.DeepCopy()
-	written, err = r.lockedPatch(ctx, cp, map[string]any{"annotations": annotations}, nil)
-	if written {
-		v.Written = cp.ResourceVersion
-	}
-	return written, err
 }
 
 // event records an event of the control plane.

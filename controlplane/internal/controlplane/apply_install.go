@@ -33,7 +33,7 @@ import (
 )
 
 // createInstall creates the objects of an installation that are missing: the ClusterImageSet before what refers to it.
-func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installDecision) error {
+func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installDecision, o *outcomes) error {
 	if !d.create {
 		return nil
 	}
@@ -43,6 +43,7 @@ func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installD
 		return kube.Refusal(err.Error())
 	}
 	created, err := r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
+	o.begun = err == nil
 	if created {
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
 			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), view.Attempt(v.ControlPlane))
@@ -141,23 +142,6 @@ func (r *Reconciler) setRegistrationTimeout(ctx context.Context, v *view.View, d
 	return err
 }
 
-// recordInstalled remembers the installed cluster on the control plane, before status says that it is installed: a move may follow at once.
-func (r *Reconciler) recordInstalled(ctx context.Context, v *view.View, d decision) error {
-	annotations := map[string]any{}
-	if d.install.record != "" {
-		annotations[controlplanev1.InstalledClusterAnnotation] = d.install.record
-	}
-	if d.machines.NextNumber != "" {
-		annotations[controlplanev1.NextMachineAnnotation] = d.machines.NextNumber
-	}
-	if len(annotations) == 0 {
-		return nil
-	}
-	ctrl.LoggerFrom(ctx).Info("Recording the installed cluster", "record", d.install.record, "nextMachine", d.machines.NextNumber)
-	_, err := r.annotate(ctx, v, annotations)
-	return err
-}
-
 // ensureImageSet creates the ClusterImageSet of the control plane's release, takes over the one that it had before it was moved away and
 // back, or corrects its image before an AgentClusterInstall uses it.
 func (r *Reconciler) ensureImageSet(ctx context.Context, v *view.View, wanted *hivev1.ClusterImageSet) error {
@@ -244,7 +228,7 @@ func (r *Reconciler) applyDayOne(ctx context.Context, v *view.View, step plan.Da
 	return nil
 }
 
-// start clears the hold. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first:
+// start clears the hold, and fixes the set of hosts if no step has done so before. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first:
 // what it does not show yet triggers a reconcile, which opens day 1 again.
 func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneStep) error {
 	machines := &clusterv1.MachineList{}
@@ -263,11 +247,14 @@ func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneSt
 			return nil
 		}
 	}
-	written, err := r.patchInstall(ctx, v, nil, requirements(step.Requirements, false))
+	var closing map[string]any
+	if !v.Install.Closed() {
+		closing = map[string]any{assisted.DayOneAgentsAnnotation: assisted.FormatDayOneAgents(step.Agents)}
+	}
+	written, err := r.patchInstall(ctx, v, closing, requirements(step.Requirements, false))
 	if written {
-		r.event(
-			v, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation", "Starting the installation: %s", step.Note,
-		)
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation",
+			"Starting the installation: %s: %s", step.Note, strings.Join(step.Agents, ", "))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/patch"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
@@ -21,9 +22,19 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 )
 
+// tells reports whether a Machine has a condition already. That its generation is a later one is no news: core changes its spec several
+// times while its host becomes a Node.
+func tells(m *clusterv1.Machine, wanted metav1.Condition) bool {
+	known := conditions.Get(m, wanted.Type)
+	return known != nil && known.Status == wanted.Status && known.Reason == wanted.Reason && known.Message == bounded.Message(wanted.Message)
+}
+
 // tellState sets conditions of a Machine, in one write, when one of them changes. One that is nil stays as it is.
 func (r *Reconciler) tellState(ctx context.Context, m *clusterv1.Machine, told ...*metav1.Condition) error {
-	told = slices.DeleteFunc(slices.Clone(told), func(c *metav1.Condition) bool { return c == nil })
+	told = slices.DeleteFunc(slices.Clone(told), func(c *metav1.Condition) bool { return c == nil || tells(m, *c) })
+	if len(told) == 0 {
+		return nil
+	}
 	types := make([]string, 0, len(told))
 	for _, condition := range told {
 		types = append(types, condition.Type)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -56,19 +58,21 @@ func (r *Reconciler) ensureTemplateOwner(ctx context.Context, v *view.View, d pl
 }
 
 // createMachines creates the Machines that are missing.
-func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.MachinesDecision, o *outcomes) error {
 	if len(d.Create) == 0 {
 		return nil
 	}
 	if v.Machines.TemplateProblem != nil {
 		return v.Machines.TemplateProblem
 	}
+	defer r.tellCreated(v, o)
+	o.created = map[string]*clusterv1.Machine{}
 	all := collections.FromMachines(v.Machines.Owned.UnsortedList()...)
 	for _, name := range d.Create {
 		machine, err := r.createMachine(ctx, v, render.MachineObjects{
 			ControlPlane: v.ControlPlane, ClusterName: v.ClusterName, Name: name, FailureDomain: r.placement(ctx, v, all),
 			RemediationFor: d.RemediationFor,
-		})
+		}, len(all) == len(v.Machines.Owned))
 		if apierrors.IsForbidden(err) {
 			err = fmt.Errorf("%w (ClusterRoles with the label %s: \"true\" extend the role of the manager)", err,
 				controlplanev1.InfrastructureRoleLabel)
@@ -77,9 +81,26 @@ func (r *Reconciler) createMachines(ctx context.Context, v *view.View, d plan.Ma
 			return err
 		}
 		all.Insert(machine)
+		if machine.ResourceVersion != "" { // It was created now, and not by a pass whose write the cache does not show yet.
+			// The next pass tells on the Machine that it is up to date, as it was made so.
+			bounded.SetCondition(machine, *upToDateCondition(nil, false, nil))
+			o.created[name] = machine
+		}
 		d.RemediationFor = nil // One replaces the unhealthy Machine, and the others were missing before.
 	}
 	return nil
+}
+
+// tellCreated records one event about the Machines that were created.
+func (r *Reconciler) tellCreated(v *view.View, o *outcomes) {
+	names := slices.Sorted(maps.Keys(o.created))
+	switch len(names) {
+	case 0:
+	case 1:
+		r.eventAbout(v, o.created[names[0]], controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", names[0])
+	default:
+		r.event(v, corev1.EventTypeNormal, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machines %s", strings.Join(names, ", "))
+	}
 }
 
 // placement picks the failure domain with the fewest Machines; none when the Cluster has none for control planes (CONTRACT CP-38).
@@ -94,9 +115,12 @@ func (r *Reconciler) placement(ctx context.Context, v *view.View, all collection
 }
 
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
-// again and goes on where this one stopped, or discards what it has left (CONTRACT CP-35). A Machine that Cluster API does not take is
-// refused before anything is created, which spares an infrastructure provider objects that come and go.
-func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects render.MachineObjects) (*clusterv1.Machine, error) {
+// again and goes on where this one stopped, or discards what it has left (CONTRACT CP-35). The first Machine of a pass, from which the others
+// differ in little more than their names, is tried before anything is created: when Cluster API does not take it, an infrastructure provider
+// is spared objects that come and go.
+func (r *Reconciler) createMachine(
+	ctx context.Context, v *view.View, objects render.MachineObjects, first bool,
+) (*clusterv1.Machine, error) {
 	infraMachine, err := r.infraMachine(v, objects)
 	if err != nil {
 		return nil, err
@@ -104,8 +128,10 @@ func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects re
 	machine := objects.Machine(clusterv1.ContractVersionedObjectReference{
 		APIGroup: infraMachine.GroupVersionKind().Group, Kind: infraMachine.GetKind(), Name: objects.Name,
 	})
-	if err := r.tryMachine(ctx, machine.DeepCopy()); err != nil {
-		return nil, err
+	if first {
+		if err := r.tryMachine(ctx, machine.DeepCopy()); err != nil {
+			return nil, err
+		}
 	}
 	// The config first: by it a later pass finds what this one leaves behind if it ends here.
 	if err := r.createForMachine(ctx, v, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil {
@@ -119,9 +145,8 @@ func (r *Reconciler) createMachine(ctx context.Context, v *view.View, objects re
 	if err := r.createOurs(ctx, machine, &clusterv1.Machine{}, controlledBy(v.ControlPlane)); err != nil {
 		return nil, err
 	}
-	if machine.ResourceVersion != "" { // It was created now, and not by a pass whose write the cache does not show yet.
+	if machine.ResourceVersion != "" {
 		r.wroteMachine(v, machine)
-		r.eventAbout(v, machine, controlplanev1.EventMachineCreated, "CreateMachine", "Created Machine %s", machine.Name)
 	}
 	return machine, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -40,21 +39,7 @@ func (r *Reconciler) remediate(ctx context.Context, v *view.View, d plan.Remedia
 		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
-	return kerrors.NewAggregate(append(errs, r.recordRemediation(ctx, v, d)))
-}
-
-// recordRemediation writes which Machine is replaced, or that none is any more.
-func (r *Reconciler) recordRemediation(ctx context.Context, v *view.View, d plan.RemediationDecision) error {
-	var value any // A merge patch removes what is null.
-	switch {
-	case d.Record != nil:
-		value = d.Record.String()
-	case !d.Done:
-		return nil
-	}
-	ctrl.LoggerFrom(ctx).Info("Recording a remediation", "record", value)
-	_, err := r.annotate(ctx, v, map[string]any{controlplanev1.RemediationInProgressAnnotation: value})
-	return err
+	return kerrors.NewAggregate(errs)
 }
 
 // tellVerdict sets the condition OwnerRemediated of a Machine, in both forms: Cluster API and Metal3 read different ones.

@@ -4,7 +4,6 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,9 +19,6 @@ import (
 // upgrade writes to the installed cluster what was decided about its release: the answers to gates, and in one write the channel and the
 // release that it is asked for. The cluster's version operator upgrades the cluster (DESIGN D28).
 func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDecision) error {
-	if err := r.recordRequest(ctx, v, d); err != nil {
-		return err
-	}
 	if len(d.Acknowledge) > 0 {
 		if err := r.Upgrades.Acknowledge(ctx, v.ClusterKey(), v.ControlPlane.Spec.Upgrade.Acknowledgements); err != nil {
 			return err
@@ -50,28 +46,6 @@ func (r *Reconciler) upgrade(ctx context.Context, v *view.View, d plan.UpgradeDe
 	if d.Request != (workload.Release{}) {
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventUpgradeRequested, "Upgrade", "Asked the cluster, which runs %s, for %s",
 			v.Workload.Version.Desired.Version, d.Request.Version)
-	}
-	return nil
-}
-
-// recordRequest writes to the control plane which release the cluster was seen to be asked for, and removes the annotation by which the
-// user has had it asked again.
-func (r *Reconciler) recordRequest(ctx context.Context, v *view.View, d plan.UpgradeDecision) error {
-	changes := map[string]any{}
-	if d.Record != nil {
-		changes[controlplanev1.RequestedReleaseAnnotation] = nil
-		if *d.Record != "" {
-			changes[controlplanev1.RequestedReleaseAnnotation] = *d.Record
-		}
-	}
-	if d.EndRetry {
-		changes[controlplanev1.RetryUpgradeAnnotation] = nil
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	if _, err := r.annotate(ctx, v, changes); err != nil {
-		return fmt.Errorf("record the release that the cluster is asked for: %w", err)
 	}
 	return nil
 }

@@ -158,10 +158,13 @@ func (r *Reconciler) pass(
 	}
 	d, o := decide(v), &outcomes{}
 	defer func() {
+		if recordedAlone(v, d, o, reterr) {
+			return
+		}
 		r.updateStatus(v, d, o)
 		cp.Status.ObservedGeneration = cp.Generation
-		if v.Written != "" {
-			before.ResourceVersion, cp.ResourceVersion = v.Written, v.Written
+		if o.written != "" {
+			before.ResourceVersion, cp.ResourceVersion = o.written, o.written
 		}
 		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, before, cp)})
 		if reterr == nil && d.deletion.step == plan.DeletionDone {
@@ -174,6 +177,12 @@ func (r *Reconciler) pass(
 	}
 	o = r.apply(ctx, v, d)
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})
+}
+
+// recordedAlone reports whether all that the pass has to tell is told by the next one, which begins because this one has recorded the
+// installed cluster: it asks that cluster, and says in one write that it is installed and that it answers.
+func recordedAlone(v *view.View, d decision, o *outcomes, err error) bool {
+	return d.install.record != "" && o.written != "" && !v.Initialized() && err == nil
 }
 
 // ownerCluster returns the owner, or nil when there is none or it is gone.
@@ -194,6 +203,14 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1
 	defer cancel()
 	if err := kube.PatchStatus(ctx, r.Client, before, cp, ownedConditions); err != nil {
 		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+	}
+	if cp.ResourceVersion == before.ResourceVersion {
+		// Somebody had changed the control plane, so that the status was written in several patches, which tell no version.
+		written := &controlplanev1.OpenshiftAssistedControlPlane{}
+		if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(cp), written); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		cp.ResourceVersion = written.ResourceVersion
 	}
 	kind := capicontrollerutil.StructuredObject(controlplanev1.GroupVersion, "OpenshiftAssistedControlPlane")
 	r.controller.DeferNextReconcileUntilCacheUpToDate(cp, kind, cp.ResourceVersion) // It would write what has not changed once more.

@@ -16,6 +16,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
 
@@ -84,9 +85,11 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 {
 		waits = append(waits, membersRetryInterval)
 	}
-	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, spec.rollout.after passes, and a token is renewed
-	// or requested again.
-	for _, due := range []time.Time{d.attempt.RetryAt, plan.StraysFrom(v), d.remedy.RetryAt, d.rollout.AfterAt, d.kubeconfig.at} {
+	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, spec.rollout.after passes, a token is renewed or
+	// requested again, and when a host or assisted-service begins to be slow.
+	for _, due := range []time.Time{
+		d.attempt.RetryAt, plan.StraysFrom(v), d.remedy.RetryAt, d.rollout.AfterAt, d.kubeconfig.at, plan.SlowHostsFrom(v), silentFrom(v),
+	} {
 		if due.After(v.Now) {
 			waits = append(waits, due.Sub(v.Now))
 		}
@@ -95,6 +98,14 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 		return 0
 	}
 	return slices.Min(waits)
+}
+
+// silentFrom is when assisted-service is said to be slow to take over the AgentClusterInstall; zero when it has done that.
+func silentFrom(v *view.View) time.Time {
+	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.Phase() != assisted.PhaseUnknown {
+		return time.Time{}
+	}
+	return takenOverBy(v)
 }
 
 // decide says what this pass does and why. It is pure.
@@ -112,7 +123,7 @@ func decide(v *view.View) decision {
 		return d
 	}
 	// Before all that may have to wait: the cluster of a control plane that was moved here runs, whatever is missing to add hosts to it.
-	d.initialize = v.Verified() && !v.Initialized()
+	d.initialize = v.Initializing
 	if d.obstacle.reason, d.obstacle.message = waiting(v); d.obstacle.reason != "" {
 		return d
 	}
@@ -141,9 +152,9 @@ func decideCurrent(v *view.View, d *decision) {
 	d.install = decideInstall(v)
 	if len(d.machines.Surplus) > 0 || d.remedy.Delete != nil {
 		// Their hosts are bound and ready until the cache shows that they are being deleted: nothing may be fixed or begun with them.
-		d.install.dayOne = plan.DayOneStep{Note: d.install.dayOne.Note}
+		d.install.dayOne = plan.DayOneStep{Note: d.install.dayOne.Note, Stage: d.install.dayOne.Stage}
 	}
-	d.install.start, d.install.dayOne = plan.DecideStart(v, d.install.dayOne)
+	d.install.start = plan.DecideStart(v, d.install.dayOne)
 	if !keepsCredential(v) {
 		d.kubeconfig = decideKubeconfig(v)
 	}

@@ -57,7 +57,7 @@ func installation(v *view.View) (*render.InstallUpdate, plan.DayOneStep) {
 	}
 	const note = "spec.install has changed"
 	if !v.Install.AgentClusterInstall.Spec.HoldInstallation {
-		return nil, plan.DayOneStep{Action: plan.DayOneReopen, Note: note}
+		return nil, plan.DayOneStep{Action: plan.DayOneReopen, Note: note, Stage: note}
 	}
-	return update, plan.DayOneStep{Note: note}
+	return update, plan.DayOneStep{Note: note, Stage: plan.WantedHosts(v)}
 }

@@ -17,13 +17,18 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// closedAndHeld reports whether day 1 is closed and the installation has not begun.
-func (w *world) closedAndHeld() bool {
-	if w.install() == nil {
-		return false
+// closeAndHold runs until all hosts are ready, and closes day 1: the installation has not begun, as when a host is unbound before it does.
+func (w *world) closeAndHold() {
+	w.t.Helper()
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = new(true) })
+	w.run(nil, func() bool { return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationOnHoldReason })
+	install, names := w.install(), []string{}
+	for _, a := range w.agents() {
+		names = append(names, a.Name)
 	}
-	_, closed := assisted.DayOneAgents(w.install())
-	return closed && w.install().Spec.HoldInstallation
+	install.Annotations[assisted.DayOneAgentsAnnotation] = assisted.FormatDayOneAgents(names)
+	w.must(w.client.Update(context.Background(), install))
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = nil })
 }
 
 // finalize gives all Machines the finalizer of Cluster API core, which holds them until their hosts are free.
@@ -77,7 +82,7 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(t, 3, 0)
-			w.run(nil, w.closedAndHeld)
+			w.closeAndHold()
 			w.finalize()
 			leave(w)
 			for range 4 {
@@ -86,14 +91,14 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 			g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())
 			_, closed := assisted.DayOneAgents(w.install())
 			g.Expect(closed).To(BeFalse())
-			g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("2 of 3 control-plane hosts"))
+			g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("when 3 control-plane hosts"))
 		})
 	}
 
 	t.Run("its Machine is being deleted, which the cache does not show yet", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t, 3, 0)
-		w.run(nil, w.closedAndHeld)
+		w.closeAndHold()
 		w.finalize()
 		w.freezeMachines()
 		m := w.machines()[1]
@@ -147,7 +152,7 @@ func TestScaleDownBeforeTheStart(t *testing.T) {
 	t.Run("when the set of hosts is fixed", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t, 5, 0)
-		w.run(nil, w.closedAndHeld)
+		w.closeAndHold()
 		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(3)) })
 		for range 7 {
 			w.reconcile()

@@ -141,8 +141,8 @@ func testInfraMachine(t *testing.T) {
 
 // testFailedCreates lets every single create of the first passes fail once.
 func testFailedCreates(t *testing.T) {
-	// ClusterImageSet, ClusterDeployment and AgentClusterInstall, and three objects and a dry run for each Machine.
-	const creates = 3 + 3*4
+	// ClusterImageSet, ClusterDeployment and AgentClusterInstall, and three objects for each Machine, of which the first is tried before.
+	const creates = 3 + 3*3 + 1
 	for failing := 1; failing <= creates; failing++ {
 		g := NewWithT(t)
 		w := newWorld(t, 3, 0)

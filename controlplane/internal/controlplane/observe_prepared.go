@@ -25,7 +25,8 @@ import (
 func (r *Reconciler) observePrepared(ctx context.Context, v *view.View) error {
 	configs := &bootstrapv1.OpenshiftAssistedConfigList{}
 	// Deleting one changes nothing of it in memory, so no copies are needed.
-	err := r.Client.List(ctx, configs, append(inCluster(v), client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy)...)
+	ofControlPlanes := append(inCluster(v), client.HasLabels{clusterv1.MachineControlPlaneLabel}, client.UnsafeDisableDeepCopy)
+	err := r.Client.List(ctx, configs, ofControlPlanes...)
 	if err != nil {
 		return fmt.Errorf("list OpenshiftAssistedConfigs: %w", err)
 	}

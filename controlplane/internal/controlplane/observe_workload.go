@@ -23,6 +23,14 @@ import (
 // observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while
 // that decides something.
 func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
+	if v.Record != nil && (!v.Initialized() || v.Install.AgentClusterInstall == nil && len(v.Install.MissingCRDs) == 0) {
+		var err error
+		v.Workload.ClusterID, err = r.Identity.ClusterID(ctx, v.ClusterKey())
+		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
+	}
+	if v.Initializing = !v.Initialized() && v.Verified(); v.Initializing {
+		v.Workload.ExpectedSince, v.Workload.SettledFrom = v.Now, v.Now.Add(r.RemoteConditionsGracePeriod)
+	}
 	if v.Initialized() {
 		v.Workload.LastAnswer = r.Health.LastAnswer(ctx, v.ClusterKey())
 		v.Workload.Known = !v.Workload.LastAnswer.IsZero()
@@ -33,19 +41,15 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 		v.Workload.Down = v.Now.Sub(since) > r.RemoteConditionsGracePeriod
 		v.Workload.Settling = !v.Now.After(v.Workload.SettledFrom)
 		subscriber := r.subscriber(v)
-		v.Workload.Operators, v.Workload.Problem = r.Health.Operators(ctx, v.ClusterKey(), subscriber)
 		var err error
+		v.Workload.Operators, err = r.Health.Operators(ctx, v.ClusterKey(), subscriber)
+		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 		v.Workload.Etcd, err = r.Etcd.EtcdOperator(ctx, v.ClusterKey(), subscriber)
 		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}
 	if v.Install.Phase() == assisted.PhaseFailed && v.Install.ClusterDeployment != nil {
 		// The probes of an attempt before concern another cluster.
 		v.Workload.Answered = r.Health.LastAnswer(ctx, v.ClusterKey()).After(v.Install.ClusterDeployment.CreationTimestamp.Time)
-	}
-	if v.Record != nil && (!v.Initialized() || v.Install.AgentClusterInstall == nil && len(v.Install.MissingCRDs) == 0) {
-		var err error
-		v.Workload.ClusterID, err = r.Identity.ClusterID(ctx, v.ClusterKey())
-		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}
 	return nil
 }

@@ -60,8 +60,16 @@ func (o *outcome) err() error {
 
 // outcomes are those of all subjects of a pass. Status is computed from them and from the view.
 type outcomes struct {
-	leaving, attempt, install, creation, machines, kubeconfig, upgrade outcome
+	leaving, attempt, install, creation, machines, records, kubeconfig, upgrade outcome
 
+	// written is the resource version that the pass has given the control plane when it recorded something there; empty when it has not. It
+	// was given under the version that was read, so the status that the pass has come to may be written under it. unrecorded: the control
+	// plane has changed since it was read, so that nothing was recorded.
+	written    string
+	unrecorded bool
+	// created are the Machines that the pass has created, by name, and begun is true when it has created the objects of the installation.
+	created map[string]*clusterv1.Machine
+	begun   bool
 	// synced are the Machines whose condition UpToDate was written, as they are now, by name.
 	synced map[string]*clusterv1.Machine
 	// published: <cluster>-kubeconfig was created.
@@ -74,7 +82,7 @@ type outcomes struct {
 // err returns the errors for which the pass is tried again.
 func (o *outcomes) err() error {
 	return kerrors.NewAggregate([]error{
-		o.leaving.err(), o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.kubeconfig.err(),
+		o.leaving.err(), o.attempt.err(), o.install.err(), o.creation.err(), o.machines.err(), o.records.err(), o.kubeconfig.err(),
 		o.upgrade.err(),
 	})
 }
@@ -105,9 +113,13 @@ func (o *outcomes) notLeft() string {
 	return ""
 }
 
-// owned are the control-plane Machines as they are after the pass has written to them.
+// owned are the control-plane Machines as they are after the pass has written to them. Those that it has created count at once, because
+// others wait for what status tells of them.
 func (o *outcomes) owned(v *view.View) collections.Machines {
 	machines := collections.FromMachines(v.Machines.Owned.UnsortedList()...)
+	for name, m := range o.created {
+		machines[name] = m
+	}
 	for name, m := range o.synced {
 		machines[name] = m
 	}

@@ -41,7 +41,7 @@ func TestScaleUpDuringTheInstallation(t *testing.T) {
 func TestScaleUpBeforeTheStart(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 3, 0)
-	w.run(nil, w.closedAndHeld)
+	w.closeAndHold()
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(5)) })
 	w.run(nil, w.available)
 	set, _ := assisted.DayOneAgents(w.install())

@@ -173,7 +173,7 @@ func heldCredential(v *view.View, d decision, o *outcomes) string {
 func versionsMatchCondition(v *view.View) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: controlplanev1.VersionsMatchCondition, Status: metav1.ConditionUnknown, Reason: controlplanev1.VersionUnknownReason,
-		Message: "No Node has reported its version yet",
+		Message: "The cluster is not installed yet, or no Node has reported its version",
 	}
 	if v.Life.Installed() && v.Workload.Version == nil {
 		if conditions.Has(v.ControlPlane, condition.Type) {
@@ -192,6 +192,7 @@ func versionsMatchCondition(v *view.View) *metav1.Condition {
 	}
 	check.Running, check.Upgrading = plan.Followed(v), plan.IsUpgrading(v)
 	problem, known := check.Problem()
+	known = known && v.Life.Installed() // Until then Nodes come one after the other.
 	foreign := architectureCheck(v).Problem()
 	switch {
 	case problem != "":

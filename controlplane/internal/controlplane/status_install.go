@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,10 +28,7 @@ import (
 
 // installProgress is what is said of an installation in a phase: the reason of the condition Installed, and status.install.phase.
 var installProgress = map[assisted.Phase]struct{ reason, phase, message string }{
-	assisted.PhaseUnknown: {
-		controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts,
-		"Waiting for assisted-service to take over the AgentClusterInstall",
-	},
+	assisted.PhaseUnknown:    {controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts, ""},
 	assisted.PhaseWaiting:    {controlplanev1.WaitingForHostsReason, controlplanev1.InstallPhaseWaitingForHosts, ""},
 	assisted.PhasePreparing:  {controlplanev1.PreparingReason, controlplanev1.InstallPhasePreparing, "Preparing the installation"},
 	assisted.PhaseInstalling: {controlplanev1.InstallingReason, controlplanev1.InstallPhaseInstalling, "Installing hosts"},
@@ -41,8 +39,8 @@ var installProgress = map[assisted.Phase]struct{ reason, phase, message string }
 	assisted.PhaseFailed:    {controlplanev1.InstallationFailedReason, controlplanev1.InstallPhaseFailed, ""},
 }
 
-// percentageStep is in what steps status.install.progressPercentage is written: the service counts every few seconds.
-const percentageStep = 10
+// takeOverPatience is how long assisted-service may take until it says something of a new AgentClusterInstall.
+const takeOverPatience = time.Minute
 
 // setInstallStatus sets status.install and the condition Installed.
 func setInstallStatus(v *view.View, d decision, o *outcomes) {
@@ -51,18 +49,14 @@ func setInstallStatus(v *view.View, d decision, o *outcomes) {
 	if len(d.machines.Adopt) > 0 && reason != controlplanev1.InstallRefusedReason && conditions.Has(cp, controlplanev1.InstalledCondition) {
 		return // Nothing was decided about the installation: the pass after the adoption does that.
 	}
-	if v.Install.AgentClusterInstall != nil && !d.attempt.Retrying {
+	switch {
+	case (v.Install.AgentClusterInstall != nil || o.begun) && !d.attempt.Retrying:
 		phase := v.Install.Phase()
 		if reason == controlplanev1.PreparationFailedReason {
 			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
 		}
-		percentage := int32(min(max(v.Install.AgentClusterInstall.Status.Progress.TotalPercentage, 0), 100)) / percentageStep * percentageStep
-		if phase == assisted.PhaseCompleted {
-			percentage = 100 // The service has seen no progress of a cluster that was imported.
-		}
-		cp.Status.Install.Phase = installProgress[phase].phase
-		cp.Status.Install.ProgressPercentage = &percentage
-	} else if !v.Initialized() {
+		setProgress(&cp.Status.Install, v.Install.AgentClusterInstall, phase)
+	case !v.Initialized():
 		cp.Status.Install = controlplanev1.InstallStatus{}
 	}
 	if attempt, err := strconv.ParseInt(view.Attempt(cp), 10, 32); err == nil && attempt > 0 {
@@ -74,6 +68,21 @@ func setInstallStatus(v *view.View, d decision, o *outcomes) {
 		condition.Status = metav1.ConditionTrue
 	}
 	bounded.SetCondition(cp, condition)
+}
+
+// setProgress writes the phase of the installation, and how far it was when that phase began: the service counts every few seconds.
+func setProgress(status *controlplanev1.InstallStatus, install *hiveext.AgentClusterInstall, phase assisted.Phase) {
+	name, percentage := installProgress[phase].phase, int32(0)
+	switch {
+	case phase == assisted.PhaseCompleted:
+		percentage = 100 // The service has seen no progress of a cluster that was imported.
+	case install != nil:
+		percentage = int32(min(max(install.Status.Progress.TotalPercentage, 0), 100))
+	}
+	if status.Phase == name && status.ProgressPercentage != nil {
+		return
+	}
+	status.Phase, status.ProgressPercentage = name, &percentage
 }
 
 // installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.
@@ -93,7 +102,10 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if reason, message := betweenAttempts(v, d); reason != "" {
 		return reason, message
 	}
-	if v.Install.AgentClusterInstall == nil {
+	switch {
+	case v.Install.AgentClusterInstall == nil && o.begun:
+		return controlplanev1.WaitingForHostsReason, plan.WantedHosts(v)
+	case v.Install.AgentClusterInstall == nil:
 		return controlplanev1.WaitingForHostsReason, "Creating ClusterDeployment and AgentClusterInstall"
 	}
 	phase := v.Install.Phase()
@@ -102,7 +114,7 @@ func installed(v *view.View, d decision, o *outcomes) (reason, message string) {
 	}
 	switch phase {
 	case assisted.PhaseWaiting, assisted.PhaseUnknown:
-		return waitingForHosts(v, d, installProgress[phase].message)
+		return waitingForHosts(v, d)
 	case assisted.PhaseFailed:
 		return failedReason(v, d.attempt.Retry)
 	case assisted.PhaseCompleted:
@@ -139,7 +151,7 @@ func obstacle(v *view.View, d decision, o *outcomes) (reason, message string) {
 	if d.obstacle.reason != "" {
 		return d.obstacle.reason, d.obstacle.message
 	}
-	if refused := cmp.Or(o.attempt.refused(), o.install.refused()); refused != "" {
+	if refused := cmp.Or(o.attempt.refused(), o.install.refused(), o.records.refused()); refused != "" {
 		return controlplanev1.InstallRefusedReason, refused
 	}
 	if conflict := cmp.Or(d.obstacle.conflict, o.taken()); conflict != "" {
@@ -159,7 +171,7 @@ func notAdopted(d decision, o *outcomes) string {
 
 // waitingForHosts tells what a held installation waits for. Problems of the cluster are told once no host is being bound: until then the
 // service reports them for minutes, and they mean nothing (DESIGN D8).
-func waitingForHosts(v *view.View, d decision, fallback string) (reason, message string) {
+func waitingForHosts(v *view.View, d decision) (reason, message string) {
 	synced := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterSpecSyncedCondition)
 	failing := assisted.FailingChecks(v.Install.AgentClusterInstall.Status.ValidationsInfo)
 	validated := assisted.ClusterCondition(v.Install.AgentClusterInstall, hiveext.ClusterValidatedCondition)
@@ -177,9 +189,17 @@ func waitingForHosts(v *view.View, d decision, fallback string) (reason, message
 		case unmet != "":
 			reason = controlplanev1.RequirementsNotMetReason
 		}
-		text := cmp.Or(unmet, d.install.dayOne.Note, fallback, "Starting the installation")
-		return reason, withHostProblems(v, text)
+		stage := cmp.Or(d.install.dayOne.Stage, plan.WantedHosts(v))
+		if v.Install.Phase() == assisted.PhaseUnknown && !v.Now.Before(takenOverBy(v)) {
+			stage = "Waiting for assisted-service to take over the AgentClusterInstall"
+		}
+		return reason, withHostProblems(v, cmp.Or(unmet, stage))
 	}
+}
+
+// takenOverBy is until when assisted-service has time to say something of the AgentClusterInstall.
+func takenOverBy(v *view.View) time.Time {
+	return v.Install.AgentClusterInstall.CreationTimestamp.Add(takeOverPatience)
 }
 
 // maxProblems bounds how many Machines a message names.
@@ -191,15 +211,17 @@ func withHostProblems(v *view.View, message string) string {
 }
 
 // hostProblems says which hosts keep the installation from beginning or from ending, and why. clusterctl describe shows several Machines
-// that are not ready as one line without their messages, so the control plane has to say it. Hosts that may only be slow to boot come last.
+// that are not ready as one line without their messages, so the control plane has to say it. Hosts that may only be slow to boot are named
+// once half of their time to register is over, and come last.
 func hostProblems(v *view.View) []string {
 	machines := append(v.Machines.Owned.UnsortedList(), v.Machines.Workers...)
 	slices.SortFunc(machines, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	var problems, slow []string
 	for _, m := range machines {
-		problem := plan.HostProblem(v.Machines.Configs[m.Name])
+		config := v.Machines.Configs[m.Name]
+		problem := plan.HostProblem(config)
 		switch {
-		case problem == nil:
+		case problem == nil || v.Now.Before(plan.SlowFrom(v, config)):
 		case problem.Reason == bootstrapv1.WaitingForAgentReason:
 			slow = append(slow, fmt.Sprintf("Machine %s: %s", m.Name, problem.Message))
 		default:

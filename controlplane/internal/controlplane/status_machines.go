@@ -50,10 +50,29 @@ const minSurvivors = 3
 
 // setMachineAggregates sums up the conditions Ready and UpToDate of the Machines.
 func setMachineAggregates(cp *controlplanev1.OpenshiftAssistedControlPlane, machines collections.Machines) {
-	bounded.SetCondition(cp, machinesReady.condition(machines))
+	ready := collections.New()
+	for _, m := range machines {
+		ready.Insert(joining(cp, m))
+	}
+	bounded.SetCondition(cp, machinesReady.condition(ready))
 	// Machines get the condition in the pass after their creation; until then they would make the aggregate flicker.
 	checked := machines.Filter(func(m *clusterv1.Machine) bool { return conditions.Has(m, clusterv1.MachineUpToDateCondition) })
 	bounded.SetCondition(cp, machinesUpToDate.condition(checked))
+}
+
+// joining is a Machine as the aggregate counts it. How far the host of one that is no Node of an initialized cluster yet is, changes many
+// times, and its own conditions say it: here it is just not ready.
+func joining(cp *controlplanev1.OpenshiftAssistedControlPlane, m *clusterv1.Machine) *clusterv1.Machine {
+	initialized := ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false)
+	if initialized && m.Status.NodeRef.IsDefined() || !m.DeletionTimestamp.IsZero() || conditions.IsTrue(m, clusterv1.MachineReadyCondition) {
+		return m
+	}
+	counted := m.DeepCopy()
+	conditions.Set(counted, metav1.Condition{
+		Type: clusterv1.MachineReadyCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineNotReadyReason,
+		Message: "The host has not joined yet",
+	})
+	return counted
 }
 
 func (a machineAggregate) condition(machines collections.Machines) metav1.Condition {
@@ -119,7 +138,7 @@ func scalingUpCondition(v *view.View, d decision, o *outcomes) metav1.Condition 
 		Type: controlplanev1.ScalingUpCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.NotScalingUpReason,
 	}
 	// Those that wait for their turn to leave etcd are replaced.
-	machines := len(v.Machines.Owned) - len(d.leaving.Voting)
+	machines := len(o.owned(v)) - len(d.leaving.Voting)
 	if machines >= replicas || !v.ControlPlane.DeletionTimestamp.IsZero() {
 		return condition
 	}

@@ -202,7 +202,7 @@ func TestWaitingForHosts(t *testing.T) {
 			v := viewOf(false)
 			v.Install.Agents, v.Install.AgentClusterInstall = tt.agents, &hiveext.AgentClusterInstall{}
 			v.Install.AgentClusterInstall.Status.Conditions = tt.conditions
-			if reason, message := waitingForHosts(v, decision{}, ""); reason != tt.reason || message == "" {
+			if reason, message := waitingForHosts(v, decision{}); reason != tt.reason || message == "" {
 				t.Errorf("got %s %q", reason, message)
 			}
 		})
@@ -251,6 +251,16 @@ func TestHostProblems(t *testing.T) {
 	g.Expect(hostProblems(v)).To(Equal([]string{"Machine m-1: of m-1", "Machine m-2: of m-2"}))
 	add("m-0-slow", bootstrapv1.HostRecognizedCondition, bootstrapv1.WaitingForAgentReason)
 	g.Expect(hostProblems(v)[2]).To(Equal("Machine m-0-slow: of m-0-slow"), "it may only take its time")
+	slow := &v.Machines.Configs["m-0-slow"].Status.HostRegistration
+	v.Now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	slow.Attempt, slow.NextRetryTime = new(int32(1)), metav1.NewTime(v.Now.Add(16*time.Minute))
+	g.Expect(hostProblems(v)).To(HaveLen(2), "not half of its 30 minutes is over")
+	g.Expect(plan.SlowHostsFrom(v)).To(Equal(v.Now.Add(time.Minute)))
+	v.Now = v.Now.Add(time.Minute)
+	g.Expect(hostProblems(v)).To(HaveLen(3))
+	g.Expect(plan.SlowHostsFrom(v)).To(BeZero())
+	slow.Attempt, slow.NextRetryTime = new(int32(2)), metav1.NewTime(v.Now.Add(29*time.Minute))
+	g.Expect(hostProblems(v)).To(HaveLen(3), "it was power-cycled")
 	add("m-3", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentValidationsFailingReason)
 	add("m-4", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason)
 	g.Expect(hostProblems(v)).To(HaveLen(maxProblems + 1))

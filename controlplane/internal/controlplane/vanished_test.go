@@ -252,7 +252,10 @@ func TestVanishedObjectsThatAreNoNewAttempt(t *testing.T) {
 	t.Run("day 1 was opened again", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld(t, 3, 0)
-		w.run(nil, func() bool { return w.controlPlane().Annotations[controlplanev1.InstallationStartedAnnotation] != "" })
+		w.closeAndHold()
+		w.reconcile()
+		g.Expect(w.controlPlane().Annotations).To(HaveKey(controlplanev1.InstallationStartedAnnotation))
+		g.Expect(w.install().Spec.HoldInstallation).To(BeFalse())
 		agent := w.agents()[0]
 		w.vanish(&agent)
 		for range 4 {

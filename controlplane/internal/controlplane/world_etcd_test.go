@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/test/sim/etcd"
 )
@@ -243,6 +244,10 @@ func (w *world) departures() {
 		}
 		if w.releases != nil { // A Machine that waits in another hook is drained in every pass.
 			w.releases.cordoned[m.Name] = true
+		}
+		if _, hooked := m.Annotations[bootstrapv1.AgentDeletionHook]; hooked { // The bootstrap provider has let its Agent go.
+			delete(m.Annotations, bootstrapv1.AgentDeletionHook)
+			w.must(w.client.Update(context.Background(), &m))
 		}
 		if annotations.HasWithPrefix(clusterv1.PreTerminateDeleteHookAnnotationPrefix, m.Annotations) {
 			w.waitsInHook(&m, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)

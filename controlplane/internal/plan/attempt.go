@@ -189,6 +189,11 @@ func startedWorkers(v *view.View) []*clusterv1.Machine {
 // dayOneWorkers are the worker Machines whose Agents are in the set of the first installation.
 func dayOneWorkers(v *view.View) []*clusterv1.Machine {
 	names, _ := assisted.DayOneAgents(v.Install.AgentClusterInstall)
+	return workersOf(v, names)
+}
+
+// workersOf are the worker Machines that Agents of these names are claimed for.
+func workersOf(v *view.View, names []string) []*clusterv1.Machine {
 	claims := sets.New[string]()
 	for i := range v.Install.Agents {
 		if slices.Contains(names, v.Install.Agents[i].Name) {

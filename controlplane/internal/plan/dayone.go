@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -74,7 +75,7 @@ const (
 	DayOneClose DayOneAction = "Close"
 	// DayOneUnbind: unbind Agents, which are not part of the first installation.
 	DayOneUnbind DayOneAction = "Unbind"
-	// DayOneStart: write Requirements and clear the hold, in one patch.
+	// DayOneStart: fix the set to Agents unless it is fixed, write Requirements, and clear the hold, in one patch.
 	DayOneStart DayOneAction = "Start"
 	// DayOneReopen: a control-plane host of the set is gone, or the user wants something else; forget the set and hold again, in one patch.
 	DayOneReopen DayOneAction = "Reopen"
@@ -84,7 +85,7 @@ const (
 type DayOneStep struct {
 	// Action is the write.
 	Action DayOneAction
-	// Agents are the names that Close or Unbind are about, sorted.
+	// Agents are the names that Close, Unbind or Start are about, sorted.
 	Agents []string
 	// Requirements are what Require or Start write.
 	Requirements hiveext.ProvisionRequirements
@@ -92,8 +93,8 @@ type DayOneStep struct {
 	RequeueAfter time.Duration
 	// Held: nothing but the user keeps the installation from beginning.
 	Held bool
-	// Note says why, for the log and the condition.
-	Note string
+	// Note says why, for the log and events. Stage is what the condition says: it does not change with each host.
+	Note, Stage string
 }
 
 // heldByUser is the Note of a step that waits for the user.
@@ -115,15 +116,16 @@ func (d DayOne) workers() int { return view.FirstWorkers(d.Replicas, d.Workers) 
 func (d DayOne) nextOpen() DayOneStep {
 	wanted := hiveext.ProvisionRequirements{ControlPlaneAgents: d.Replicas, WorkerAgents: d.workers()}
 	masters, arbiters, workers := d.ready(assisted.RoleMaster), d.ready(assisted.RoleArbiter), d.ready(assisted.RoleWorker)
-	note := d.readyNote(len(masters), len(arbiters), len(workers))
+	note, stage := d.readyNote(len(masters), len(arbiters), len(workers)), d.Wanted()
 	if d.Requirements != wanted || !d.Hold || d.UserHold && d.WaitStarted != nil {
-		return DayOneStep{Action: DayOneRequire, Requirements: wanted, Note: note}
+		return DayOneStep{Action: DayOneRequire, Requirements: wanted, Note: note, Stage: stage}
 	}
 	if len(masters) < d.Replicas || len(arbiters) < d.Arbiters {
-		return DayOneStep{Note: note}
+		return DayOneStep{Note: note, Stage: stage}
 	}
 	if d.UserHold {
-		return DayOneStep{Held: true, Note: note + "; " + heldByUser} // Open: hosts may still join.
+		held := fmt.Sprintf("All %d control-plane hosts are ready; %s", d.Replicas, heldByUser)
+		return DayOneStep{Held: true, Note: note + "; " + heldByUser, Stage: held} // Open: hosts may still join.
 	}
 	// The caller deletes Machines beyond the replicas first. If there is a host too many all the same, the first by name are as good as any.
 	set := slices.Concat(masters[:d.Replicas], arbiters[:d.Arbiters])
@@ -131,17 +133,44 @@ func (d DayOne) nextOpen() DayOneStep {
 		set = append(set, workers...)
 	}
 	sort.Strings(set)
-	closing := DayOneStep{Action: DayOneClose, Agents: set, Note: note}
+	waits := fmt.Sprintf("All %d control-plane hosts are ready; the installation begins when %d workers are too, or after "+
+		"spec.install.workerWaitTimeoutSeconds", d.Replicas, d.workers())
 	switch {
 	case len(workers) >= d.workers():
-		return closing
+		return d.closing(set, note)
 	case d.WaitStarted == nil:
-		return DayOneStep{Action: DayOneStartWait, RequeueAfter: d.WorkerWait, Note: note}
+		return DayOneStep{Action: DayOneStartWait, RequeueAfter: d.WorkerWait, Note: note, Stage: waits}
 	}
 	if left := d.WaitStarted.Add(d.WorkerWait).Sub(d.Now); left > 0 {
-		return DayOneStep{RequeueAfter: left, Note: note}
+		return DayOneStep{RequeueAfter: left, Note: note, Stage: waits}
 	}
-	return closing
+	return d.closing(set, note)
+}
+
+// closing fixes the set, and begins the installation with the same patch when no other host is bound: one that is bound at the same moment
+// is found by the next pass, and keeps the service from beginning until it is unbound. A host that takes no part is unbound first.
+func (d DayOne) closing(set []string, note string) DayOneStep {
+	d.Set = set
+	counts, _, out := d.members()
+	if len(out) > 0 {
+		return DayOneStep{Action: DayOneClose, Agents: set, Note: note, Stage: d.Wanted()}
+	}
+	return DayOneStep{Action: DayOneStart, Agents: set, Requirements: counts, Note: startNote(counts), Stage: d.Wanted()}
+}
+
+// startNote says with which hosts the installation begins.
+func startNote(counts hiveext.ProvisionRequirements) string {
+	return fmt.Sprintf("%d control-plane hosts and %d workers are bound", counts.ControlPlaneAgents, counts.WorkerAgents)
+}
+
+// Wanted says what the installation waits for. It is the same whichever hosts are ready, also when all are: their Machines tell how far each
+// is.
+func (d DayOne) Wanted() string {
+	arbiters := ""
+	if d.Arbiters > 0 {
+		arbiters = fmt.Sprintf(", %d arbiters", d.Arbiters)
+	}
+	return fmt.Sprintf("The installation begins when %d control-plane hosts%s and %d workers are ready", d.Replicas, arbiters, d.workers())
 }
 
 // readyNote says how many hosts are ready.
@@ -178,25 +207,29 @@ func (d DayOne) nextClosed() DayOneStep {
 	counts, arbiters, out := d.members()
 	switch {
 	case counts.ControlPlaneAgents < d.Replicas:
-		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
-			counts.ControlPlaneAgents, d.Replicas)}
+		return reopening(fmt.Sprintf("%d of %d control-plane hosts of the first installation are left",
+			counts.ControlPlaneAgents, d.Replicas))
 	case counts.ControlPlaneAgents > d.Replicas:
-		return DayOneStep{Action: DayOneReopen, Note: fmt.Sprintf("spec.replicas is %d, and %d control-plane hosts were to be installed",
-			d.Replicas, counts.ControlPlaneAgents)}
+		return reopening(fmt.Sprintf("spec.replicas is %d, and %d control-plane hosts were to be installed",
+			d.Replicas, counts.ControlPlaneAgents))
 	case arbiters < d.Arbiters:
-		return DayOneStep{Action: DayOneReopen, Note: "the arbiter of the first installation is gone"}
+		return reopening("the arbiter of the first installation is gone")
 	case d.UserHold && !d.Hold:
-		return DayOneStep{Action: DayOneReopen, Note: heldByUser}
+		return reopening(heldByUser)
 	case len(out) > 0:
-		return DayOneStep{Action: DayOneUnbind, Agents: out, Note: "bound hosts that take no part block the installation"}
+		const note = "bound hosts that take no part block the installation"
+		return DayOneStep{Action: DayOneUnbind, Agents: out, Note: note, Stage: note}
 	case d.UserHold:
-		return DayOneStep{Held: true, Note: heldByUser}
+		return DayOneStep{Held: true, Note: heldByUser, Stage: heldByUser}
 	case d.Hold || d.Requirements != counts:
-		return DayOneStep{Action: DayOneStart, Requirements: counts, Note: fmt.Sprintf("%d control-plane hosts and %d workers are bound",
-			counts.ControlPlaneAgents, counts.WorkerAgents)}
+		return DayOneStep{Action: DayOneStart, Agents: d.Set, Requirements: counts, Note: startNote(counts), Stage: d.Wanted()}
 	}
-	return DayOneStep{Note: d.unreadyMembers()}
+	unready := d.unreadyMembers()
+	return DayOneStep{Note: unready, Stage: cmp.Or(unready, d.Wanted())}
 }
+
+// reopening waits for hosts again.
+func reopening(why string) DayOneStep { return DayOneStep{Action: DayOneReopen, Note: why, Stage: why} }
 
 // unreadyMembers names the hosts of the set that keep the service from beginning; empty when there are none.
 func (d DayOne) unreadyMembers() string {

@@ -42,24 +42,28 @@ func DecideDayOne(v *view.View) DayOneStep {
 		return DayOneStep{}
 	}
 	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
-	d := DayOne{
-		Phase:        v.Install.Phase(),
-		Replicas:     int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)),
-		Workers:      v.Machines.WantedWorkers,
-		Arbiters:     view.Arbiters(v.ControlPlane.Spec.Install),
-		WorkerWait:   time.Duration(wait) * time.Second,
-		Hold:         v.Install.AgentClusterInstall.Spec.HoldInstallation,
-		UserHold:     ptr.Deref(v.ControlPlane.Spec.Install.HoldInstallation, false),
-		Requirements: v.Install.AgentClusterInstall.Spec.ProvisionRequirements,
-		Hosts:        boundHosts(v),
-		Now:          v.Now,
-	}
+	d := wantedHosts(v)
+	d.Phase, d.Hosts, d.Now = v.Install.Phase(), boundHosts(v), v.Now
+	d.WorkerWait = time.Duration(wait) * time.Second
+	d.Hold, d.Requirements = v.Install.AgentClusterInstall.Spec.HoldInstallation, v.Install.AgentClusterInstall.Spec.ProvisionRequirements
+	d.UserHold = ptr.Deref(v.ControlPlane.Spec.Install.HoldInstallation, false)
 	d.Set, d.Closed = assisted.DayOneAgents(v.Install.AgentClusterInstall)
 	if started, err := time.Parse(time.RFC3339, v.Install.AgentClusterInstall.Annotations[assisted.WorkerWaitStartedAnnotation]); err == nil {
 		d.WaitStarted = &started
 	}
 	return d.Next()
 }
+
+// wantedHosts are the numbers of hosts that the first installation is to have.
+func wantedHosts(v *view.View) DayOne {
+	return DayOne{
+		Replicas: int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)), Workers: v.Machines.WantedWorkers,
+		Arbiters: view.Arbiters(v.ControlPlane.Spec.Install),
+	}
+}
+
+// WantedHosts says what the first installation waits for.
+func WantedHosts(v *view.View) string { return wantedHosts(v).Wanted() }
 
 // boundHosts are the Agents that are bound to the ClusterDeployment. One whose Machine is gone or is being deleted takes no part, nor does
 // one that is not approved any more.

@@ -3,12 +3,17 @@
 package plan
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // expectedReasons are those of the conditions of a host that is on its way.
@@ -31,4 +36,36 @@ func HostProblem(config *bootstrapv1.OpenshiftAssistedConfig) *metav1.Condition 
 		}
 	}
 	return nil
+}
+
+// SlowFrom is when a host that was booted and has not registered begins to be slow, which is when half of the time that it has is over; the
+// zero time for a host that does something else.
+func SlowFrom(v *view.View, config *bootstrapv1.OpenshiftAssistedConfig) time.Time {
+	problem := HostProblem(config)
+	if problem == nil || problem.Reason != bootstrapv1.WaitingForAgentReason {
+		return time.Time{}
+	}
+	timeout := assisted.DefaultHostRegistrationTimeout
+	if v.Install.AgentClusterInstall != nil {
+		timeout = assisted.HostRegistrationTimeout(v.Install.AgentClusterInstall)
+	}
+	last := config.Status.HostRegistration.NextRetryTime
+	if attempt := ptr.Deref(config.Status.HostRegistration.Attempt, 1); attempt > 1 || last.IsZero() {
+		return time.Time{} // It was power-cycled, or never is.
+	}
+	return last.Add(-timeout / 2)
+}
+
+// SlowHostsFrom is when the next host begins to be slow; zero when none does.
+func SlowHostsFrom(v *view.View) time.Time {
+	var next time.Time
+	if v.Life.Installed() {
+		return next
+	}
+	for _, config := range v.Machines.Configs {
+		if from := SlowFrom(v, config); from.After(v.Now) && (next.IsZero() || from.Before(next)) {
+			next = from
+		}
+	}
+	return next
 }

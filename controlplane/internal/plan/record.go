@@ -39,30 +39,31 @@ func DecideImport(v *view.View) (importCluster, markInstalled bool) {
 }
 
 // DecideStart has the control plane remember that the installation begins before it does, and that it has not after all when day 1 is
-// opened again. It returns the value to write to InstallationStartedAnnotation, "" to remove it and nil if it is up to date, and the step
-// of day 1, which keeps the hold until that is written: otherwise a crash might leave an installation that nobody knows to have begun.
-func DecideStart(v *view.View, step DayOneStep) (record *string, _ DayOneStep) {
+// opened again. It returns the value to write to InstallationStartedAnnotation, "" to remove it and nil if it is up to date. The hold is
+// kept until it is written: otherwise a crash might leave an installation that nobody knows to have begun.
+func DecideStart(v *view.View, step DayOneStep) *string {
 	if v.Life.Installed() || v.Install.AgentClusterInstall == nil || v.Install.ClusterDeployment == nil {
-		return nil, step
+		return nil
 	}
 	starting, begun := step.Action == DayOneStart, v.Install.Closed() && !v.Install.AgentClusterInstall.Spec.HoldInstallation
 	known := v.Started.Attempt == view.Attempt(v.ControlPlane)
 	switch {
 	case starting, begun && !known:
+		names, _ := assisted.DayOneAgents(v.Install.AgentClusterInstall)
+		if starting {
+			names = step.Agents
+		}
 		var claims []string
-		for _, w := range dayOneWorkers(v) {
+		for _, w := range workersOf(v, names) {
 			claims = append(claims, assisted.Claim(w))
 		}
 		value := view.StartedNow(v.ControlPlane, claims).String()
 		if value == v.ControlPlane.Annotations[controlplanev1.InstallationStartedAnnotation] {
-			return nil, step
+			return nil
 		}
-		record = &value
+		return &value
 	case known && !begun && v.Install.Phase() == assisted.PhaseWaiting:
-		record = new("")
+		return new("")
 	}
-	if record != nil && starting {
-		step = DayOneStep{Note: step.Note}
-	}
-	return record, step
+	return nil
 }

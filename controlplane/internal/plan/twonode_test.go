@@ -27,13 +27,14 @@ func TestArbiterOnDayOne(t *testing.T) {
 	}{
 		{name: "the arbiter is waited for", hosts: masters, action: plan.DayOneNothing},
 		{name: "one that is not ready is waited for", hosts: append(masters, unready(arbiter("x"))), action: plan.DayOneNothing},
-		{name: "ready", hosts: append(masters, arbiter("x")), action: plan.DayOneClose, agents: []string{"a", "b", "x"}},
+		{name: "ready", hosts: append(masters, arbiter("x")), action: plan.DayOneStart, agents: []string{"a", "b", "x"}},
 		{name: "one of two", hosts: append(masters, arbiter("y"), arbiter("x")), action: plan.DayOneClose, agents: []string{"a", "b", "x"}},
 		{
 			name: "a surplus one is unbound", hosts: append(masters, arbiter("x"), arbiter("y")), set: []string{"a", "b", "x"},
 			action: plan.DayOneUnbind, agents: []string{"y"},
 		},
-		{name: "started", hosts: append(masters, arbiter("x")), set: []string{"a", "b", "x"}, action: plan.DayOneStart},
+		{name: "started", hosts: append(masters, arbiter("x")), set: []string{"a", "b", "x"}, action: plan.DayOneStart,
+			agents: []string{"a", "b", "x"}},
 		{name: "gone", hosts: masters, set: []string{"a", "b", "x"}, action: plan.DayOneReopen},
 		{name: "lost", hosts: append(masters, lost(arbiter("x"))), set: []string{"a", "b", "x"}, action: plan.DayOneReopen},
 	}

@@ -86,6 +86,8 @@ func (m MachineObjects) Machine(infrastructure clusterv1.ContractVersionedObject
 	for _, hook := range view.EtcdHooks(m.ControlPlane) {
 		annotations[hook] = ""
 	}
+	// The bootstrap provider would add it before the host can have an Agent, and removes it when that is gone.
+	annotations[bootstrapv1.AgentDeletionHook] = bootstrapv1.AgentDeletionHookOwner
 	if m.RemediationFor != nil {
 		annotations[controlplanev1.RemediationForAnnotation] = m.RemediationFor.String()
 	}

@@ -48,9 +48,9 @@ type View struct {
 	Credential  Credential
 	Release     Release
 
-	// Written is the resource version that the pass itself has given the control plane; empty while it has not. It was given under the one
-	// that was read, so the status that the pass has come to may be written under it.
-	Written string
+	// Initializing: the API of the cluster has answered, and the pass hands the cluster to Cluster API. All else is done as if it had been
+	// before.
+	Initializing bool
 }
 
 // Machines are the Cluster's Machines and what belongs to them.
@@ -228,7 +228,7 @@ type Release struct {
 // Initialized reports whether the cluster was handed to Cluster API: it is installed, and its API has answered.
 func (v *View) Initialized() bool {
 	flag := v.ControlPlane.Status.Initialization.ControlPlaneInitialized
-	return flag != nil && *flag
+	return v.Initializing || flag != nil && *flag
 }
 
 // ClusterKey is the key of the Cluster.
