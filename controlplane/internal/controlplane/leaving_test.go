@@ -21,7 +21,9 @@ import (
 func (w *world) closeAndHold() {
 	w.t.Helper()
 	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.HoldInstallation = new(true) })
-	w.run(nil, func() bool { return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationOnHoldReason })
+	w.run(nil, func() bool {
+		return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationOnHoldReason
+	})
 	install, names := w.install(), []string{}
 	for _, a := range w.agents() {
 		names = append(names, a.Name)
