@@ -172,3 +172,10 @@ sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> RELEASE=4.20.0|5.0.1 HOLD=true FAULT=name RETRY=true SPEED=n SEED=n
 ##> STORY=scale|replace|remediate|rollout|upgrade|rotate|retry
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
+
+scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) -out=$(or $(OUT),out)
+
+.PHONY: scale
+scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:
+##> PROFILE=idle,restart,storm,resync,failover,burst SIZES=small|full|50,200,500 OUT=folder
+	$(GO_BUILD) run $(GO_FLAGS) ./test/scale/cmd/scale $(scale_flags)

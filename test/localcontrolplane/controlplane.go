@@ -19,6 +19,8 @@ import (
 const (
 	apiServerName         = "kube-apiserver"
 	controllerManagerName = "kube-controller-manager"
+	// managementPrefix is where the management cluster's objects are in etcd.
+	managementPrefix = "/registry"
 )
 
 // auditedGroup marks the managers under test in the audit policy; no role is bound to it.
@@ -152,7 +154,7 @@ func (cp *ControlPlane) startAll(ctx context.Context) error {
 	if err := writeFile(policy, []byte(auditPolicy)); err != nil {
 		return err
 	}
-	cp.api, err = cp.newAPIServer(ctx, apiServerName, APIServerOptions{EtcdPrefix: "/registry"},
+	cp.api, err = cp.newAPIServer(ctx, apiServerName, APIServerOptions{EtcdPrefix: managementPrefix},
 		// Kubernetes on OpenShift runs with it; the managers' roles must be good enough for it.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--audit-policy-file="+policy, "--audit-log-path="+cp.AuditLog(), "--audit-log-format=json",

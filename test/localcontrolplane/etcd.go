@@ -23,6 +23,7 @@ type etcd struct {
 	caFile            string
 	clientCertificate string
 	clientKey         string
+	client            *http.Client
 }
 
 func (cp *ControlPlane) newEtcd(ctx context.Context) (*etcd, error) {
@@ -39,6 +40,7 @@ func (cp *ControlPlane) newEtcd(ctx context.Context) (*etcd, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.client = client
 	e.Process = cp.newProcess(processSpec{
 		name: "etcd", path: path,
 		args: append(serverArgs,

@@ -54,8 +54,8 @@ func WritesFor(auditLog, user, namespace string) ([]Write, error) {
 func writes(auditLog, user string, wanted func(*auditv1.Event) bool) ([]Write, error) {
 	counts := map[Write]int{}
 	err := ReadAudit(auditLog, func(event *auditv1.Event) {
-		if event.User.Username != user || event.ObjectRef == nil || slices.Contains(reads, event.Verb) ||
-			slices.Contains(housekeeping, event.ObjectRef.Resource) || !wanted(event) {
+		if event.User.Username != user || event.ObjectRef == nil || IsRead(event.Verb) || IsHousekeeping(event.ObjectRef.Resource) ||
+			!wanted(event) {
 			return
 		}
 		resource := event.ObjectRef.Resource
@@ -79,12 +79,18 @@ func writes(auditLog, user string, wanted func(*auditv1.Event) bool) ([]Write, e
 }
 
 // ReadAudit calls visit for every complete event of an audit log, which may still be written to.
-func ReadAudit(path string, visit func(*auditv1.Event)) (err error) {
+func ReadAudit(path string, visit func(*auditv1.Event)) error { return ReadAuditFrom(path, 0, visit) }
+
+// ReadAuditFrom does the same for what is behind an offset, at which a line begins.
+func ReadAuditFrom(path string, offset int64, visit func(*auditv1.Event)) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("cannot read the audit log: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return fmt.Errorf("cannot read the audit log: %w", err)
+	}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxAuditLine)
 	for lines.Scan() {
@@ -98,6 +104,12 @@ func ReadAudit(path string, visit func(*auditv1.Event)) (err error) {
 	}
 	return nil
 }
+
+// IsHousekeeping reports whether writes of a resource say nothing about reconciling.
+func IsHousekeeping(resource string) bool { return slices.Contains(housekeeping, resource) }
+
+// IsRead reports whether a verb changes nothing.
+func IsRead(verb string) bool { return slices.Contains(reads, verb) }
 
 // writeAudit writes a table of what both managers wrote.
 func (w *World) writeAudit(out io.Writer, machines int) error {

@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// certificateAuthority makes a certificate that nothing was signed with: what the ingress operator adds to the
+// CertificateAuthority makes a certificate that nothing was signed with: what the ingress operator adds to the
 // administrator's kubeconfig at the end of an installation.
-func certificateAuthority(name string) ([]byte, error) {
+func CertificateAuthority(name string) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a key for certificate %s: %w", name, err)
@@ -45,8 +45,8 @@ func certificateAuthority(name string) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// addCertificate appends a certificate to the authorities of every cluster in a kubeconfig.
-func addCertificate(kubeconfig, certificate []byte) ([]byte, error) {
+// AddCertificate appends a certificate to the authorities of every cluster in a kubeconfig.
+func AddCertificate(kubeconfig, certificate []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)

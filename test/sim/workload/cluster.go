@@ -228,7 +228,7 @@ func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) er
 	if err != nil {
 		return fmt.Errorf("cannot start the kube-apiserver of cluster %s: %w", spec.Key, err)
 	}
-	extra, err := certificateAuthority("ingress-operator@" + spec.Name)
+	extra, err := CertificateAuthority("ingress-operator@" + spec.Name)
 	if err != nil {
 		return errors.Join(err, server.Stop())
 	}
@@ -302,7 +302,7 @@ func (c *cluster) kubeconfig(complete bool) ([]byte, bool) {
 	}
 	data, err := server.AdminKubeconfig("https://" + publicName(spec) + ":6443")
 	if err == nil && complete {
-		data, err = addCertificate(data, extra)
+		data, err = AddCertificate(data, extra)
 	}
 	if err != nil {
 		c.manager.opts.Report(spec.Key, fmt.Errorf("cannot make the kubeconfig of cluster %s: %w", spec.Key, err))

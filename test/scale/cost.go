@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cost is what a manager has cost in a phase, and what it has at its end.
+type Cost struct {
+	// CPUSeconds are user and system time. MaxRSSMiB is the most memory since the process began.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	RSSMiB     float64 `json:"rssMiB"`
+	MaxRSSMiB  float64 `json:"maxRSSMiB"`
+	HeapMiB    float64 `json:"heapInUseMiB"`
+	Goroutines int     `json:"goroutines"`
+	// Connections are those to installed clusters, by TCP.
+	Connections int `json:"connections"`
+	// Passes are those of all controllers.
+	Passes int `json:"passes"`
+	// Reads, Writes and Refused, which are among the writes, are requests to the management cluster; Requests counts them by verb and
+	// resource. Leases are left out.
+	Reads    int            `json:"reads"`
+	Writes   int            `json:"writes"`
+	Refused  int            `json:"refused"`
+	Requests map[string]int `json:"requests,omitempty"`
+
+	written []string
+}
+
+// Result is a phase at a size.
+type Result struct {
+	// Profile is the phase, and Size the number of clusters, or of hosts.
+	Profile string `json:"profile"`
+	Size    int    `json:"size"`
+	// Seconds is how long it took until there was nothing to do, or for how long nothing was to do.
+	Seconds float64 `json:"seconds"`
+	// Costs are by manager.
+	Costs map[string]Cost `json:"costs"`
+	// Times are seconds, such as those between an event and its answer.
+	Times map[string]float64 `json:"times,omitempty"`
+	// Problems are what must not be.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// span is a phase that has begun.
+type span struct {
+	offset int64
+	used   map[string]usage
+	passes map[string]float64
+}
+
+// begin begins a phase. What replicas cost that start later counts from their start.
+func (h *hub) begin(ctx context.Context) (span, error) {
+	s := span{used: map[string]usage{}, passes: map[string]float64{}}
+	var err error
+	if s.offset, err = auditEnd(h.cp.AuditLog()); err != nil {
+		return s, err
+	}
+	for name, r := range h.replicas {
+		if s.used[name], err = usageOf(r.PID()); err != nil {
+			return s, err
+		}
+		told, err := r.gauges(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.passes[name] = told.passes
+	}
+	return s, nil
+}
+
+// costs are those of the replicas that run, since the phase began.
+func (h *hub) costs(ctx context.Context, s span) (map[string]Cost, error) {
+	costs := map[string]Cost{}
+	tallies, err := talliesSince(h.cp.AuditLog(), s.offset)
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(seedAddress, strconv.Itoa(apiPort))
+	for name, r := range h.replicas {
+		used, err := usageOf(r.PID())
+		if err != nil {
+			return nil, err
+		}
+		told, err := r.gauges(ctx)
+		if err != nil {
+			return nil, err
+		}
+		connected, err := connections(r.PID(), address)
+		if err != nil {
+			return nil, err
+		}
+		cost := Cost{
+			CPUSeconds: used.cpuSeconds - s.used[name].cpuSeconds, RSSMiB: used.rssKiB / 1024, MaxRSSMiB: used.maxRSSKiB / 1024,
+			HeapMiB: told.heapMiB, Goroutines: int(told.goroutines), Connections: connected, Passes: int(told.passes - s.passes[name]),
+		}
+		if requested := tallies[r.User]; requested != nil {
+			cost.Reads, cost.Writes, cost.Refused = requested.reads, requested.writes, requested.refused
+			cost.Requests, cost.written = requested.requests, requested.written
+		}
+		manager, _, _ := strings.Cut(name, standby)
+		costs[manager] = cost
+	}
+	return costs, nil
+}
+
+// phase is a phase from its begin to its end.
+func (h *hub) phase(ctx context.Context, profile string, do func(context.Context) (time.Duration, error)) (Result, error) {
+	result := Result{Profile: profile, Size: len(h.copies)}
+	begun, err := h.begin(ctx)
+	if err != nil {
+		return result, err
+	}
+	took, err := do(ctx)
+	if err != nil {
+		return result, fmt.Errorf("%s of %d: %w", profile, result.Size, err)
+	}
+	result.Seconds = took.Seconds()
+	result.Costs, err = h.costs(ctx, begun)
+	return result, err
+}
+
+// wroteNothing notes which objects were written where nothing has happened.
+func (r *Result) wroteNothing() {
+	for _, manager := range []string{bootstrapName, controlPlaneName} {
+		if cost := r.Costs[manager]; cost.Writes > 0 {
+			r.Problems = append(r.Problems, fmt.Sprintf("%s of %d: %s wrote %d times, and nothing had changed: %s", r.Profile, r.Size, manager,
+				cost.Writes, strings.Join(slices.Sorted(slices.Values(cost.written)), ", ")))
+		}
+	}
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Profiles returns what Options.Profiles may have.
+func Profiles() []string {
+	return []string{profileIdle, profileRestart, profileStorm, profileResync, profileFailover, profileBurst}
+}
+
+// Sizes are numbers of clusters, and of hosts for the profile burst.
+type Sizes struct{ Clusters, Hosts []int }
+
+// pinned are the sizes that have a name, so that runs can be compared.
+var pinned = map[string]Sizes{
+	"small": {Clusters: []int{10, 20, 40}, Hosts: []int{25, 50, 100}},
+	"full":  {Clusters: []int{50, 200, 500, 1000}, Hosts: []int{50, 200, 500, 1000}},
+}
+
+// ParseSizes reads small, full, or numbers with commas between them, which are then those of clusters and of hosts.
+func ParseSizes(text string) (Sizes, error) {
+	if sizes, ok := pinned[text]; ok {
+		return sizes, nil
+	}
+	var sizes []int
+	for word := range strings.SplitSeq(text, ",") {
+		size, err := strconv.Atoi(word)
+		if err != nil || size < 1 {
+			return Sizes{}, fmt.Errorf("%q is no size: choose small, full, or numbers with commas between them", word)
+		}
+		sizes = append(sizes, size)
+	}
+	slices.Sort(sizes)
+	return Sizes{Clusters: sizes, Hosts: sizes}, nil
+}
+
+// Options are the settings of a Run.
+type Options struct {
+	// Profiles are what is measured. Default: all.
+	Profiles []string
+	Sizes    Sizes
+	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute.
+	Idle, Window time.Duration
+	// Out is the folder for the results; empty keeps none.
+	Out string
+	// Output gets the table, and Progress what is being done.
+	Output, Progress io.Writer
+}
+
+func (o Options) idle() time.Duration   { return orMinute(o.Idle) }
+func (o Options) window() time.Duration { return orMinute(o.Window) }
+
+func orMinute(d time.Duration) time.Duration {
+	if d <= 0 {
+		return time.Minute
+	}
+	return d
+}
+
+// measurement is a run.
+type measurement struct {
+	opts    Options
+	results []Result
+}
+
+func (m *measurement) wants(profiles ...string) bool {
+	return slices.ContainsFunc(profiles, func(profile string) bool { return slices.Contains(m.opts.Profiles, profile) })
+}
+
+// add keeps a result. In no profile but a burst is there anything to write.
+func (m *measurement) add(result Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if result.Profile != profileBurst {
+		result.wroteNothing()
+	}
+	fmt.Fprintln(m.opts.Progress, summary(result))
+	m.results = append(m.results, result)
+	return nil
+}
+
+// Run measures, writes the results, and returns an error that names everything that must not be: what was written although nothing had
+// changed, hosts that were not bound, and costs that grow faster than the clusters or hosts. The results are written in any case.
+func Run(ctx context.Context, opts Options) (Report, error) {
+	if len(opts.Profiles) == 0 {
+		opts.Profiles = Profiles()
+	}
+	for _, profile := range opts.Profiles {
+		if !slices.Contains(Profiles(), profile) {
+			return Report{}, fmt.Errorf("unknown profile %q: choose of %s", profile, strings.Join(Profiles(), ", "))
+		}
+	}
+	m := &measurement{opts: opts}
+	err := m.measure(ctx)
+	report := newReport(m.results)
+	return report, errors.Join(err, report.write(opts), report.problem())
+}
+
+func (m *measurement) measure(ctx context.Context) (err error) {
+	h, err := startHub(ctx, m.opts.Progress)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.keepLogs(h))
+		}
+		err = errors.Join(err, h.end())
+	}()
+	if m.wants(profileIdle, profileRestart, profileStorm, profileResync, profileFailover) && !m.onlyHosts() {
+		for _, size := range m.opts.Sizes.Clusters {
+			if err := m.measureClusters(ctx, h, size); err != nil {
+				return err
+			}
+		}
+		if err := h.erase(ctx); err != nil {
+			return err
+		}
+	}
+	if m.wants(profileBurst) {
+		for _, size := range m.opts.Sizes.Hosts {
+			if err := m.measureHosts(ctx, h, size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// onlyHosts reports whether no size of clusters was given.
+func (m *measurement) onlyHosts() bool { return len(m.opts.Sizes.Clusters) == 0 }
+
+// keepLogs copies the logs of a run that failed, which go with the hub.
+func (m *measurement) keepLogs(h *hub) error {
+	if m.opts.Out == "" {
+		return nil
+	}
+	target := filepath.Join(m.opts.Out, "scale-logs")
+	if err := os.RemoveAll(target); err != nil {
+		return fmt.Errorf("remove old logs: %w", err)
+	}
+	if err := os.CopyFS(target, os.DirFS(filepath.Join(h.cp.Dir(), "logs"))); err != nil {
+		return fmt.Errorf("keep the logs: %w", err)
+	}
+	return nil
+}
