@@ -28,7 +28,9 @@ type StoredObject struct {
 }
 
 // key is where etcd has the object.
-func (o StoredObject) key() string { return path.Join(managementPrefix, o.Group, o.Resource, o.Namespace, o.Name) }
+func (o StoredObject) key() string {
+	return path.Join(managementPrefix, o.Group, o.Resource, o.Namespace, o.Name)
+}
 
 // operation is one of etcd's transactions, in the JSON of its gateway to HTTP.
 type operation struct {

@@ -67,19 +67,7 @@ func (m *measurement) idle(ctx context.Context, h *hub) error {
 	if !m.wants(profileIdle) {
 		return nil
 	}
-	return m.add(h.phase(ctx, profileIdle, func(ctx context.Context) (time.Duration, error) { return m.opts.idle(), pause(ctx, m.opts.idle()) }))
-}
-
-// pause lets time pass in which nothing is waited for.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return m.add(h.phase(ctx, profileIdle, func(ctx context.Context) (time.Duration, error) { return m.opts.idle(), h.rest(ctx, m.opts.idle()) }))
 }
 
 // storm rewrites the status of every Agent and AgentClusterInstall, as assisted-service does when it is restarted: only the times of its
@@ -148,7 +136,9 @@ func (h *hub) patchStatus(ctx context.Context, o client.Object, status map[strin
 const resyncs = 2
 
 // resyncPeriod leaves time for all passes of a resync.
-func resyncPeriod(size int) time.Duration { return 10*time.Second + time.Duration(size)*70*time.Millisecond }
+func resyncPeriod(size int) time.Duration {
+	return 10*time.Second + time.Duration(size)*70*time.Millisecond
+}
 
 // resync runs managers that look at everything again after a while, and counts what one look costs.
 func (m *measurement) resync(ctx context.Context, h *hub, profile string, size int) error {
@@ -159,7 +149,7 @@ func (m *measurement) resync(ctx context.Context, h *hub, profile string, size i
 	if _, err := h.run(ctx, settleTimeout(size), "--sync-period="+period.String()); err != nil {
 		return err
 	}
-	result, err := h.phase(ctx, profile, func(ctx context.Context) (time.Duration, error) { return period, pause(ctx, resyncs*period) })
+	result, err := h.phase(ctx, profile, func(ctx context.Context) (time.Duration, error) { return period, h.rest(ctx, resyncs*period) })
 	result.Size = size
 	for manager, cost := range result.Costs {
 		cost.CPUSeconds, cost.Passes = cost.CPUSeconds/resyncs, cost.Passes/resyncs

@@ -10,12 +10,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Cost is what a manager has cost in a phase, and what it has at its end.
 type Cost struct {
-	// CPUSeconds are user and system time. MaxRSSMiB is the most memory since the process began.
+	// CPUSeconds are user and system time, and CPUP95 is how many CPUs were busy at most in 95 of 100 seconds. MaxRSSMiB is the most memory
+	// since the process began.
 	CPUSeconds float64 `json:"cpuSeconds"`
+	CPUP95     float64 `json:"cpuP95"`
 	RSSMiB     float64 `json:"rssMiB"`
 	MaxRSSMiB  float64 `json:"maxRSSMiB"`
 	HeapMiB    float64 `json:"heapInUseMiB"`
@@ -59,6 +63,7 @@ type span struct {
 // begin begins a phase. What replicas cost that start later counts from their start.
 func (h *hub) begin(ctx context.Context) (span, error) {
 	s := span{used: map[string]usage{}, passes: map[string]float64{}}
+	h.samples = map[string][]sample{}
 	var err error
 	if s.offset, err = auditEnd(h.cp.AuditLog()); err != nil {
 		return s, err
@@ -74,6 +79,51 @@ func (h *hub) begin(ctx context.Context) (span, error) {
 		s.passes[name] = told.passes
 	}
 	return s, nil
+}
+
+// sampleInterval is the shortest time over which the use of CPUs is averaged.
+const sampleInterval = time.Second
+
+// sample is how much a process had used at a time.
+type sample struct {
+	at         time.Time
+	cpuSeconds float64
+}
+
+// sample looks at what the replicas have used, unless that was done a moment ago.
+func (h *hub) sample() {
+	for name, r := range h.replicas {
+		at, taken := time.Now(), h.samples[name]
+		if len(taken) > 0 && at.Sub(taken[len(taken)-1].at) < sampleInterval {
+			continue
+		}
+		if used, err := usageOf(r.PID()); err == nil { // One that has ended is told by who needs it.
+			h.samples[name] = append(taken, sample{at, used.cpuSeconds})
+		}
+	}
+}
+
+// watch samples until ctx ends.
+func (h *hub) watch(ctx context.Context) {
+	wait.UntilWithContext(ctx, func(context.Context) { h.sample() }, sampleInterval)
+}
+
+// rest lets time pass in which nothing is waited for.
+func (h *hub) rest(ctx context.Context, d time.Duration) error {
+	resting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	h.watch(resting)
+	return ctx.Err()
+}
+
+// rates are how many CPUs were busy between two samples, sorted.
+func rates(samples []sample) []float64 {
+	var out []float64
+	for i := 1; i < len(samples); i++ {
+		out = append(out, (samples[i].cpuSeconds-samples[i-1].cpuSeconds)/samples[i].at.Sub(samples[i-1].at).Seconds())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // costs are those of the replicas that run, since the phase began.
@@ -98,7 +148,7 @@ func (h *hub) costs(ctx context.Context, s span) (map[string]Cost, error) {
 			return nil, err
 		}
 		cost := Cost{
-			CPUSeconds: used.cpuSeconds - s.used[name].cpuSeconds, RSSMiB: used.rssKiB / 1024, MaxRSSMiB: used.maxRSSKiB / 1024,
+			CPUSeconds: used.cpuSeconds - s.used[name].cpuSeconds, CPUP95: percentile(rates(h.samples[name]), 0.95), RSSMiB: used.rssKiB / 1024, MaxRSSMiB: used.maxRSSKiB / 1024,
 			HeapMiB: told.heapMiB, Goroutines: int(told.goroutines), Connections: connected, Passes: int(told.passes - s.passes[name]),
 		}
 		if requested := tallies[r.User]; requested != nil {

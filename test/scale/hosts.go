@@ -52,10 +52,19 @@ func (m *measurement) burst(ctx context.Context, h *hub, size int) error {
 	}
 	result, err := h.phase(ctx, profileBurst, func(ctx context.Context) (time.Duration, error) {
 		begin := time.Now()
-		if err := h.register(ctx, c, m.opts.window()); err != nil {
+		watching, stop := context.WithCancel(ctx)
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			h.watch(watching)
+		}()
+		err := h.register(ctx, c, m.opts.window())
+		stop()
+		<-watched
+		if err != nil {
 			return 0, err
 		}
-		_, err := h.settle(ctx, settleTimeout(size))
+		_, err = h.settle(ctx, settleTimeout(size))
 		return time.Since(begin) - restTime, err
 	})
 	if err != nil {

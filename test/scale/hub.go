@@ -52,6 +52,8 @@ type hub struct {
 	// replicas run, by the names of their processes.
 	replicas map[string]*replica
 	binaries map[string]string
+	// samples are taken during a phase, by the names of the replicas.
+	samples map[string][]sample
 
 	installed *workload.Manager
 	stop      context.CancelFunc
@@ -64,7 +66,10 @@ func startHub(ctx context.Context, progress io.Writer) (*hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hub{cp: cp, progress: progress, replicas: map[string]*replica{}, binaries: map[string]string{}, stopped: make(chan error, 1)}
+	h := &hub{
+		cp: cp, progress: progress, replicas: map[string]*replica{}, binaries: map[string]string{}, samples: map[string][]sample{},
+		stopped: make(chan error, 1),
+	}
 	if err := h.start(ctx); err != nil {
 		return nil, errors.Join(err, h.end())
 	}
@@ -269,6 +274,7 @@ func (h *hub) settle(ctx context.Context, timeout time.Duration) (time.Duration,
 	begin := time.Now()
 	last, changed, why := -1.0, begin, ""
 	err := wait.PollUntilContextTimeout(ctx, lookInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		h.sample()
 		passes, connected, idle := 0.0, 0.0, true
 		for _, r := range h.replicas {
 			g, err := r.gauges(ctx)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -46,6 +47,13 @@ func auditLog(t *testing.T, events ...string) string {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	NewWithT(t).Expect(os.WriteFile(path, text.Bytes(), 0o600)).To(Succeed())
 	return path
+}
+
+func TestRates(t *testing.T) {
+	g := NewWithT(t)
+	at := func(second int, cpu float64) sample { return sample{now.Add(time.Duration(second) * time.Second), cpu} }
+	g.Expect(rates([]sample{at(0, 10), at(1, 12), at(3, 13), at(4, 13)})).To(Equal([]float64{0, 0.5, 2}))
+	g.Expect(rates([]sample{at(0, 10)})).To(BeEmpty())
 }
 
 func TestTallies(t *testing.T) {
@@ -111,7 +119,7 @@ func results(power func(size int) int, writes int) []Result {
 
 func TestReport(t *testing.T) {
 	g := NewWithT(t)
-	linear := newReport(results(func(size int) int { return 5 * size }, 0))
+	linear := newReport(results(func(size int) int { return 50 * size }, 0))
 	g.Expect(linear.problem()).To(Succeed())
 	g.Expect(linear.Growth[0].Measure).To(Equal("passes"))
 	g.Expect(linear.Growth[0].Exponent).To(BeNumerically("~", 1, 1e-9))
@@ -121,6 +129,8 @@ func TestReport(t *testing.T) {
 
 	squared := newReport(results(func(size int) int { return size * size }, 0))
 	g.Expect(squared.problem()).To(MatchError(ContainSubstring("passes of bootstrap in idle grow with the size to the power of 2.00")))
+	little := newReport(results(func(size int) int { return size * size / 100 }, 0))
+	g.Expect(little.problem()).To(Succeed(), "sixteen passes are no cost, however they grow")
 	written := newReport(results(func(size int) int { return size }, 2))
 	g.Expect(written.problem()).To(MatchError(ContainSubstring("idle of 40: bootstrap wrote 2 times, and nothing had changed: patch agents site/a")))
 
