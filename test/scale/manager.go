@@ -42,14 +42,16 @@ type gauges struct {
 	passes float64
 	// queued are requests that wait for a pass, and active those that have one.
 	queued, active float64
+	// leading is 1 once the replica has the Lease.
+	leading float64
 	// connected is to how many installed clusters there is a connection.
 	connected  float64
 	goroutines float64
 	heapMiB    float64
 }
 
-// idle reports whether nothing is to be done.
-func (g gauges) idle() bool { return g.queued == 0 && g.active == 0 }
+// idle reports whether the replica leads, and has nothing to do.
+func (g gauges) idle() bool { return g.leading == 1 && g.queued == 0 && g.active == 0 }
 
 // gauges reads the metrics of the replica.
 func (r *replica) gauges(ctx context.Context) (gauges, error) {
@@ -111,6 +113,8 @@ func (g *gauges) of(metric string) *float64 {
 		return &g.active
 	case "workqueue_depth":
 		return &g.queued
+	case "leader_election_master_status":
+		return &g.leading
 	case "capi_cluster_cache_connection_up":
 		return &g.connected
 	case "go_goroutines":

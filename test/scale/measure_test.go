@@ -18,6 +18,7 @@ func TestReadGauges(t *testing.T) {
 	g := NewWithT(t)
 	told, err := readGauges(strings.NewReader(`# HELP go_goroutines Number of goroutines that currently exist.
 go_goroutines 1234
+leader_election_master_status{name="openshift-assisted-control-plane"} 1
 go_memstats_heap_inuse_bytes 1.048576e+07
 controller_runtime_reconcile_total{controller="openshiftassistedconfig",result="success"} 40
 controller_runtime_reconcile_total{controller="openshiftassistedconfig",result="error"} 2
@@ -29,8 +30,10 @@ capi_cluster_cache_connection_up{cluster_name="site",cluster_namespace="site-000
 capi_cluster_cache_connection_up{cluster_name="site",cluster_namespace="site-00002"} 0
 `))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told).To(Equal(gauges{passes: 42, queued: 5, active: 1, connected: 1, goroutines: 1234, heapMiB: 10}))
+	g.Expect(told).To(Equal(gauges{passes: 42, queued: 5, active: 1, leading: 1, connected: 1, goroutines: 1234, heapMiB: 10}))
 	g.Expect(told.idle()).To(BeFalse())
+	g.Expect(gauges{leading: 1}.idle()).To(BeTrue())
+	g.Expect(gauges{}.idle()).To(BeFalse(), "one that waits for the Lease will have to do what there is to do")
 	_, err = readGauges(strings.NewReader("go_goroutines many\n"))
 	g.Expect(err).To(HaveOccurred())
 }
@@ -117,6 +120,16 @@ func results(power func(size int) int, writes int) []Result {
 	return out
 }
 
+// exponentLimit is that of a measure of which there is much.
+func exponentLimit(profile, manager, name string) float64 {
+	for _, m := range measures {
+		if m.name == name {
+			return m.limitOf(profile, manager, []point{{1, 1e6}})
+		}
+	}
+	return 0
+}
+
 func TestReport(t *testing.T) {
 	g := NewWithT(t)
 	linear := newReport(results(func(size int) int { return 50 * size }, 0))
@@ -127,6 +140,9 @@ func TestReport(t *testing.T) {
 	g.Expect(linear.Memory[bootstrapName].ExtrapolatedMiB).To(BeNumerically("~", 5320, 1e-6))
 	g.Expect(linear.Memory).NotTo(HaveKey(controlPlaneName), "it was not there")
 
+	g.Expect(exponentLimit(profileBurst, bootstrapName, "passes")).To(Equal(wakingLimit))
+	g.Expect(exponentLimit(profileBurst, bootstrapName, "requests")).To(Equal(countLimit))
+	g.Expect(exponentLimit(profileStorm, bootstrapName, "passes")).To(Equal(countLimit))
 	squared := newReport(results(func(size int) int { return size * size }, 0))
 	g.Expect(squared.problem()).To(MatchError(ContainSubstring("passes of bootstrap in idle grow with the size to the power of 2.00")))
 	little := newReport(results(func(size int) int { return size * size / 100 }, 0))
