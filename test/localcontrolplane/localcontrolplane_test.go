@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -48,6 +49,7 @@ func TestControlPlane(t *testing.T) {
 	cl := newClient(t, cp.Admin())
 
 	t.Run("kubernetes", func(t *testing.T) { checkKubernetes(ctx, t, cp, cl) })
+	t.Run("objects past the API server", func(t *testing.T) { checkStore(ctx, t, cp, cl) })
 	t.Run("core", func(t *testing.T) { checkCore(ctx, t, cp, cl) })
 	t.Run("CRDs in two steps", func(t *testing.T) {
 		NewWithT(t).Expect(cp.InstallCRDs(ctx, CRDsBareMetalHost, CRDsHive, CRDsAssisted, CRDsCertManager)).To(Succeed())
@@ -85,6 +87,31 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	cl, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return cl
+}
+
+// checkStore stores more objects than one transaction takes, which the API server has with their UIDs, and erases those of a namespace.
+func checkStore(ctx context.Context, t *testing.T, cp *ControlPlane, cl client.Client) {
+	g := NewWithT(t)
+	var objects []StoredObject
+	for i := range maxOperations + 1 {
+		for _, namespace := range []string{"stored", "stored-too"} {
+			uid := fmt.Sprintf("%s-%d", namespace, i)
+			data := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"c-%d","uid":%q},"data":{"a":"b"}}`,
+				namespace, i, uid)
+			objects = append(objects, StoredObject{Resource: "configmaps", Namespace: namespace, Name: fmt.Sprintf("c-%d", i), Data: []byte(data)})
+		}
+	}
+	g.Expect(cp.Store(ctx, objects)).To(Succeed())
+	list := &corev1.ConfigMapList{}
+	g.Expect(cl.List(ctx, list, client.InNamespace("stored"))).To(Succeed())
+	g.Expect(list.Items).To(HaveLen(maxOperations + 1))
+	g.Expect(string(list.Items[0].UID)).To(Equal("stored-0"))
+	g.Expect(list.Items[0].Data).To(Equal(map[string]string{"a": "b"}))
+	g.Expect(cp.Erase(ctx, []StoredObject{{Resource: "configmaps", Namespace: "stored"}})).To(Succeed())
+	g.Expect(cl.List(ctx, list, client.InNamespace("stored"))).To(Succeed())
+	g.Expect(list.Items).To(BeEmpty())
+	g.Expect(cl.List(ctx, list, client.InNamespace("stored-too"))).To(Succeed())
+	g.Expect(list.Items).To(HaveLen(maxOperations + 1))
 }
 
 // checkKubernetes checks what each process is for: the API, service accounts, garbage collection, namespaces, audit.

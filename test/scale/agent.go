@@ -21,8 +21,8 @@ const (
 // inventoryAnnotation holds the inventory once more.
 const inventoryAnnotation = "agent.agent-install.openshift.io/inventory"
 
-// enlarge gives an Agent the interfaces, disks and checks of a real host. Addresses of the further interfaces follow from that of the first,
-// so that they are those of no other host either.
+// enlarge gives an Agent the interfaces, disks and checks of a real host. Addresses of the further interfaces follow from that of the
+// first, so that they are those of no other host either.
 func enlarge(agent *unstructured.Unstructured) error {
 	inventory, _, err := unstructured.NestedMap(agent.Object, "status", "inventory")
 	if err != nil {

@@ -67,7 +67,8 @@ func (m *measurement) idle(ctx context.Context, h *hub) error {
 	if !m.wants(profileIdle) {
 		return nil
 	}
-	return m.add(h.phase(ctx, profileIdle, func(ctx context.Context) (time.Duration, error) { return m.opts.idle(), h.rest(ctx, m.opts.idle()) }))
+	period := m.opts.idle()
+	return m.add(h.phase(ctx, profileIdle, func(ctx context.Context) (time.Duration, error) { return period, h.rest(ctx, period) }))
 }
 
 // storm rewrites the status of every Agent and AgentClusterInstall, as assisted-service does when it is restarted: only the times of its
@@ -108,16 +109,21 @@ func (h *hub) touch(ctx context.Context, k kind) error {
 				return fmt.Errorf("read the conditions of %s %s: %w", o.GetKind(), o.GetName(), err)
 			}
 			for _, condition := range conditions {
-				for _, field := range []string{"lastHeartbeatTime", "lastProbeTime"} {
-					if fields := condition.(map[string]any); fields[field] != nil {
-						fields[field] = time.Now().UTC().Format(time.RFC3339)
-					}
-				}
+				probe(condition.(map[string]any), time.Now())
 			}
 			return h.patchStatus(ctx, o, map[string]any{"conditions": conditions})
 		})
 	}
 	return requests.Wait()
+}
+
+// probe gives a condition another time of the last probe, in the field in which it has one.
+func probe(condition map[string]any, at time.Time) {
+	for _, field := range []string{"lastHeartbeatTime", "lastProbeTime"} {
+		if condition[field] != nil {
+			condition[field] = at.UTC().Format(time.RFC3339)
+		}
+	}
 }
 
 // patchStatus sets fields of an object's status.

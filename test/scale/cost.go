@@ -148,7 +148,8 @@ func (h *hub) costs(ctx context.Context, s span) (map[string]Cost, error) {
 			return nil, err
 		}
 		cost := Cost{
-			CPUSeconds: used.cpuSeconds - s.used[name].cpuSeconds, CPUP95: percentile(rates(h.samples[name]), 0.95), RSSMiB: used.rssKiB / 1024, MaxRSSMiB: used.maxRSSKiB / 1024,
+			CPUSeconds: used.cpuSeconds - s.used[name].cpuSeconds, CPUP95: percentile(rates(h.samples[name]), 0.95),
+			RSSMiB: used.rssKiB / 1024, MaxRSSMiB: used.maxRSSKiB / 1024,
 			HeapMiB: told.heapMiB, Goroutines: int(told.goroutines), Connections: connected, Passes: int(told.passes - s.passes[name]),
 		}
 		if requested := tallies[r.User]; requested != nil {

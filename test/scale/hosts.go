@@ -18,8 +18,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// measureHosts lets as many hosts of one installed cluster register within a window, and measures what becomes of them, and what a storm and
-// a resync of theirs cost then.
+// measureHosts lets as many hosts of one installed cluster register within a window, and measures what becomes of them, and what a storm
+// and a resync of theirs cost then.
 func (m *measurement) measureHosts(ctx context.Context, h *hub, size int) error {
 	h.printf("%d hosts of one cluster", size)
 	if err := h.add(ctx, size); err != nil {

@@ -45,7 +45,8 @@ func auditLog(t *testing.T, events ...string) string {
 	for _, event := range events {
 		f := strings.Split(event, " ")
 		fmt.Fprintf(&text, `{"user":{"username":%q},"verb":%q,"objectRef":{"resource":%q,"subresource":%q,"namespace":"site","name":%q},`+
-			`"responseStatus":{"code":%s},"stageTimestamp":"2030-01-02T03:04:%sZ"}`+"\n", f[1], f[2], f[3], strings.Trim(f[4], "-"), f[5], f[6], f[0])
+			`"responseStatus":{"code":%s},"stageTimestamp":"2030-01-02T03:04:%sZ"}`+"\n", f[1], f[2], f[3], strings.Trim(f[4], "-"), f[5],
+			f[6], f[0])
 	}
 	path := filepath.Join(t.TempDir(), "audit.log")
 	NewWithT(t).Expect(os.WriteFile(path, text.Bytes(), 0o600)).To(Succeed())
@@ -61,8 +62,11 @@ func TestRates(t *testing.T) {
 
 func TestTallies(t *testing.T) {
 	g := NewWithT(t)
-	path := auditLog(t, "00.000000 boot patch agents - a 200", "01.000000 boot patch agents status a 409", "02.000000 boot get secrets - s 200",
-		"03.000000 boot update leases - l 200", "04.000000 cp create events - e 201", "05.000000 system:serviceaccount:site:m create events - lease 201")
+	path := auditLog(
+		t, "00.000000 boot patch agents - a 200", "01.000000 boot patch agents status a 409", "02.000000 boot get secrets - s 200",
+		"03.000000 boot update leases - l 200", "04.000000 cp create events - e 201",
+		"05.000000 system:serviceaccount:site:m create events - lease 201",
+	)
 	all, err := talliesSince(path, 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*all["boot"]).To(Equal(tally{
@@ -148,7 +152,9 @@ func TestReport(t *testing.T) {
 	little := newReport(results(func(size int) int { return size * size / 100 }, 0))
 	g.Expect(little.problem()).To(Succeed(), "sixteen passes are no cost, however they grow")
 	written := newReport(results(func(size int) int { return size }, 2))
-	g.Expect(written.problem()).To(MatchError(ContainSubstring("idle of 40: bootstrap wrote 2 times, and nothing had changed: patch agents site/a")))
+	g.Expect(written.problem()).To(MatchError(ContainSubstring(
+		"idle of 40: bootstrap wrote 2 times, and nothing had changed: patch agents site/a",
+	)))
 
 	folder, out := t.TempDir(), &bytes.Buffer{}
 	g.Expect(linear.write(Options{Out: folder, Output: out})).To(Succeed())

@@ -56,11 +56,11 @@ func TestOwnProcess(t *testing.T) {
 	g.Expect(used.rssKiB).To(BeNumerically(">", 1024))
 	g.Expect(used.maxRSSKiB).To(BeNumerically(">=", used.rssKiB))
 
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = listener.Close() }()
 	g.Expect(connections(os.Getpid(), listener.Addr().String())).To(BeZero())
-	connection, err := net.Dial("tcp4", listener.Addr().String())
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp4", listener.Addr().String())
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = connection.Close() }()
 	g.Expect(connections(os.Getpid(), listener.Addr().String())).To(Equal(1))

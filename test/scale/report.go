@@ -102,14 +102,7 @@ func newReport(results []Result) Report {
 	report := Report{Machine: thisMachine(), Time: time.Now().UTC().Truncate(time.Second), Results: results, Memory: map[string]Memory{}}
 	for _, profile := range profilesOf(results) {
 		for _, manager := range []string{bootstrapName, controlPlaneName} {
-			for _, measure := range measures {
-				at := points(results, profile, manager, measure.of)
-				if power, ok := exponent(at); ok {
-					report.Growth = append(report.Growth, Growth{
-						Profile: profile, Manager: manager, Measure: measure.name, Exponent: power, Limit: measure.limitOf(profile, manager, at),
-					})
-				}
-			}
+			report.Growth = append(report.Growth, growthOf(results, profile, manager)...)
 		}
 	}
 	for _, manager := range []string{bootstrapName, controlPlaneName} {
@@ -119,6 +112,20 @@ func newReport(results []Result) Report {
 		}
 	}
 	return report
+}
+
+// growthOf is how all that a manager costs in a profile grows.
+func growthOf(results []Result, profile, manager string) []Growth {
+	var growth []Growth
+	for _, m := range measures {
+		at := points(results, profile, manager, m.of)
+		if power, ok := exponent(at); ok {
+			growth = append(growth, Growth{
+				Profile: profile, Manager: manager, Measure: m.name, Exponent: power, Limit: m.limitOf(profile, manager, at),
+			})
+		}
+	}
+	return growth
 }
 
 func profilesOf(results []Result) []string {

@@ -252,8 +252,8 @@ func owners(o *unstructured.Unstructured) any {
 // trustedAuthorities is where a kubeconfig has the certificates that it trusts.
 var trustedAuthorities = regexp.MustCompile(`certificate-authority-data: (\S+)`)
 
-// withAuthority gives the kubeconfigs in a Secret the certificate of their cluster in the place of the template's. With it, client-go shares
-// no connection between clusters.
+// withAuthority gives the kubeconfigs in a Secret the certificate of their cluster in the place of the template's. With it, client-go
+// shares no connection between clusters.
 func (t *template) withAuthority(data, authority []byte) ([]byte, error) {
 	return edited(data, func(o *unstructured.Unstructured) error {
 		values, _, err := unstructured.NestedStringMap(o.Object, "data")
