@@ -34,7 +34,7 @@ const (
 	// lookInterval is between two looks at the managers' metrics, and restTime for how long they have to do nothing to have settled: a
 	// controller lets an object pass once a second.
 	lookInterval = 250 * time.Millisecond
-	restTime     = 3 * time.Second
+	restTime     = 2 * time.Second
 	// prepareTimeout bounds what does not depend on the size.
 	prepareTimeout = 3 * time.Minute
 )

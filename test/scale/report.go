@@ -70,8 +70,8 @@ type measure struct {
 
 // measures: what is counted is the same on a busy machine; what CPUs take is not, and may look worse than it is.
 var measures = []measure{
-	{"passes", countLimit, 100, true, func(c Cost) float64 { return float64(c.Passes) }},
-	{"requests", countLimit, 100, false, func(c Cost) float64 { return float64(c.Reads + c.Writes) }},
+	{"passes", countLimit, 40, true, func(c Cost) float64 { return float64(c.Passes) }},
+	{"requests", countLimit, 40, false, func(c Cost) float64 { return float64(c.Reads + c.Writes) }},
 	{"CPU seconds", timeLimit, 10, true, func(c Cost) float64 { return c.CPUSeconds }},
 	{"max RSS", 0, 0, false, func(c Cost) float64 { return c.MaxRSSMiB }},
 }
