@@ -143,18 +143,6 @@ func (a *Agent) Addresses() []string {
 	return addresses
 }
 
-// afterReboot are the stages of a host that runs, or boots, what was written to its disk (ASSISTED 1.2).
-var afterReboot = []string{"Rebooting", "Waiting for ignition", "Configuring", "Joined", "Done"}
-
-// ProgressText says how far the installation of the host is, in one of two texts: before and after its reboot. An installation has a dozen
-// stages, each with percentages: whoever shows them would write as often, and so would Cluster API, which copies the text.
-func (a *Agent) ProgressText() string {
-	if slices.Contains(afterReboot, a.Status.Progress.CurrentStage) {
-		return "the host reboots from its disk and joins the cluster (stage: status.progress of the Agent)"
-	}
-	return "the host is being installed on its disk (stage: status.progress of the Agent)"
-}
-
 // FailingChecks returns the texts of the checks that fail, sorted, as "<id>: <message>". The maps come from an Agent's or an
 // AgentClusterInstall's status.validationsInfo.
 func FailingChecks(validations common.ValidationsStatus) []string {

@@ -30,7 +30,7 @@ func hangProvisioning(s *FaultScene) {
 	})
 }
 
-// hangStage ends once the host is in the stage and its config says that the host has not rebooted yet.
+// hangStage ends once the host is in the stage and its config says that the host is being installed.
 func hangStage(s *FaultScene) {
 	s.OnFirstHost(true, func(host types.NamespacedName) {
 		s.World.Assisted.Faults().StageHang(host, simassisted.StageWritingImage)
@@ -39,7 +39,7 @@ func hangStage(s *FaultScene) {
 			if err := s.awaitStage(ctx, simassisted.StageWritingImage); err != nil {
 				return err
 			}
-			return s.awaitConfig(ctx, "the host is being installed on its disk")
+			return s.awaitConfig(ctx, "the host is being installed")
 		})
 	})
 }

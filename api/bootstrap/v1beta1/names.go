@@ -321,7 +321,7 @@ const (
 	// until it can.
 	AgentPreparationFailedReason = "PreparationFailed"
 
-	// AgentInstallingReason: the installation runs; the message says whether the host has rebooted from its disk.
+	// AgentInstallingReason: the installation runs; the stage is in status.progress of the Agent.
 	AgentInstallingReason = "Installing"
 
 	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or the API server refuses what the host is given.

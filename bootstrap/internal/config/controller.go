@@ -201,19 +201,27 @@ const retryAfterError = 30 * time.Second
 // pass lets the host of a config go on, and then its boot media, and sets on the config what came of both. One does not stop the other: a
 // server of ignition that does not answer is no reason why a host that has booted should not join. It returns when to look again.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duration, came result, err error) {
-	living := s.config.DeletionTimestamp.IsZero()
+	living, first := s.config.DeletionTimestamp.IsZero(), s.fresh() && s.machine.DeletionTimestamp.IsZero()
 	var hostErr error
-	if !s.fresh() || !s.machine.DeletionTimestamp.IsZero() {
-		var passed host.Came
-		save := func(ctx context.Context) kube.Outcome { return r.saveRecords(ctx, s) }
-		passed, hostErr = r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster}, save)
-		lookAgain, s.hooked = passed.LookAgain, passed.Hooked
+	if !first {
+		lookAgain, hostErr = r.host(ctx, s)
 	}
 	if !living || s.cluster != nil {
 		came, err = r.media(ctx, s)
 	}
+	if first && !s.fresh() { // The finalizer of a config that is taken up comes before anything else.
+		lookAgain, hostErr = r.host(ctx, s)
+	}
 	setStatus(s, came)
 	return sooner(lookAgain, came.lookAgain()), came, kerrors.NewAggregate([]error{hostErr, err})
+}
+
+// host lets the host go on.
+func (r *Reconciler) host(ctx context.Context, s *scope) (lookAgain time.Duration, err error) {
+	save := func(ctx context.Context) kube.Outcome { return r.saveRecords(ctx, s) }
+	passed, err := r.Hosts.Pass(ctx, s.config, mapping.Owners{Machine: s.machine, Cluster: s.cluster}, save)
+	s.hooked = passed.Hooked
+	return passed.LookAgain, err
 }
 
 // sooner is the shorter one of two times to wait, of which 0 is for ever.

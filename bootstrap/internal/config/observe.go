@@ -65,11 +65,8 @@ type scope struct {
 	// hosts are the BareMetalHosts that refer to the infrastructure machine or, while wantsNetworks, all of the namespace. They and the
 	// InfraEnv belong to the cache.
 	hosts []bmov1alpha1.BareMetalHost
-	// networks are the hosts with network data that the Machine may get, by name, and nmstates the NMStateConfigs of the InfraEnv, by name.
-	// Both are read only while wantsNetworks. networksProblem is why the hosts cannot be known.
-	networks        []hostNetwork
-	nmstates        []assisted.NMStateConfig
-	networksProblem error
+	// networking is read only while wantsNetworks.
+	networking
 	// claimed are the Agents that are claimed for the Machine, living or not.
 	claimed []assisted.Agent
 	// secret is the Secret of the config's name, without its data; nil when there is none, and while the config is being deleted.
@@ -77,6 +74,15 @@ type scope struct {
 	// takesLongURLs is true when the infrastructure machine is served in an API version whose image URLs have no limit. It is looked up only
 	// for a live ISO that needs it.
 	takesLongURLs bool
+}
+
+// networking is what a pass knows of the networks of hosts.
+type networking struct {
+	// networks are the hosts with network data that the Machine may get, by name, and nmstates the NMStateConfigs of the InfraEnv, by name.
+	// networksProblem is why the hosts cannot be known.
+	networks        []hostNetwork
+	nmstates        []assisted.NMStateConfig
+	networksProblem error
 }
 
 // fresh reports whether the config gets its finalizer in this pass: nothing may be made before it has that.

@@ -325,7 +325,10 @@ func stageFact(agent *assisted.Agent) (_ fact.Fact, told bool) {
 	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
 		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
 	case agent.Installing():
-		return fact.Waiting(bootstrapv1.AgentInstallingReason, "Agent %s: %s", agent.Name, agent.ProgressText()), true
+		// One text for all stages: each, or its percentage, would be a write of ours and one of Cluster API's, which copies it (DESIGN D37).
+		return fact.Waiting(
+			bootstrapv1.AgentInstallingReason, "Agent %s: the host is being installed; its stage is in status.progress of the Agent", agent.Name,
+		), true
 	}
 	return fact.Fact{}, false
 }

@@ -4,7 +4,6 @@ package host
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -318,27 +317,6 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestProgressHasTwoTexts: each stage of an installation, or its percentage, would be a write of ours and one of Cluster API's.
-func TestProgressHasTwoTexts(t *testing.T) {
-	g := NewWithT(t)
-	s := discovered()
-	bound(&s.agents[0], "installing-in-progress", assisted.Condition{
-		Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress,
-	})
-	var texts []string
-	for _, stage := range []string{
-		"", "Starting installation", "Waiting for bootkube", "Writing image to disk", "Rebooting", "Waiting for ignition", "Joined", "Done",
-	} {
-		s.agents[0].Status.Progress.CurrentStage = stage
-		installed := decide(s).installed
-		g.Expect(installed.Reason).To(Equal(bootstrapv1.AgentInstallingReason))
-		texts = append(texts, installed.Message)
-	}
-	g.Expect(texts[0]).To(HavePrefix("Agent a-0: the host is being installed on its disk"))
-	g.Expect(texts[4]).To(HavePrefix("Agent a-0: the host reboots from its disk"))
-	g.Expect(slices.Compact(texts)).To(HaveLen(2))
 }
 
 func TestHostFact(t *testing.T) {
