@@ -175,7 +175,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
 	s := &scope{
-		config: config, read: config.DeepCopy(), now: time.Now(), machine: owners.Machine, cluster: owners.Cluster, hooked: hooked(owners.Machine),
+		config:  config,
+		read:    config.DeepCopy(),
+		now:     time.Now(),
+		machine: owners.Machine,
+		cluster: owners.Cluster,
+		hooked:  hooked(owners.Machine),
 	}
 	if isPaused, err := kube.HoldPaused(ctx, r.Client, owners.Cluster, config); err != nil || isPaused {
 		return ctrl.Result{}, err

@@ -163,10 +163,14 @@ func decideInfraEnv(s *scope, d *decision) fact.Fact {
 	return pendingFact(s.infraEnvName)
 }
 
-// pendingFact has one text for all steps from an InfraEnv that is being made to its image on the infrastructure machine. Each takes a moment,
-// and a text of its own would be a write more.
+// pendingFact has one text for all steps from an InfraEnv that is being made to its image on the infrastructure machine. Each takes a
+// moment, and a text of its own would be a write more.
 func pendingFact(infraEnv string) fact.Fact {
-	return fact.Waiting(bootstrapv1.InfraEnvPendingReason, "the image of InfraEnv %s is being made by assisted-service and handed over", infraEnv)
+	return fact.Waiting(
+		bootstrapv1.InfraEnvPendingReason,
+		"the image of InfraEnv %s is being made by assisted-service and handed over",
+		infraEnv,
+	)
 }
 
 // decideExistingInfraEnv joins the InfraEnv if it is usable, and says whether it has an image with everything in it.

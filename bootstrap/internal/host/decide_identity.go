@@ -47,8 +47,8 @@ type recognition struct {
 	recognized fact.Fact
 }
 
-// decideIdentity recognises the Machine's host and claims it. It returns the Agent when it is claimed, or is claimed in this pass and may be
-// bound in the same patch.
+// decideIdentity recognises the Machine's host and claims it. It returns the Agent when it is claimed, or is claimed in this pass and may
+// be bound in the same patch.
 func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 	d := recognition{}
 	verdict := recognize(s)

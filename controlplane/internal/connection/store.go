@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,7 +158,7 @@ func (s *store) request(by rest.Interface) *rest.Request {
 
 // watch follows the changes since a version, and returns the last one that it knows. Without an error the watch has just ended, as all do.
 func (s *store) watch(ctx context.Context, version string) (string, error) {
-	lifetime := watchLifetime + time.Duration(rand.Int64N(int64(watchLifetime)))
+	lifetime := wait.Jitter(watchLifetime, 1)
 	ctx, cancel := context.WithTimeout(ctx, lifetime+watchSlack)
 	defer cancel()
 	from := time.Now()

@@ -114,7 +114,9 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 		list.Items = append(list.Items, o)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(list)
+	if err := json.NewEncoder(w).Encode(list); err != nil {
+		panic(err)
+	}
 }
 
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +134,9 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 			if !open {
 				return
 			}
-			_ = json.NewEncoder(w).Encode(map[string]any{"type": event.Type, "object": event.Object})
+			if err := json.NewEncoder(w).Encode(map[string]any{"type": event.Type, "object": event.Object}); err != nil {
+				return // The reader has gone.
+			}
 			_ = http.NewResponseController(w).Flush()
 		case <-r.Context().Done():
 			return

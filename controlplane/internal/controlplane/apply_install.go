@@ -228,8 +228,8 @@ func (r *Reconciler) applyDayOne(ctx context.Context, v *view.View, step plan.Da
 	return nil
 }
 
-// start clears the hold, and fixes the set of hosts if no step has done so before. Once it is cleared, nothing keeps the hosts from being written to, so the Machines are read past the cache first:
-// what it does not show yet triggers a reconcile, which opens day 1 again.
+// start clears the hold, and fixes the set of hosts if no step has done so before. Once it is cleared, nothing keeps the hosts from being
+// written to, so the Machines are read past the cache first: what it does not show yet triggers a reconcile, which opens day 1 again.
 func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneStep) error {
 	machines := &clusterv1.MachineList{}
 	if err := r.APIReader.List(ctx, machines, inCluster(v)...); err != nil {

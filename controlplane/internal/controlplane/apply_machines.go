@@ -115,9 +115,9 @@ func (r *Reconciler) placement(ctx context.Context, v *view.View, all collection
 }
 
 // createMachine creates a Machine after what it refers to, all under one name. When a step fails, the next pass creates the same objects
-// again and goes on where this one stopped, or discards what it has left (CONTRACT CP-35). The first Machine of a pass, from which the others
-// differ in little more than their names, is tried before anything is created: when Cluster API does not take it, an infrastructure provider
-// is spared objects that come and go.
+// again and goes on where this one stopped, or discards what it has left (CONTRACT CP-35). The first Machine of a pass, from which the
+// others differ in little more than their names, is tried before anything is created: when Cluster API does not take it, an infrastructure
+// provider is spared objects that come and go.
 func (r *Reconciler) createMachine(
 	ctx context.Context, v *view.View, objects render.MachineObjects, first bool,
 ) (*clusterv1.Machine, error) {

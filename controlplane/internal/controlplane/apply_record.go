@@ -18,8 +18,8 @@ import (
 )
 
 // record writes all that the pass has to remember into annotations of the control plane, in one patch, unless the control plane has changed
-// since it was read: an old pass does not undo a newer one. What must not begin before it is remembered comes after it. The pass goes on with
-// what it has observed, and the patch triggers the next one.
+// since it was read: an old pass does not undo a newer one. What must not begin before it is remembered comes after it. The pass goes on
+// with what it has observed, and the patch triggers the next one.
 func (r *Reconciler) record(ctx context.Context, v *view.View, d decision, o *outcomes) error {
 	changes := recordsOf(d)
 	retry, err := r.retryRecords(ctx, v, d.attempt)

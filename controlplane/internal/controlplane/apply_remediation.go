@@ -25,7 +25,7 @@ import (
 // remediate tells the unhealthy Machines what becomes of them, and deletes the one whose turn it is (DESIGN D26). What is recorded triggers
 // the pass that deletes.
 func (r *Reconciler) remediate(ctx context.Context, v *view.View, d plan.RemediationDecision) error {
-	var errs []error
+	errs := make([]error, 0, len(d.Recovered)+len(d.Verdicts))
 	for _, m := range d.Recovered {
 		errs = append(errs, r.forgetRemediation(ctx, v, m.DeepCopy()))
 	}

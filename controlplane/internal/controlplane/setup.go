@@ -65,10 +65,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		return fmt.Errorf("controller %s: clients, readers of the installed cluster and recorder must be set", controllerName)
 	}
 	r.gate, r.now = w.Gate, time.Now
-	for _, i := range index.All() {
-		if err := i.AddTo(ctx, mgr.GetFieldIndexer()); err != nil {
-			return err
-		}
+	if err := index.AddAll(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)
 	byCluster := handler.EnqueueRequestsFromMapFunc(r.ofClusterObject)
@@ -125,8 +123,8 @@ func (r *Reconciler) watchLate(ctx context.Context, mgr ctrl.Manager, gate *mana
 	return gate.Resync(c, r.all)
 }
 
-// indexing is a controller that adds the index of a kind before it watches the kind, which can be indexed no earlier than it can be watched.
-// The gate tries again what has failed, and an index is added only once.
+// indexing is a controller that adds the index of a kind before it watches the kind, which can be indexed no earlier than it can be
+// watched. The gate tries again what has failed, and an index is added only once.
 type indexing struct {
 	manager.Watcher
 	add   func() error

@@ -68,7 +68,7 @@ func joining(cp *controlplanev1.OpenshiftAssistedControlPlane, m *clusterv1.Mach
 		return m
 	}
 	counted := m.DeepCopy()
-	conditions.Set(counted, metav1.Condition{
+	bounded.SetCondition(counted, metav1.Condition{
 		Type: clusterv1.MachineReadyCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineNotReadyReason,
 		Message: "The host has not joined yet",
 	})

@@ -46,6 +46,16 @@ func All() []Index {
 	}
 }
 
+// AddAll adds all of them to a cache.
+func AddAll(ctx context.Context, cache client.FieldIndexer) error {
+	for _, i := range All() {
+		if err := i.AddTo(ctx, cache); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Agents is the index of Agents, whose CRD may come later.
 func Agents() Index { return Index{&assisted.Agent{}, deployment, bound} }
 

@@ -163,8 +163,8 @@ func startNote(counts hiveext.ProvisionRequirements) string {
 	return fmt.Sprintf("%d control-plane hosts and %d workers are bound", counts.ControlPlaneAgents, counts.WorkerAgents)
 }
 
-// Wanted says what the installation waits for. It is the same whichever hosts are ready, also when all are: their Machines tell how far each
-// is.
+// Wanted says what the installation waits for. It is the same whichever hosts are ready, also when all are: their Machines tell how far
+// each is.
 func (d DayOne) Wanted() string {
 	arbiters := ""
 	if d.Arbiters > 0 {

@@ -131,7 +131,13 @@ type hub struct {
 func newHub(b *testing.B, cp *localcontrolplane.ControlPlane) *hub {
 	b.Helper()
 	scheme := kuberuntime.NewScheme()
-	kinds := kuberuntime.SchemeBuilder{clientgoscheme.AddToScheme, clusterv1.AddToScheme, configv1.Install, operatorv1.Install, machineconfigv1.Install}
+	kinds := kuberuntime.SchemeBuilder{
+		clientgoscheme.AddToScheme,
+		clusterv1.AddToScheme,
+		configv1.Install,
+		operatorv1.Install,
+		machineconfigv1.Install,
+	}
 	must(b, kinds.AddToScheme(scheme))
 	mgr, err := ctrl.NewManager(cp.Admin(), ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	must(b, err)
@@ -162,11 +168,18 @@ func (h *hub) fill(b *testing.B) {
 		h.create(b, o)
 		for _, kind := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded", "Upgradeable"} {
 			o.Status.Conditions = append(o.Status.Conditions, configv1.ClusterOperatorStatusCondition{
-				Type: kind, Status: configv1.ConditionTrue, Reason: "AsExpected", Message: strings.Repeat("message ", 20), LastTransitionTime: metav1.Now(),
+				Type:               kind,
+				Status:             configv1.ConditionTrue,
+				Reason:             "AsExpected",
+				Message:            strings.Repeat("message ", 20),
+				LastTransitionTime: metav1.Now(),
 			})
 		}
 		for i := range 15 {
-			o.Status.RelatedObjects = append(o.Status.RelatedObjects, configv1.ObjectReference{Resource: "namespaces", Name: fmt.Sprint("namespace-", i)})
+			o.Status.RelatedObjects = append(
+				o.Status.RelatedObjects,
+				configv1.ObjectReference{Resource: "namespaces", Name: fmt.Sprint("namespace-", i)},
+			)
 		}
 		must(b, h.Status().Update(b.Context(), o))
 	}
@@ -227,7 +240,9 @@ func (h *hub) add(b *testing.B, key types.NamespacedName) {
 	must(b, err)
 	h.create(b, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig), Labels: map[string]string{clusterv1.ClusterNameLabel: key.Name},
+			Namespace: key.Namespace,
+			Name:      secret.Name(key.Name, secret.Kubeconfig),
+			Labels:    map[string]string{clusterv1.ClusterNameLabel: key.Name},
 		},
 		Data: map[string][]byte{secret.KubeconfigDataName: kubeconfig},
 	})

@@ -59,9 +59,9 @@ func (s Subscriber) to(name string, kind client.Object, wanted func(client.Objec
 	})
 }
 
-// watched reads what the connection watches. The watch ends with the connection: every call renews it. It is nil without an error when there
-// is no connection, for which the ClusterCache triggers a reconcile when there is one, and when nothing has been read yet, for which the
-// watch does.
+// watched reads what the connection watches. The watch ends with the connection: every call renews it. It is nil without an error when
+// there is no connection, for which the ClusterCache triggers a reconcile when there is one, and when nothing has been read yet, for which
+// the watch does.
 func (c Cached) watched(ctx context.Context, cluster client.ObjectKey, what string, watch *connection.Watcher) (client.Reader, error) {
 	err := c.Cache.Watch(ctx, cluster, watch)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
