@@ -125,10 +125,10 @@ func results(power func(size int) int, writes int) []Result {
 }
 
 // exponentLimit is that of a measure of which there is much.
-func exponentLimit(profile, manager, name string) float64 {
+func exponentLimit(name string) float64 {
 	for _, m := range measures {
 		if m.name == name {
-			return m.limitOf(profile, manager, []point{{1, 1e6}})
+			return m.limitOf([]point{{1, 1e6}})
 		}
 	}
 	return 0
@@ -144,9 +144,8 @@ func TestReport(t *testing.T) {
 	g.Expect(linear.Memory[bootstrapName].ExtrapolatedMiB).To(BeNumerically("~", 5320, 1e-6))
 	g.Expect(linear.Memory).NotTo(HaveKey(controlPlaneName), "it was not there")
 
-	g.Expect(exponentLimit(profileBurst, bootstrapName, "passes")).To(Equal(wakingLimit))
-	g.Expect(exponentLimit(profileBurst, bootstrapName, "requests")).To(Equal(countLimit))
-	g.Expect(exponentLimit(profileStorm, bootstrapName, "passes")).To(Equal(countLimit))
+	g.Expect(exponentLimit("passes")).To(Equal(countLimit))
+	g.Expect(exponentLimit("CPU seconds")).To(Equal(timeLimit))
 	squared := newReport(results(func(size int) int { return size * size }, 0))
 	g.Expect(squared.problem()).To(MatchError(ContainSubstring("passes of bootstrap in idle grow with the size to the power of 2.00")))
 	little := newReport(results(func(size int) int { return size * size / 100 }, 0))

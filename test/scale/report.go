@@ -63,39 +63,30 @@ type Memory struct {
 type measure struct {
 	name         string
 	limit, floor float64
-	// wakes: an Agent that is claimed for nobody wakes every config that waits for its host, which is more than it need be.
-	wakes bool
-	of    func(Cost) float64
+	of           func(Cost) float64
 }
 
 // measures: what is counted is the same on a busy machine; what CPUs take is not, and may look worse than it is.
 var measures = []measure{
-	{"passes", countLimit, 40, true, func(c Cost) float64 { return float64(c.Passes) }},
-	{"requests", countLimit, 40, false, func(c Cost) float64 { return float64(c.Reads + c.Writes) }},
-	{"CPU seconds", timeLimit, 10, true, func(c Cost) float64 { return c.CPUSeconds }},
-	{"max RSS", 0, 0, false, func(c Cost) float64 { return c.MaxRSSMiB }},
+	{"passes", countLimit, 40, func(c Cost) float64 { return float64(c.Passes) }},
+	{"requests", countLimit, 40, func(c Cost) float64 { return float64(c.Reads + c.Writes) }},
+	{"CPU seconds", timeLimit, 10, func(c Cost) float64 { return c.CPUSeconds }},
+	{"max RSS", 0, 0, func(c Cost) float64 { return c.MaxRSSMiB }},
 }
 
 const (
 	countLimit = 1.2
 	timeLimit  = 1.6
-	// wakingLimit is for what such Agents cost in a burst.
-	wakingLimit = 1.9
 )
 
-// limitOf is the most that the exponent of a measure may be in a profile; 0 is no limit.
-func (m measure) limitOf(profile, manager string, at []point) float64 {
-	largest := 0.0
+// limitOf is the most that the exponent of a measure may be; 0 is no limit.
+func (m measure) limitOf(at []point) float64 {
 	for _, p := range at {
-		largest = max(largest, p.value)
+		if p.value >= m.floor {
+			return m.limit
+		}
 	}
-	switch {
-	case largest < m.floor:
-		return 0
-	case m.wakes && profile == profileBurst && manager == bootstrapName:
-		return wakingLimit
-	}
-	return m.limit
+	return 0
 }
 
 func newReport(results []Result) Report {
@@ -121,7 +112,7 @@ func growthOf(results []Result, profile, manager string) []Growth {
 		at := points(results, profile, manager, m.of)
 		if power, ok := exponent(at); ok {
 			growth = append(growth, Growth{
-				Profile: profile, Manager: manager, Measure: m.name, Exponent: power, Limit: m.limitOf(profile, manager, at),
+				Profile: profile, Manager: manager, Measure: m.name, Exponent: power, Limit: m.limitOf(at),
 			})
 		}
 	}
