@@ -160,7 +160,7 @@ func (s *story) clusterStatus(t *testing.T) {
 func (s *story) scalingWasTold(t *testing.T) {
 	_, versions := s.history()
 	NewWithT(t).Expect(slices.ContainsFunc(versions, func(version *controlplanev1.OpenshiftAssistedControlPlane) bool {
-		return conditions.IsTrue(version, controlplanev1.ScalingUpCondition) && ptr.Deref(version.Status.Replicas, 0) < replicas
+		return conditions.IsTrue(version, controlplanev1.ScalingDownCondition) && !version.DeletionTimestamp.IsZero()
 	})).To(BeTrue())
 }
 

@@ -77,7 +77,6 @@ func TestContractControlPlane(t *testing.T) {
 	t.Run("CORE-12 core sees it initialized and writes no kubeconfig of its own", s.coreWritesNoKubeconfig)
 	t.Run("CORE-10 CORE-11 the Cluster owns the control plane and takes the endpoint from the infrastructure", s.clusterOwner)
 	t.Run("CP-10 CP-80 CP-81 CP-83 CORE-13 the Cluster shows availability, progress, counters and versions", s.clusterStatus)
-	t.Run("CP-81 scaling up was told while Machines were made", s.scalingWasTold)
 	t.Run("CORE-15 core is connected through the Secret", s.connected)
 
 	t.Run("CORE-30 CP-82 a health check marks a Machine, which stays while another host restarts", s.healthCheck)
@@ -98,6 +97,7 @@ func TestContractControlPlane(t *testing.T) {
 	t.Run("CP-60 a paused control plane is not taken apart", s.pausedWhileDeleting)
 	s.endDeletion(t)
 	t.Run("CP-62 KCP-25 all Machines are deleted at once, then what the installation needed", s.deletionOrder)
+	t.Run("CP-81 scaling down was told while Machines were deleted", s.scalingWasTold)
 	t.Run("CORE-7 a Machine waits for its Agent, its infrastructure and its config, one after the other", s.machineDeletionOrder)
 	t.Run("CORE-8 no Node of a cluster that goes away is drained or deleted", s.nodesAreLeft)
 	t.Run("CP-53 no log of the managers holds a credential, whatever verbosity they are asked for", s.noSecretIsLogged)
