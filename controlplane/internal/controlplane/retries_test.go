@@ -186,52 +186,6 @@ func TestRetryWaitsForANewManager(t *testing.T) {
 	}
 }
 
-// TestManagerEndsBetweenFailureAndRetry: at whatever call the manager ends, the next one goes on, and the attempt is counted once.
-func TestManagerEndsBetweenFailureAndRetry(t *testing.T) {
-	for _, after := range []bool{false, true} {
-		t.Run(fmt.Sprintf("the call takes effect %t", after), func(t *testing.T) {
-			points := 0
-			for at := 1; endsInRetry(t, at, after); at += stride(15) {
-				points++
-			}
-			NewWithT(t).Expect(points * stride(15)).To(BeNumerically(">", 8))
-		})
-	}
-}
-
-// endsInRetry lets a manager end at one of its calls from the failure of an attempt to the beginning of the next. It reports whether there
-// were so many.
-func endsInRetry(t *testing.T, at int, after bool) bool {
-	t.Helper()
-	g := NewWithT(t)
-	w := newWorld(t, 3, 1)
-	w.followMachineClock()
-	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.Retries = new(int32(1)) })
-	w.failAt = 3
-	w.run(nil, func() bool { return w.stage == 3 })
-	end := &death{at: at, after: after}
-	w.mortal(end)
-	for step := 0; step < 12 && !end.dead; step++ {
-		w.dying()
-		w.forgotten()
-		w.now = w.now.Add(5 * time.Minute)
-	}
-	if !end.dead {
-		return false
-	}
-	w.mortal(nil)
-	w.failAt = 0
-	for range 6 {
-		w.reconcile()
-		w.forgotten()
-		w.now = w.now.Add(5 * time.Minute)
-	}
-	w.run(nil, w.available)
-	g.Expect(w.attempt()).To(Equal("2"), "call %d", at)
-	g.Expect(w.controlPlane().Annotations).NotTo(HaveKey(controlplanev1.InstallationFailedAnnotation), "call %d", at)
-	return true
-}
-
 // pausedCluster shows the Cluster as one that was just paused.
 func pausedCluster() interceptor.Funcs {
 	return interceptor.Funcs{

@@ -4,11 +4,9 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	configv1 "github.com/openshift/api/config/v1"
@@ -262,53 +260,4 @@ func TestClusterIsDeletedDuringUpgrade(t *testing.T) {
 		w.departures()
 	}
 	NewWithT(t).Expect(w.machines()).To(BeEmpty())
-}
-
-// TestManagerEndsDuringUpgrade: at whatever call the manager ends, the next one goes on, and the cluster is asked once.
-func TestManagerEndsDuringUpgrade(t *testing.T) {
-	for _, after := range []bool{false, true} {
-		t.Run(fmt.Sprintf("the call takes effect %t", after), func(t *testing.T) {
-			t.Parallel()
-			points := 0
-			for at := 1; upgradeEndsAt(t, at, after); at += stride(15) {
-				points++
-			}
-			t.Logf("the manager ended at each of %d calls", points)
-			NewWithT(t).Expect(points * stride(15)).To(BeNumerically(">", 8))
-		})
-	}
-}
-
-// upgradeEndsAt lets a manager end at one of its calls. It reports whether there were so many before the cluster was upgraded.
-func upgradeEndsAt(t *testing.T, at int, after bool) bool {
-	t.Helper()
-	w := upgradable(t)
-	w.acknowledge("ack-4.20-removals-in-4.21")
-	w.wantRelease(releaseMinor)
-	end := &death{at: at, after: after}
-	w.mortal(end)
-	for step := 0; step < maxLife && !end.dead && !w.upgraded(releaseMinor)(); step++ {
-		w.dying()
-		w.finalize()
-		w.core()
-		w.departures()
-		w.etcd()
-		w.releases.tick()
-		w.checkEtcd()
-		w.now = w.now.Add(time.Minute)
-		w.api.Last = w.now
-	}
-	w.mortal(nil)
-	w.settleUpgrade(nil, w.upgraded(releaseMinor))
-	requests := 0
-	for _, h := range w.releases.version.Status.History {
-		if h.Version == releaseMinor.Version {
-			requests++
-		}
-	}
-	g := NewWithT(t)
-	g.Expect(requests).To(Equal(1), "call %d", at)
-	g.Expect(w.releases.writes).To(Equal(2), "call %d: what is acknowledged, and the release, each once", at)
-	g.Expect(w.releases.version.Spec.DesiredUpdate.Force).To(BeFalse())
-	return end.dead
 }

@@ -29,8 +29,8 @@ type worldEtcd struct {
 	model *etcd.Cluster
 	// hosts are those that were ever installed, by name, which is that of the Machine and of the Node.
 	hosts map[string]*etcd.Host
-	// death may end the manager at one of its questions; nil never does.
-	death *death
+	// around makes each call that asks for more than its cache has; nil just calls.
+	around func(name string, call func() error) error
 	// refused is why no program can be run in a container; nil when programs can.
 	refused error
 	// unreachable: nothing is heard of the installed cluster. afterDeletion is why the members cannot be listed once a Node was deleted.
@@ -50,6 +50,13 @@ var (
 
 func newWorldEtcd() *worldEtcd {
 	return &worldEtcd{hosts: map[string]*etcd.Host{}, nodes: map[string]types.UID{}}
+}
+
+func (e *worldEtcd) call(name string, call func() error) error {
+	if e.around == nil {
+		return call()
+	}
+	return e.around(name, call)
 }
 
 // list are the hosts, by name.
@@ -99,7 +106,7 @@ func (e *worldEtcd) EtcdOperator(context.Context, client.ObjectKey, workload.Sub
 
 // Members are those of the model.
 func (e *worldEtcd) Members(context.Context, client.ObjectKey, string) (members []workload.Member, err error) {
-	err = e.death.around(func() error {
+	err = e.call("list the members", func() error {
 		members, err = e.members()
 		return err
 	})
@@ -147,7 +154,7 @@ func (e *worldEtcd) run(avoid string, args ...string) error {
 
 // RemoveMember removes a member from the model.
 func (e *worldEtcd) RemoveMember(_ context.Context, _ client.ObjectKey, avoid string, id uint64) error {
-	return e.death.around(func() error {
+	return e.call("remove a member", func() error {
 		members := e.model.Members()
 		if err := e.run(avoid, "member", "remove", strconv.FormatUint(id, 16), "--write-out=json"); err != nil {
 			return err
@@ -163,7 +170,7 @@ func (e *worldEtcd) RemoveMember(_ context.Context, _ client.ObjectKey, avoid st
 
 // MoveLeader makes a member of the model the leader.
 func (e *worldEtcd) MoveLeader(_ context.Context, _ client.ObjectKey, avoid string, to uint64) error {
-	return e.death.around(func() error { return e.run(avoid, "move-leader", strconv.FormatUint(to, 16), "--write-out=json") })
+	return e.call("move the leader", func() error { return e.run(avoid, "move-leader", strconv.FormatUint(to, 16), "--write-out=json") })
 }
 
 // ControlPlaneNodes are the Nodes that the hosts have.
@@ -184,7 +191,7 @@ func (e *worldEtcd) ControlPlaneNodes(context.Context, client.ObjectKey) ([]work
 
 // DeleteNode takes the Node from a host.
 func (e *worldEtcd) DeleteNode(_ context.Context, _ client.ObjectKey, name string, uid types.UID) (deleted bool, err error) {
-	err = e.death.around(func() error {
+	err = e.call("delete Node "+name, func() error {
 		host := e.hosts[name]
 		if host == nil || !host.Node || e.nodes[name] != uid {
 			return nil

@@ -86,6 +86,9 @@ func (w *world) service() {
 		w.stage = 0
 		return
 	}
+	if install.UID != w.serves {
+		w.serves, w.stage = install.UID, 0
+	}
 	if w.stage == 0 {
 		masters, workers, unready := 0, 0, 0
 		for _, a := range w.agents() {

@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sort"
 	"strings"
 	"testing"
@@ -16,15 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -32,9 +29,11 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+	"github.com/capi-openshift/agent-providers/test/inject"
 )
 
 const (
@@ -64,7 +63,8 @@ func (g *servedCRDs) Missing(crds ...string) []string {
 // world is a management cluster with the reconciler under test and small fakes of the other controllers.
 type world struct {
 	t      *testing.T
-	client client.Client
+	hub    *inject.Hub
+	client client.Client // The hub, for all but the manager of a story.
 	r      *Reconciler
 	events *events.FakeRecorder
 	gate   *servedCRDs
@@ -78,9 +78,10 @@ type world struct {
 	// installed is the etcd of the installed cluster.
 	installed *worldEtcd
 	now       time.Time
-	uids      int
 	// stage is how far the faked assisted-service is with the installation.
 	stage int
+	// serves is the UID of the AgentClusterInstall that it knows.
+	serves types.UID
 	// unbootable are the names of Machines whose hosts never register.
 	unbootable map[string]bool
 	// failAt makes the installation fail at a stage; 0 is never.
@@ -92,6 +93,8 @@ type world struct {
 	darkSince   map[string]time.Time
 	// releases are the operators that bring the cluster to another release; nil while nothing does.
 	releases *worldReleases
+	// before are the names of the Machines when a story began.
+	before []string
 	// refuse makes the API server refuse to create an object; nil is never.
 	refuse func(client.Object) error
 }
@@ -112,42 +115,41 @@ func newWorld(t *testing.T, replicas int32, workers int) *world {
 		events: events.NewFakeRecorder(1000), unbootable: map[string]bool{}, darkSince: map[string]time.Time{},
 	}
 	w.credentials = &workloadtest.Credentials{Now: func() time.Time { return w.now }, Cluster: func() string { return w.api.ID }, Admin: "t"}
-	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
-	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).
-		WithStatusSubresource(&controlplanev1.OpenshiftAssistedControlPlane{}, &clusterv1.Machine{}, &clusterv1.Cluster{},
-			&hiveext.AgentClusterInstall{}).
-		WithInterceptorFuncs(w.calls(reads{tracker, scheme})).
-		WithObjects(inputs(replicas, workers)...).Build()
-	w.r = &Reconciler{
-		Client: w.client, APIReader: w.client, Kubeconfigs: w.client, InstallerKubeconfigs: w.client,
-		Identity: &w.api.Identity, Health: &w.api.Health, Upgrades: &w.api.upgrades, Etcd: w.installed, Nodes: w.installed, Recorder: w.events,
-		Credentials: w.credentials, TokenLifetime: 7 * 24 * time.Hour,
-		Infrastructure:              &infrastructure.Reader{Cached: w.client, Live: w.client, Label: controlplanev1.InfrastructureRoleLabel},
-		RemoteConditionsGracePeriod: 5 * time.Minute,
-		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),
+	w.hub = inject.NewHub(scheme, func() time.Time { return w.now }, []client.Object{
+		&controlplanev1.OpenshiftAssistedControlPlane{}, &clusterv1.Machine{}, &clusterv1.Cluster{}, &hiveext.AgentClusterInstall{},
+	}, inputs(replicas, workers))
+	w.hub.Values = indexed
+	w.hub.Refuse = func(o client.Object) error {
+		if w.refuse == nil {
+			return nil
+		}
+		return w.refuse(o)
 	}
+	w.client = w.hub
+	w.r = w.reconciler(w.client, w.client)
 	return w
 }
 
-// calls are those that the fake client does otherwise than it would.
-func (w *world) calls(r reads) interceptor.Funcs {
-	return interceptor.Funcs{Create: w.create, Get: r.get, List: r.list}
-}
-
-// create gives objects a UID and a time as an API server does.
-func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-	if w.refuse != nil {
-		if err := w.refuse(o); err != nil {
-			return err
+// indexed are the values by which the manager's cache finds an object by a field; without that index it would fail.
+func indexed(o client.Object, field string) ([]string, error) {
+	for _, i := range append(index.All(), index.Agents()) {
+		if reflect.TypeOf(i.Kind) == reflect.TypeOf(o) && i.Field == field {
+			return i.Values(o), nil
 		}
 	}
-	if o.GetUID() == "" {
-		w.uids++
-		o.SetUID(types.UID(fmt.Sprintf("uid-%d", w.uids)))
-		o.SetCreationTimestamp(metav1.NewTime(w.now))
+	return nil, fmt.Errorf("the cache has no index of %T by %s", o, field)
+}
+
+// reconciler returns one that has just been started, with a client that reads from its cache, and a reader past it.
+func (w *world) reconciler(cached client.Client, live client.Reader) *Reconciler {
+	return &Reconciler{
+		Client: cached, APIReader: live, Kubeconfigs: cached, InstallerKubeconfigs: cached,
+		Identity: &w.api.Identity, Health: &w.api.Health, Upgrades: &w.api.upgrades, Etcd: w.installed, Nodes: w.installed, Recorder: w.events,
+		Credentials: w.credentials, TokenLifetime: 7 * 24 * time.Hour,
+		Infrastructure:              &infrastructure.Reader{Cached: cached, Live: live, Label: controlplanev1.InfrastructureRoleLabel},
+		RemoteConditionsGracePeriod: 5 * time.Minute,
+		gate:                        w.gate, now: func() time.Time { return w.now }, controller: capicontrollerutil.NewFakeController(),
 	}
-	return c.Create(ctx, o, opts...)
 }
 
 // inputs are the objects that a user and Cluster API core have made.

@@ -153,7 +153,7 @@ func (u *worldReleases) Updates(context.Context, client.ObjectKey, workload.Subs
 func (u *worldReleases) ChangeVersion(
 	ctx context.Context, cluster client.ObjectKey, resourceVersion string, change workload.VersionChange,
 ) (written bool, err error) {
-	err = u.w.installed.death.around(func() error {
+	err = u.w.installed.call("change the release", func() error {
 		if resourceVersion != u.version.ResourceVersion {
 			return nil
 		}
@@ -213,7 +213,7 @@ func (u *worldReleases) Gates(context.Context, client.ObjectKey) ([]workload.Gat
 
 // Acknowledge answers gates.
 func (u *worldReleases) Acknowledge(_ context.Context, _ client.ObjectKey, keys []string) error {
-	return u.w.installed.death.around(func() error {
+	return u.w.installed.call("acknowledge", func() error {
 		before := len(u.acks)
 		for _, key := range keys {
 			u.acks[key] = "true"
