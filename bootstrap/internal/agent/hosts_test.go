@@ -17,8 +17,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// TestExplanation: an Agent is told that no host is recognised in it, unless it is one, or somebody vouches for it; an address that many
-// hosts have makes it none.
+// TestExplanation: an Agent gets the note that no host is recognised in it, unless it is one, or somebody vouches for it; an address that
+// many hosts have makes it none.
 func TestExplanation(t *testing.T) {
 	const unknown = `no BareMetalHost has one of the MAC addresses`
 	host := func(name, mac string, inspected ...string) *bmov1alpha1.BareMetalHost {

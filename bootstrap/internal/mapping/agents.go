@@ -23,7 +23,7 @@ import (
 
 // FromAgent is the config whose Machine an Agent is claimed for. While it is claimed for none, those are whose hosts it can be, those that
 // have a host with the serial number of one of these, and the one that recognises the only Agent of its InfraEnv. A config that has
-// recorded the Agent is told when it is gone.
+// recorded the Agent is woken when the Agent is deleted.
 func (m Mapper) FromAgent(ctx context.Context, o client.Object) []reconcile.Request {
 	agent, ok := o.(*assisted.Agent)
 	if !ok {

@@ -137,7 +137,7 @@ func TestFromAnyHost(t *testing.T) {
 	}
 }
 
-// TestFromStranger: who waits is told of an Agent that is nobody's, once, and not of one more when there are many.
+// TestFromStranger: an Agent that is nobody's wakes the configs that wait for a host, once, and not one more when there are many.
 func TestFromStranger(t *testing.T) {
 	g := NewWithT(t)
 	alone := config("alone", metav1.ConditionFalse)

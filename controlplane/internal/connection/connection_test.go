@@ -119,7 +119,7 @@ func TestWatches(t *testing.T) {
 	g.Expect(a.open()).To(Equal(1), "one stream is enough for a kind")
 }
 
-// TestWatchEnds: what changes while no watch is open is told by the next read.
+// TestWatchEnds: what changes while no watch is open wakes the subscribers when the kind is read next.
 func TestWatchEnds(t *testing.T) {
 	g := NewWithT(t)
 	a, w := newAPI(t), newWoken()
