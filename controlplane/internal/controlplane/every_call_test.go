@@ -70,6 +70,17 @@ func remediation() story {
 	return s
 }
 
+// theLastOfARollout is the story of a rollout from the time when one Machine is left to be replaced. Those before it take the same calls.
+func theLastOfARollout() story {
+	s := alike(3, func(w *world) {
+		w.rollingUpdate(1)
+		w.renewTemplate()
+		w.settle(nil, func() bool { return w.outdated() == 1 })
+	})
+	s.chapters = []chapter{{nil, (*world).rolledOut}}
+	return s
+}
+
 var stories = map[string]story{
 	"install": {
 		begin:    func(t *testing.T) *world { return newWorld(t, 3, 2) },
@@ -127,9 +138,9 @@ var stories = map[string]story{
 	"scale-down": alike(4, func(w *world) {
 		w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(3)) })
 	}),
-	"rollout without a spare host": alike(3, func(w *world) { w.rollingUpdate(0); w.renewTemplate() }),
-	"rollout with a spare host":    alike(3, func(w *world) { w.rollingUpdate(1); w.renewTemplate() }),
-	"remediation":                  remediation(),
+	"rollout without a spare host":            alike(3, func(w *world) { w.rollingUpdate(0); w.renewTemplate() }),
+	"the last of a rollout with a spare host": theLastOfARollout(),
+	"remediation": remediation(),
 	"upgrade": {
 		begin: func(t *testing.T) *world {
 			w := upgradable(t)

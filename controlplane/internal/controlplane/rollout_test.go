@@ -51,11 +51,8 @@ func (w *world) rolledOut() bool {
 	if !w.whole() {
 		return false
 	}
-	newest := w.controlPlane().Spec.MachineTemplate.Spec.InfrastructureRef.Name
-	for _, o := range w.infraMachines() {
-		if o.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation] != newest {
-			return false
-		}
+	if w.outdated() > 0 {
+		return false
 	}
 	for _, m := range w.machines() {
 		if !conditions.IsTrue(&m, clusterv1.MachineUpToDateCondition) {
@@ -63,6 +60,17 @@ func (w *world) rolledOut() bool {
 		}
 	}
 	return conditions.IsFalse(w.controlPlane(), controlplanev1.RollingOutCondition)
+}
+
+// outdated counts the Machines that are of an older template than the newest.
+func (w *world) outdated() int {
+	newest, outdated := w.controlPlane().Spec.MachineTemplate.Spec.InfrastructureRef.Name, 0
+	for _, o := range w.infraMachines() {
+		if o.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation] != newest {
+			outdated++
+		}
+	}
+	return outdated
 }
 
 // voters are the members that serve and vote.
