@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,6 +233,29 @@ func TestReplacementDuringUpgrade(t *testing.T) {
 			return w.upgraded(releasePatch)()
 		})
 		g.Expect(w.names()).To(Equal([]string{"cp-0", "cp-2", "cp-3"}))
+	})
+	t.Run("upgraded by somebody else when its Node is drained", func(t *testing.T) {
+		g := NewWithT(t)
+		w := upgradable(t)
+		w.deleteMachine("cp-1")
+		w.settleUpgrade(nil, func() bool { return w.releases.cordoned["cp-1"] })
+		g.Expect(w.installed.removed).To(BeEmpty(), "the member has not left")
+		w.releases.requestOutOfBand(releasePatch)
+		w.releases.tick()
+		const stuck = "The Node of Machine cp-1 is cordoned, which may keep them from it: set spec.paused of MachineConfigPool master to true"
+		w.settleUpgrade(nil, func() bool { return strings.Contains(w.message(controlplanev1.ScalingDownCondition), stuck) })
+		for range 60 {
+			w.live(nil)
+		}
+		g.Expect(w.installed.removed).To(BeEmpty(), "hosts are restarted as soon as nobody is cordoned any more")
+		g.Expect(w.releases.away).To(BeEmpty(), "none is, because one is cordoned")
+
+		w.releases.paused = map[string]bool{upgrade.Master: true}
+		w.settleUpgrade(nil, func() bool { return slices.Equal(w.names(), []string{"cp-0", "cp-2", "cp-3"}) && w.whole() })
+		g.Expect(w.installed.removed).To(Equal([]string{"cp-1"}))
+		w.releases.paused = nil
+		w.settleUpgrade(nil, func() bool { return w.releases.version.Status.History[0].State == configv1.CompletedUpdate })
+		g.Expect(w.voters()).To(Equal(3))
 	})
 	t.Run("upgraded during the replacement", func(t *testing.T) {
 		g := NewWithT(t)

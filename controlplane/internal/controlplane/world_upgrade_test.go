@@ -137,6 +137,7 @@ func (u *worldReleases) Updates(context.Context, client.ObjectKey, workload.Subs
 		pool := &machineconfigv1.MachineConfigPool{}
 		pool.Spec.Paused, pool.Spec.Configuration.Name, pool.Status.Configuration.Name = u.paused[p.Name], p.Target, p.Current
 		pool.Status.MachineCount, pool.Status.UpdatedMachineCount = int32(p.Machines), int32(p.Updated)
+		pool.Status.UnavailableMachineCount = int32(p.Unavailable)
 		condition := func(kind machineconfigv1.MachineConfigPoolConditionType, is bool, message string) {
 			pool.Status.Conditions = append(pool.Status.Conditions, machineconfigv1.MachineConfigPoolCondition{
 				Type: kind, Status: corev1.ConditionStatus(conditions.BoolToStatus(is)), Message: message,

@@ -90,7 +90,8 @@ func leavingMembers(v *view.View) LeavingDecision {
 func etcdOf(v *view.View) Etcd {
 	etcd := Etcd{Members: v.Workload.Members, Stable: v.Workload.Etcd.Stable(), Restarts: restarts(v)}
 	if updates := v.Workload.Updates; updates != nil {
-		etcd.Paused = updates.PoolPaused
+		// Of a cluster that has not said to which release it goes nobody knows what a paused pool keeps from happening.
+		etcd.Paused, etcd.Away = updates.PoolPaused && v.Workload.Version != nil, updates.PoolAway
 	}
 	if report := v.Workload.Etcd; report != nil && report.MembersDegraded.True() {
 		etcd.Unwell = v.Now.Sub(report.MembersDegraded.Since)

@@ -40,6 +40,8 @@ type Etcd struct {
 	Restarts []string
 	// Paused: MachineConfigPool master is paused, so that no host is restarted before somebody ends that, whatever Restarts say.
 	Paused bool
+	// Away is how many hosts of the control plane are cordoned, not ready, or being changed.
+	Away int
 }
 
 // EtcdHost is a control-plane Machine as the members of etcd are compared with it.
@@ -156,7 +158,23 @@ func (e Etcd) refusal(c *candidate, first *Leaving, inFlight []string) string {
 	if why := e.mayServeAgain(c.member, c.EtcdHost); why != "" {
 		return why
 	}
-	return e.MayLose(c.member)
+	return cmp.Or(e.unfit(c.member), e.heldByDrained(c))
+}
+
+// heldByDrained says that a member that serves waits until the hosts have restarted; it is empty when it may go. Its Machine is drained, and
+// the machine-config operator restarts no host while another one is cordoned: each waits for the other until somebody pauses the pool. Then
+// no host is restarted but one that was begun with, which is away beside the drained one.
+func (e Etcd) heldByDrained(c *candidate) string {
+	why := e.untilRestarted(c.member)
+	switch {
+	case why == "", e.Paused && e.Away <= 1:
+		return ""
+	case e.Paused:
+		return fmt.Sprintf("%d hosts of the control plane are cordoned, not ready, or being changed: nobody leaves etcd before the others than "+
+			"that of Machine %s are back", e.Away, c.Machine)
+	}
+	return fmt.Sprintf("%s. The Node of Machine %s is cordoned, which may keep them from it: set spec.paused of MachineConfigPool master to "+
+		"true until another host has joined", why, c.Machine)
 }
 
 // mayServeAgain says of a member that does not serve that it may only be restarting; it is empty when it does serve, or does not come back.
@@ -182,6 +200,11 @@ func (e Etcd) mayServeAgain(member workload.Member, host EtcdHost) string {
 // in every way. One that does not serve is given up when those that are left are a quorum among themselves: nobody can join before it is
 // gone.
 func (e Etcd) MayLose(member workload.Member) string {
+	return cmp.Or(e.unfit(member), e.untilRestarted(member))
+}
+
+// unfit is MayLose, but for restarts of hosts that a member which serves waits for.
+func (e Etcd) unfit(member workload.Member) string {
 	if member.Learner {
 		return ""
 	}
@@ -204,6 +227,14 @@ func (e Etcd) MayLose(member workload.Member) string {
 		return fmt.Sprintf("Member %s of etcd has no vote yet, and nobody leaves before it has one", summary(learners))
 	case !e.Stable:
 		return "The members of etcd restart one after the other, and nobody leaves before that ends"
+	}
+	return ""
+}
+
+// untilRestarted says that a member that serves stays until the hosts have restarted; it is empty when none is restarted.
+func (e Etcd) untilRestarted(member workload.Member) string {
+	if member.Learner || !member.Healthy {
+		return ""
 	}
 	return untilRestarted(e.Restarts)
 }

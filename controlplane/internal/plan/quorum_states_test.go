@@ -175,8 +175,9 @@ func (w *etcdWorld) heal() {
 			w.etcd.Members[i].Learner = false
 		}
 	}
-	w.etcd.Stable, w.etcd.Paused = w.etcd.Stable || well, !well
-	if well {
+	drained := len(w.leaving) > 0 // Nobody restarts hosts while one is cordoned.
+	w.etcd.Stable, w.etcd.Paused = w.etcd.Stable || well, !well || drained
+	if well && !drained {
 		w.etcd.Restarts = nil
 	}
 	if staying := len(w.etcd.Members) - len(w.leaving); well && staying < w.replicas {

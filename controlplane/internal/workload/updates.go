@@ -23,6 +23,8 @@ type Updates struct {
 	PoolUpdating, PoolDegraded OperatorCondition
 	// PoolPaused: somebody has paused the pool, so that its hosts get no other configuration until that ends.
 	PoolPaused bool
+	// PoolAway is how many of its hosts are cordoned, not ready, or being changed.
+	PoolAway int
 }
 
 // Updates reads from the connection's cache, which begins to hold MachineConfigPools with the first call: a cluster that nobody changes is
@@ -45,7 +47,7 @@ func (c Cached) Updates(ctx context.Context, cluster client.ObjectKey, subscribe
 func UpdatesOf(pool *machineconfigv1.MachineConfigPool) *Updates {
 	return &Updates{
 		PoolUpdating: poolUpdating(pool), PoolDegraded: poolCondition(pool, machineconfigv1.MachineConfigPoolDegraded),
-		PoolPaused: pool.Spec.Paused,
+		PoolPaused: pool.Spec.Paused, PoolAway: int(pool.Status.UnavailableMachineCount),
 	}
 }
 
