@@ -98,7 +98,7 @@ func TestWrongCertificate(t *testing.T) {
 	thief.TLS = &tls.Config{Certificates: []tls.Certificate{wrong}}
 	thief.StartTLS()
 	defer thief.Close()
-	g.Expect(probe(t.Context(), made.rest)).To(MatchError(ContainSubstring("certificate")))
+	g.Eventually(func() error { return probe(t.Context(), made.rest) }, limit).Should(MatchError(ContainSubstring("certificate")))
 	for range failureThreshold {
 		now.pass(probeInterval)
 		c.pass(t)
@@ -151,10 +151,10 @@ func TestOwnCluster(t *testing.T) {
 		pod    string
 		inside bool
 	}{
-		"its own":                       {map[string]types.UID{"manager": own}, "manager", true},
+		"its own":                        {map[string]types.UID{"manager": own}, "manager", true},
 		"another with a Pod of its name": {map[string]types.UID{"manager": "another"}, "manager", false},
-		"another":                       {nil, "manager", false},
-		"a manager outside of clusters": {map[string]types.UID{"manager": own}, "", false},
+		"another":                        {nil, "manager", false},
+		"a manager outside of clusters":  {map[string]types.UID{"manager": own}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
