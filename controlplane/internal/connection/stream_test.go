@@ -57,7 +57,7 @@ func TestStream(t *testing.T) {
 		g.Expect(kind).To(Equal(want.event))
 		g.Expect(o.(client.Object).GetName()).To(Equal(want.name))
 		g.Expect(o).To(BeAssignableToTypeOf(&corev1.ConfigMap{}))
-		g.Expect(s.frames != nil).To(Equal(want.kept), want.event)
+		g.Expect(s.frames != nil).To(Equal(want.kept), string(want.event))
 	}
 	_, _, err := s.next()
 	g.Expect(err).To(MatchError(ContainSubstring("decode an event")))
