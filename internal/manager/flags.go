@@ -23,6 +23,10 @@ const (
 	defaultVerbosity = 2
 	// defaultConcurrency is that of Cluster API's managers. Most passes find nothing to do, and requests are limited by --kube-api-qps.
 	defaultConcurrency = 100
+	// defaultQPS and defaultBurst are three times those of Cluster API's managers: a host that registers takes about ten requests, and a
+	// thousand hosts within a minute wait for half a minute with a hundred a second. API Priority and Fairness protects the API server.
+	defaultQPS   = 300
+	defaultBurst = 600
 )
 
 // FlagRegistryCAFile is the flag with the certificates of registries; the reasons why an image is not resolved name it.
@@ -43,8 +47,8 @@ const (
 	flagWorkloadTokenLifetime       = "workload-token-lifetime"
 )
 
-// AddFlags adds the flags that both managers have. Names and defaults are those of Cluster API's own managers; the
-// Cluster API operator sets some of them (CONTRACT OP-4). docs/reference/flags.md is made from them.
+// AddFlags adds the flags that both managers have. Names and defaults are those of Cluster API's own managers, but for the limits of
+// requests; the Cluster API operator sets some of them (CONTRACT OP-4). docs/reference/flags.md is made from them.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Logs = logsv1.NewLoggingConfiguration()
 	o.Logs.Verbosity = defaultVerbosity
@@ -73,9 +77,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Number of objects of one kind to process simultaneously, unless the kind has a flag of its own that is set.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute,
 		"The minimum interval at which watched resources are reconciled (e.g. 15m).")
-	fs.Float32Var(&o.QPS, "kube-api-qps", 100,
+	fs.Float32Var(&o.QPS, "kube-api-qps", defaultQPS,
 		"Maximum queries per second to the Kubernetes API server.")
-	fs.IntVar(&o.Burst, "kube-api-burst", 200,
+	fs.IntVar(&o.Burst, "kube-api-burst", defaultBurst,
 		"Maximum number of queries in one burst to the Kubernetes API server.")
 	fs.StringVar(&o.HealthAddress, "health-addr", ":9440",
 		"The address the health endpoint binds to.")

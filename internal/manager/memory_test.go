@@ -3,9 +3,11 @@
 package manager
 
 import (
+	"runtime/debug"
 	"testing"
 	"testing/fstest"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 )
 
@@ -26,5 +28,16 @@ func TestMemoryLimit(t *testing.T) {
 			root := fstest.MapFS{tt.file: {Data: []byte(tt.says)}}
 			NewWithT(t).Expect(memoryLimit(root)).To(Equal(tt.want))
 		})
+	}
+}
+
+// TestGarbage: less garbage than Go's default may lie about, unless somebody has said how much.
+func TestGarbage(t *testing.T) {
+	for variable, want := range map[string]int{"": garbageShare, "70": 100} { // Go has read the variable at the start.
+		before := debug.SetGCPercent(100)
+		t.Setenv(garbageVariable, variable)
+		t.Setenv(memoryLimitVariable, "off")
+		limitMemory(logr.Discard())
+		NewWithT(t).Expect(debug.SetGCPercent(before)).To(Equal(want), variable)
 	}
 }

@@ -67,7 +67,7 @@ func TestFlagsOfClusterAPI(t *testing.T) {
 	both := map[string]string{
 		"leader-elect": "false", "leader-elect-lease-duration": "1m0s", "leader-elect-renew-deadline": "40s", "leader-elect-retry-period": "5s",
 		"namespace": "", "watch-filter": "", "profiler-address": "", "contention-profiling": "false", "sync-period": "10m0s",
-		"kube-api-qps": "100", "kube-api-burst": "200", "webhook-port": "9443", "webhook-cert-dir": "/tmp/k8s-webhook-server/serving-certs/",
+		"kube-api-qps": "300", "kube-api-burst": "600", "webhook-port": "9443", "webhook-cert-dir": "/tmp/k8s-webhook-server/serving-certs/",
 		"webhook-cert-name": "tls.crt", "webhook-key-name": "tls.key", "health-addr": ":9440", "diagnostics-address": ":8443",
 		"insecure-diagnostics": "false", "tls-min-version": "VersionTLS12", "tls-cipher-suites": "[]", "feature-gates": "", "v": "2",
 		"logging-format": "text", "kubeconfig": "", "max-concurrent-reconciles": "100",

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -131,8 +130,7 @@ func TestWatchEnds(t *testing.T) {
 	g.Expect(c.Watch(t.Context(), key, NewWatcher("configmaps", &corev1.ConfigMap{}, w, named))).To(Succeed())
 	g.Expect([]string{w.next(t), w.next(t), w.next(t), w.next(t)}).To(ConsistOf("a", "gone", "same", "all"))
 	g.Eventually(a.open, limit).Should(Equal(1))
-	a.end(&metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-		Reason: metav1.StatusReasonExpired, Code: http.StatusGone})
+	a.end(expired)
 	a.set("a", "2")
 	a.remove("gone")
 	g.Expect([]string{w.next(t), w.next(t)}).To(ConsistOf("a", "gone"))
@@ -164,9 +162,10 @@ func TestKindThatCannotBeRead(t *testing.T) {
 			g.Expect(w.next(t)).To(Equal("all"))
 			_, err = value(t.Context(), c, "a")
 			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
-			a.with(func() { a.broken = tt.code })
-			a.end(nil)
+			g.Eventually(a.open, limit).Should(Equal(1))
 			reads := a.read()
+			a.with(func() { a.broken = tt.code })
+			a.end(expired)
 			g.Eventually(a.read, limit).Should(BeNumerically(">", reads))
 			_, err = value(t.Context(), c, "a")
 			g.Expect(client.IgnoreNotFound(err)).To(Succeed(), "what was known stands")

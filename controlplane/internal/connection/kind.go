@@ -34,7 +34,6 @@ type kind struct {
 	gvk     schema.GroupVersionKind
 	path    string
 	list    client.ObjectList
-	codec   runtime.SerializerInfo
 	decoder runtime.Decoder
 }
 
@@ -42,8 +41,8 @@ type kind struct {
 func newKinds(scheme *runtime.Scheme, mapper meta.RESTMapper, wanted []Kind) ([]*kind, error) {
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
 	codec, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	if !ok || codec.StreamSerializer == nil {
-		return nil, fmt.Errorf("no serializer of %s can read streams", runtime.ContentTypeJSON)
+	if !ok {
+		return nil, fmt.Errorf("no serializer of %s", runtime.ContentTypeJSON)
 	}
 	kinds := make([]*kind, 0, len(wanted))
 	for _, k := range wanted {
@@ -64,7 +63,7 @@ func newKinds(scheme *runtime.Scheme, mapper meta.RESTMapper, wanted []Kind) ([]
 			return nil, fmt.Errorf("%T is no list", o)
 		}
 		kinds = append(kinds, &kind{
-			Kind: k, gvk: gvk, path: pathOf(mapping.Resource, k.Namespace), list: list, codec: codec,
+			Kind: k, gvk: gvk, path: pathOf(mapping.Resource, k.Namespace), list: list,
 			decoder: codecs.DecoderToVersion(codec.Serializer, nil),
 		})
 	}

@@ -31,15 +31,19 @@ func (c *Connections) open(ctx context.Context, cluster client.ObjectKey) (*conn
 		return nil, err
 	}
 	own, err := c.runsThere(ctx, made)
-	if err != nil || !own {
-		return made, err
+	if err == nil && !own {
+		return made, nil
+	}
+	made.close()
+	if err != nil {
+		return nil, err
 	}
 	// The manager runs in this very cluster: it uses the API server's address there, which no load balancer is needed for.
 	inside, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster that the manager runs in: %w", err)
 	}
-	config.CAData, config.CAFile, config.Host = nil, inside.CAFile, inside.Host
+	config.CAData, config.CAFile, config.Host = inside.CAData, inside.CAFile, inside.Host
 	return c.newConnection(ctx, config)
 }
 
@@ -74,7 +78,11 @@ func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*
 	if made.rest, err = made.restBy(shared.Transport); err != nil {
 		return nil, err
 	}
-	if err := probe(ctx, made.rest); err != nil {
+	err = probe(ctx, made.rest)
+	if refused(err) {
+		return nil, fmt.Errorf("the cluster refuses the credential: %w", err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the cluster does not answer: %w", err)
 	}
 	made.ends, made.close = context.WithCancel(c.ends)

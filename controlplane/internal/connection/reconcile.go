@@ -25,6 +25,8 @@ const (
 	// Cluster API's ClusterCache.
 	probeInterval    = 10 * time.Second
 	failureThreshold = 5
+	// turn is after how long a cluster that has not answered is looked at again when as many of them as may be are being waited for.
+	turn = 5 * time.Second
 )
 
 // Reconcile opens the connection to a cluster that has none, and probes it again and again. One whose credential is refused is opened anew
@@ -59,24 +61,38 @@ const (
 // step opens or probes one connection, and says when the next step is due.
 func (c *Connections) step(ctx context.Context, key client.ObjectKey, known *cluster) (change, time.Duration) {
 	known.mu.RLock()
-	made, refused, health := known.connection, known.refused, known.health
+	made, failed, health := known.connection, known.refused, known.health
 	known.mu.RUnlock()
+	wait := c.left(health.LastProbeTime, probeInterval)
 	if made == nil {
-		if wait := c.left(refused, c.options.RetryInterval); wait > 0 {
-			return noChange, wait
+		wait = c.left(failed, c.options.RetryInterval)
+	}
+	if wait > 0 {
+		return noChange, wait
+	}
+	if health.ConsecutiveFailures > 0 {
+		select {
+		case c.silent <- struct{}{}:
+			defer func() { <-c.silent }()
+		default:
+			return noChange, turn
 		}
+	}
+	if made == nil {
 		if c.connect(ctx, key, known) {
 			return opened, probeInterval
 		}
 		return noChange, c.options.RetryInterval
 	}
-	if wait := c.left(health.LastProbeTime, probeInterval); wait > 0 {
-		return noChange, wait
-	}
+	return c.look(ctx, key, known, made)
+}
+
+// look probes a connection.
+func (c *Connections) look(ctx context.Context, key client.ObjectKey, known *cluster, made *connection) (change, time.Duration) {
 	err := probe(ctx, made.rest)
 	c.note(key, known, err)
 	switch {
-	case apierrors.IsUnauthorized(err):
+	case refused(err):
 		disconnect(ctx, key, known)
 		return closed, time.Millisecond
 	case known.failures() >= failureThreshold:
@@ -85,6 +101,10 @@ func (c *Connections) step(ctx context.Context, key client.ObjectKey, known *clu
 	}
 	return noChange, probeInterval
 }
+
+// refused reports whether a cluster has answered that it does not know the credential, or that the credential may do nothing any more: its
+// account or the rights of that are gone. In both cases the kubeconfig may hold a better one by now.
+func refused(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
 
 // left is how much of an interval is left since a time that may be zero.
 func (c *Connections) left(since time.Time, interval time.Duration) time.Duration {

@@ -18,11 +18,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	restwatch "k8s.io/client-go/rest/watch"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -167,11 +165,10 @@ func (s *store) watch(ctx context.Context, version string) (string, error) {
 	if err != nil {
 		return version, err
 	}
-	stream := s.kind.codec.StreamSerializer
-	events := restwatch.NewDecoder(streaming.NewDecoder(stream.NewFrameReader(body), stream.Serializer), s.kind.decoder)
-	defer events.Close()
+	defer func() { _ = body.Close() }()
+	events := newStream(body, s.kind.decoder)
 	for {
-		event, o, err := events.Decode()
+		event, o, err := events.next()
 		if err != nil {
 			if time.Since(from) < shortWatch || !ended(err) {
 				return version, fmt.Errorf("watch: %w", err)

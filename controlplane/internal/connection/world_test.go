@@ -3,6 +3,8 @@
 package connection
 
 import (
+	"cmp"
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -33,10 +35,18 @@ import (
 
 const (
 	token = "secret"
-	limit = 20 * time.Second
+	limit = time.Minute
+	// workers is how many Clusters the manager looks at at a time.
+	workers = 10
 )
 
 var key = types.NamespacedName{Namespace: "ns", Name: "c"}
+
+// expired ends a watch whose kind has to be read anew.
+var expired = &metav1.Status{
+	TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired,
+	Code: http.StatusGone,
+}
 
 // api plays an API server that has ConfigMaps.
 type api struct {
@@ -46,6 +56,12 @@ type api struct {
 	// token is the only one that is taken, and broken makes every list fail with its status.
 	token  string
 	broken int
+	// denied says that the token may do nothing, and delay is how long every answer takes.
+	denied bool
+	delay  time.Duration
+	// requests counts all requests, whoever they are from, and pods are the UIDs of Pods by their names.
+	requests int
+	pods     map[string]types.UID
 	// held keeps lists from being answered until it is closed; nil does not.
 	held chan struct{}
 	// version is that of the last change, objects are all ConfigMaps, and watches those that are open.
@@ -57,9 +73,12 @@ type api struct {
 	queries []string
 }
 
-func newAPI(t *testing.T) *api {
+// newAPI starts an API server. Without a certificate it has that of all others.
+func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 	t.Helper()
-	a := &api{token: token, objects: map[string]corev1.ConfigMap{}, watches: map[chan watch.Event]bool{}}
+	a := &api{
+		token: token, objects: map[string]corev1.ConfigMap{}, watches: map[chan watch.Event]bool{}, pods: map[string]types.UID{},
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /api/v1/namespaces/ns/configmaps", func(w http.ResponseWriter, r *http.Request) {
@@ -69,17 +88,24 @@ func newAPI(t *testing.T) *api {
 			a.list(w, r)
 		}
 	})
+	mux.HandleFunc("GET /api/v1/namespaces/ns/pods/{name}", a.pod)
 	a.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
-		allowed := r.Header.Get("Authorization") == "Bearer "+a.token
+		a.requests++
+		allowed, denied, delay := r.Header.Get("Authorization") == "Bearer "+a.token, a.denied, a.delay
 		a.mu.Unlock()
-		if !allowed {
+		<-time.After(delay)
+		switch {
+		case !allowed:
 			refuse(w, http.StatusUnauthorized)
-			return
+		case denied:
+			refuse(w, http.StatusForbidden)
+		default:
+			mux.ServeHTTP(w, r)
 		}
-		mux.ServeHTTP(w, r)
 	}))
 	a.Server.EnableHTTP2 = true
+	a.Server.TLS = &tls.Config{Certificates: certificates}
 	a.Server.StartTLS()
 	t.Cleanup(func() {
 		a.Server.CloseClientConnections()
@@ -92,6 +118,18 @@ func refuse(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q}`, code, http.StatusText(code))
+}
+
+func (a *api) pod(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	uid := a.pods[r.PathValue("name")]
+	if a.broken != 0 || uid == "" {
+		refuse(w, cmp.Or(a.broken, http.StatusNotFound))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"ns","name":%q,"uid":%q}}`, r.PathValue("name"), uid)
 }
 
 func (a *api) list(w http.ResponseWriter, r *http.Request) {
@@ -174,13 +212,11 @@ func (a *api) send(event watch.Event) {
 	}
 }
 
-// end ends all watches, after an error if there is one.
+// end ends all watches with an error.
 func (a *api) end(failure *metav1.Status) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if failure != nil {
-		a.send(watch.Event{Type: watch.Error, Object: failure})
-	}
+	a.send(watch.Event{Type: watch.Error, Object: failure})
 	for events := range a.watches {
 		close(events)
 		delete(a.watches, events)
@@ -193,8 +229,10 @@ func (a *api) with(change func()) {
 	change()
 }
 
-// open is how many watches are open, and read how often all was read.
+// open is how many watches are open, asked how many requests there were, and read how often all was read.
 func (a *api) open() int { a.mu.Lock(); defer a.mu.Unlock(); return len(a.watches) }
+
+func (a *api) asked() int { a.mu.Lock(); defer a.mu.Unlock(); return a.requests }
 
 func (a *api) read() int { a.mu.Lock(); defer a.mu.Unlock(); return a.lists }
 
@@ -220,23 +258,34 @@ func (a *api) kubeconfig(t *testing.T, edit func(*clientcmdapi.Config)) []byte {
 // connections is a manager's Connections with one Cluster, whose kubeconfig is for the API server.
 func connections(t *testing.T, a *api, edit func(*clientcmdapi.Config)) *Connections {
 	t.Helper()
+	return connectionsOf(t, map[string][]byte{key.Name: a.kubeconfig(t, edit)})
+}
+
+// connectionsOf is a manager's Connections with a Cluster for each kubeconfig.
+func connectionsOf(t *testing.T, kubeconfigs map[string][]byte) *Connections {
+	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)},
-		Data:       map[string][]byte{secret.KubeconfigDataName: a.kubeconfig(t, edit)},
-	}).Build()
+	hub := fake.NewClientBuilder().WithScheme(scheme)
+	for name, kubeconfig := range kubeconfigs {
+		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name}}
+		cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+		hub.WithObjects(cluster, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: secret.Name(name, secret.Kubeconfig)},
+			Data:       map[string][]byte{secret.KubeconfigDataName: kubeconfig},
+		})
+	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	made, err := newConnections(t.Context(), hub, scheme, Options{
-		SecretClient: hub, Wanted: func(c *clusterv1.Cluster) bool { return c.Labels["other"] == "" },
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	reader := hub.Build()
+	made, err := newConnections(t.Context(), reader, scheme, Options{
+		SecretClient: reader, Wanted: func(c *clusterv1.Cluster) bool { return c.Labels["other"] == "" },
 		Kinds: []Kind{{Object: &corev1.ConfigMap{}, Namespace: "ns", Keep: wanted}}, Mapper: mapper,
 		UserAgent: "test", QPS: 100, Burst: 100, RetryInterval: time.Minute,
-	})
+	}, workers)
 	g.Expect(err).NotTo(HaveOccurred())
 	return made
 }
