@@ -48,6 +48,10 @@ func (o Outcome) Done() bool { return o.state == done }
 // Stops reports whether the steps that follow have to wait, because the write did not succeed.
 func (o Outcome) Stops() bool { return o.state > done }
 
+// Outdated reports whether nothing was written because the object had changed after it was read. What was decided is decided anew by the
+// next pass, which the change triggers.
+func (o Outcome) Outdated() bool { return o.state == conflict }
+
 // Refusal is what the API server says of an object that it does not take; nil when it refused nothing.
 func (o Outcome) Refusal() error {
 	if o.state != refused {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,12 +26,37 @@ func (s scene) expectNoErrors() {
 	}
 }
 
+const (
+	// maxWritesOfFirst are the writes that a cluster of one Machine may take until it is Available and its Machine Ready, and maxWritesOfMore
+	// those that each further Machine may: so one of three control-plane hosts and two workers takes 26 a Machine.
+	maxWritesOfFirst, maxWritesOfMore = 45.0, 21.25
+	// maxWithoutEventsOfFirst and maxWithoutEventsOfMore are those of them that are no events, so 21 a Machine.
+	maxWithoutEventsOfFirst, maxWithoutEventsOfMore = 38.0, 16.75
+)
+
+// expectFewWrites checks that both managers have not written more for the cluster than an installation may take (DESIGN D37).
+func (s scene) expectFewWrites() {
+	GinkgoHelper()
+	all, withoutEvents, list := 0, 0, []sandbox.Write{}
+	for _, user := range []string{world.Bootstrap.User, world.ControlPlane.User} {
+		writes, err := sandbox.WritesFor(world.Management.AuditLog(), user, s.request.Namespace)
+		Expect(err).NotTo(HaveOccurred())
+		of, withoutEventsOf := sandbox.Sum(writes)
+		all, withoutEvents, list = all+of, withoutEvents+withoutEventsOf, append(list, writes...)
+	}
+	more := float64(s.request.Machines() - 1)
+	AddReportEntry("writes", fmt.Sprintf("%d for %d Machines, %d without events", all, s.request.Machines(), withoutEvents))
+	Expect(float64(all)).To(BeNumerically("<=", maxWritesOfFirst+more*maxWritesOfMore), "%v", list)
+	Expect(float64(withoutEvents)).To(BeNumerically("<=", maxWithoutEventsOfFirst+more*maxWithoutEventsOfMore), "without events: %v", list)
+}
+
 var _ = Describe("topologies", func() {
 	DescribeTable("install, and every Node is the right host's",
 		func(ctx SpecContext, namespace string, topology sandbox.Topology, workers, address int) {
 			s := newScene(ctx, namespace, "demo", topology, workers, address)
 			s.apply(ctx)
 			s.expectRunning(ctx)
+			s.expectFewWrites()
 			kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 			Expect(world.WriteKubeconfig(ctx, s.key(), kubeconfig)).To(Succeed())
 			Expect(world.VerifyNodes(ctx, s.key(), kubeconfig)).To(Succeed())

@@ -25,6 +25,7 @@ var _ = Describe("tenants (DESIGN D13)", func() {
 		images := map[string]bool{}
 		for _, s := range scenes {
 			s.expectRunning(ctx)
+			s.expectFewWrites()
 			agents := &assisted.AgentList{}
 			Expect(world.Client.List(ctx, agents)).To(Succeed())
 			for _, agent := range agents.Items {

@@ -52,7 +52,9 @@ func (r *run) report(ctx context.Context) error {
 		}),
 		section(out, "Machines, seconds since the start (chart: "+svg+")", r.timeline.WriteText),
 		section(out, "Elapsed time", r.timeline.WriteSpans),
-		section(out, "API writes of the managers", func(out io.Writer) error { return r.world.writeAudit(out, r.request.Machines()) }),
+		section(out, "API writes of the managers until the cluster was Available and its Machines Ready", func(out io.Writer) error {
+			return writeAudit(out, r.installed, r.installedMachines)
+		}),
 		section(out, "While it runs", func(out io.Writer) error {
 			_, err := fmt.Fprintf(
 				out, "%s get clusters,machines,oacp,oac,bmh,agents\n%s\n%s --kubeconfig %s get nodes\n", r.kubectl(), r.clusterctl(),

@@ -95,6 +95,9 @@ type run struct {
 	narrator *narrator
 	timeline *Timeline
 	before   *Snapshot
+	// installed is what the managers had written when the cluster with its first Machines was installed.
+	installed         []managerWrites
+	installedMachines int
 }
 
 // Run brings up a World, takes a cluster from nothing to Available, adds a worker, reports, and deletes the cluster until

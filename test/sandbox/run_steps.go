@@ -65,7 +65,13 @@ func (r *run) apply(ctx context.Context) error {
 }
 
 func (r *run) install(ctx context.Context) error {
-	return r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.request.Machines()))
+	r.installedMachines = r.request.Machines()
+	err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.installedMachines))
+	if err != nil {
+		return err
+	}
+	r.installed, err = r.world.managersWrites()
+	return err
 }
 
 // verify checks everything about the cluster that a user may rely on.

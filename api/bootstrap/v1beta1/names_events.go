@@ -20,7 +20,7 @@ const (
 	// EventBootMediaPublished: the live ISO's URL was written to the infrastructure machine, in place of the image that its template names.
 	EventBootMediaPublished = "BootMediaPublished"
 
-	// EventDataSecretCreated: the bootstrap data Secret was created.
+	// EventDataSecretCreated: the bootstrap data Secret of a host that boots a disk image was created, with the discovery ignition.
 	EventDataSecretCreated = "DataSecretCreated"
 
 	// EventAgentClaimed: an Agent was recognised and claimed for the Machine, and is bound later. An Agent that is claimed and bound in one

@@ -10,9 +10,6 @@ const (
 	// EventMachineAdopted: the control plane took over a control-plane Machine of its Cluster that nobody controlled.
 	EventMachineAdopted = "MachineAdopted"
 
-	// EventInstallObjectsCreated: ClusterDeployment and AgentClusterInstall were created.
-	EventInstallObjectsCreated = "InstallObjectsCreated"
-
 	// EventInstallChanged: the AgentClusterInstall was changed because the control plane was, before the installation began.
 	EventInstallChanged = "InstallChanged"
 
@@ -60,10 +57,8 @@ const (
 	// EventUpgraded: the cluster runs another release now.
 	EventUpgraded = "Upgraded"
 
-	// EventKubeconfigPublished: the Secret <cluster>-kubeconfig was written.
-	EventKubeconfigPublished = "KubeconfigPublished"
-
-	// EventKubeconfigTokenIssued: a token of the installed cluster was written to the Secret <cluster>-kubeconfig.
+	// EventKubeconfigTokenIssued: a token of the installed cluster was written to the Secret <cluster>-kubeconfig, but for the first one,
+	// which comes with the event Initialized.
 	EventKubeconfigTokenIssued = "KubeconfigTokenIssued" //nolint:gosec // The reason of an event.
 
 	// EventKubeconfigTokenReplaced: a token was written to the Secret <cluster>-kubeconfig in the place of one that was of no use before its

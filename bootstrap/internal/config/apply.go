@@ -4,10 +4,18 @@ package config
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -85,21 +93,61 @@ func setRecord(config *bootstrapv1.OpenshiftAssistedConfig, d decision) {
 func (r *Reconciler) applyInfraEnv(ctx context.Context, s *scope, step infraEnvStep) error {
 	switch step {
 	case infraEnvCreate:
-		infraEnv := newInfraEnv(s.cluster, s.infraEnvName, s.config, s.inputs)
-		err := r.Client.Create(ctx, infraEnv)
-		if apierrors.IsAlreadyExists(err) {
-			return nil // Another config of the same content was first; its event brings the next pass, which joins.
-		}
-		if err != nil {
-			return kube.Explained(err, "InfraEnv "+infraEnv.Name)
-		}
-		r.event(s.config, bootstrapv1.EventInfraEnvCreated, "Created InfraEnv %s", infraEnv.Name)
+		return r.createInfraEnv(ctx, s)
 	case infraEnvJoin:
-		users := append(otherUsers(s.infraEnv, s.config), userReference(s.config))
-		if err := r.setUsers(ctx, s, users); err != nil {
+		if err := r.joinInfraEnv(ctx, s); err != nil {
 			return kube.Explained(err, "InfraEnv "+s.infraEnvName)
 		}
 	case infraEnvKeep:
+	}
+	return nil
+}
+
+// createInfraEnv makes the InfraEnv, unless another config of the same content was first: the event of its InfraEnv brings the next pass,
+// which joins. The configs of a cluster come at once, and each would be refused after the first. So passes that want the same InfraEnv at
+// the same time share what comes of one request, and one that comes later looks into the cache again.
+func (r *Reconciler) createInfraEnv(ctx context.Context, s *scope) error {
+	infraEnv := newInfraEnv(s.cluster, s.infraEnvName, s.config, s.inputs)
+	key := client.ObjectKeyFromObject(infraEnv)
+	_, err, _ := r.creations.Do(key.String(), func() (any, error) {
+		existing, err := kube.GetOrNil[assisted.InfraEnv](ctx, r.Client, key, client.UnsafeDisableDeepCopy)
+		if err != nil || existing != nil {
+			return nil, err
+		}
+		err = r.Client.Create(ctx, infraEnv)
+		if apierrors.IsAlreadyExists(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, kube.Explained(err, "InfraEnv "+infraEnv.Name)
+		}
+		r.event(s.config, bootstrapv1.EventInfraEnvCreated, "Created InfraEnv %s", infraEnv.Name)
+		return nil, nil
+	})
+	return err
+}
+
+// joinInfraEnv registers the config as a user of the InfraEnv. It appends to the list without a lock, because all configs of a cluster join
+// at once and would refuse each other. The InfraEnv lives when the answer says so: who deletes it does so in the version of a list without
+// the config, and is refused from then on (DESIGN D5).
+func (r *Reconciler) joinInfraEnv(ctx context.Context, s *scope) error {
+	if len(s.infraEnv.OwnerReferences) == 0 { // There is no list to append to.
+		return r.setUsers(ctx, s, []metav1.OwnerReference{userReference(s.config)})
+	}
+	data, err := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/ownerReferences/-", "value": userReference(s.config)}})
+	if err != nil {
+		return fmt.Errorf("encode the user %s: %w", s.config.Name, err)
+	}
+	joined := &assisted.InfraEnv{ObjectMeta: metav1.ObjectMeta{Namespace: s.infraEnv.Namespace, Name: s.infraEnv.Name}}
+	if err := r.Client.Patch(ctx, joined, client.RawPatch(types.JSONPatchType, data)); err != nil {
+		return err
+	}
+	// Until the cache shows the user, the next pass would append it once more.
+	kind := capicontrollerutil.StructuredObject(assisted.GroupVersion, "InfraEnv")
+	r.controller.DeferNextReconcileUntilCacheUpToDate(s.config, kind, joined.ResourceVersion)
+	if !joined.DeletionTimestamp.IsZero() {
+		resource := schema.GroupResource{Group: assisted.GroupVersion.Group, Resource: "infraenvs"}
+		return apierrors.NewConflict(resource, joined.Name, errors.New("it is being deleted"))
 	}
 	return nil
 }

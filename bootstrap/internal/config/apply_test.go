@@ -5,11 +5,14 @@ package config
 import (
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -19,6 +22,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // TestInfraEnvIsRecordedFirst: the config has its finalizer and the name of its InfraEnv before anything is made; if somebody has changed
@@ -70,6 +74,89 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 			g.Expect(recorded).To(Equal([]string{bootstrapv1.ConfigFinalizer, "demo-x"}))
 			g.Expect(infraEnvs.Items).To(HaveLen(1))
 			g.Expect(live.Status.Conditions).NotTo(BeEmpty())
+		})
+	}
+}
+
+// hubOf is a management cluster with objects, whose creations and patches are counted.
+func hubOf(t *testing.T, written *atomic.Int32, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{bootstrapv1.AddToScheme, assisted.AddToScheme} {
+		NewWithT(t).Expect(add(scheme)).To(Succeed())
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			written.Add(1)
+			return c.Create(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			written.Add(1)
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	}).Build()
+}
+
+// userOf is a config without an InfraEnv.
+func userOf(name string) *scope {
+	s := prepared()
+	s.infraEnv, s.config.Namespace, s.config.Name, s.config.UID = nil, "ns", name, types.UID("uid of "+name)
+	return s
+}
+
+// TestConfigsMakeOneInfraEnv: the configs of a cluster want the same InfraEnv at the same time, and none of them is refused.
+func TestConfigsMakeOneInfraEnv(t *testing.T) {
+	g := NewWithT(t)
+	written := &atomic.Int32{}
+	c := hubOf(t, written)
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController()}
+	var passes sync.WaitGroup
+	for _, name := range []string{"m-0", "m-1", "m-2", "m-3", "m-4"} {
+		passes.Go(func() { g.Expect(r.applyInfraEnv(t.Context(), userOf(name), infraEnvCreate)).To(Succeed()) })
+	}
+	passes.Wait()
+	g.Expect(written.Load()).To(BeEquivalentTo(1))
+	made := &assisted.InfraEnvList{}
+	g.Expect(c.List(t.Context(), made)).To(Succeed())
+	g.Expect(made.Items).To(HaveExactElements(HaveField("OwnerReferences", HaveLen(1))))
+}
+
+// TestConfigsJoinAnInfraEnv: configs that have read the same InfraEnv join it with one write each. None joins one that is being deleted,
+// which the cache does not show yet: its image would be handed over.
+func TestConfigsJoinAnInfraEnv(t *testing.T) {
+	for name, test := range map[string]struct {
+		users    []metav1.OwnerReference
+		deleted  bool
+		joins    int
+		outdated bool
+	}{
+		"with a user":           {users: []metav1.OwnerReference{userReference(userOf("m-0").config)}, joins: 3},
+		"without users":         {joins: 1},
+		"that is being deleted": {users: []metav1.OwnerReference{userReference(userOf("m-0").config)}, deleted: true, joins: 1, outdated: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			infraEnv := &assisted.InfraEnv{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "demo-x", OwnerReferences: test.users, Finalizers: []string{"example.com/service"},
+			}}
+			written := &atomic.Int32{}
+			c := hubOf(t, written, infraEnv)
+			cached := &assisted.InfraEnv{}
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(infraEnv), cached)).To(Succeed())
+			if test.deleted {
+				g.Expect(c.Delete(t.Context(), cached.DeepCopy())).To(Succeed())
+			}
+			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController()}
+			for _, user := range []string{"m-1", "m-2", "m-3"}[:test.joins] {
+				s := userOf(user)
+				s.infraEnv = cached
+				outcome := kube.OutcomeOf(r.applyInfraEnv(t.Context(), s, infraEnvJoin))
+				g.Expect(outcome.Done()).To(Equal(!test.outdated))
+				g.Expect(outcome.Outdated()).To(Equal(test.outdated))
+			}
+			g.Expect(written.Load()).To(BeEquivalentTo(test.joins))
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(infraEnv), cached)).To(Succeed())
+			g.Expect(cached.OwnerReferences).To(HaveLen(len(test.users) + test.joins))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,6 +104,8 @@ type Reconciler struct {
 	// controller defers a pass until the cache has seen what the pass before wrote.
 	controller capicontrollerutil.Controller
 	secrets    secrets
+	// creations are the InfraEnvs that passes create now.
+	creations singleflight.Group
 }
 
 // SetupWithManager adds the controller to the manager.

@@ -22,6 +22,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -116,6 +117,28 @@ func TestClaimWithBind(t *testing.T) {
 			g.Expect(agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() && agent.Spec.Approved).To(Equal(test.claimed))
 		})
 	}
+}
+
+// TestClaimOfAnAgentThatHasChanged: the conditions of the host and what it is waited for stay as they are together, for the pass that the
+// change brings: to tell half of it would be a write, and one more to take it back.
+func TestClaimOfAnAgentThatHasChanged(t *testing.T) {
+	g := NewWithT(t)
+	s := discovered()
+	unclaimed(s)
+	delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+	s.save = func(context.Context) kube.Outcome { return kube.OutcomeOf(nil) }
+	s.config.Status.HostRegistration.Attempt = new(int32(1))
+	fact.Waiting(bootstrapv1.WaitingForAgentReason, "not yet").Set(s.config, bootstrapv1.HostRecognizedCondition)
+	fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host").Set(s.config, bootstrapv1.AgentInstalledCondition)
+	fact.Done(bootstrapv1.HostHealthyReason).Set(s.config, bootstrapv1.HostHealthyCondition)
+	before := s.config.Status.DeepCopy()
+	agents := schema.GroupResource{Group: "agent-install.openshift.io", Resource: "agents"}
+	r := &Reconciler{Recorder: events.NewFakeRecorder(10), Client: patching(t, s, func() error {
+		return apierrors.NewConflict(agents, s.agents[0].Name, errors.New("it changed"))
+	})}
+	d := decide(s)
+	setStatus(s.config, result{decision: &d, outcomes: r.apply(t.Context(), s, d)})
+	g.Expect(s.config.Status).To(BeEquivalentTo(*before))
 }
 
 // patching returns a client with the scope's first Agent, as it is read from then on, whose patches may fail.

@@ -34,9 +34,12 @@ func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 		return
 	}
 	setRecords(config, r.decision, r.outcomes)
-	config.Status.HostRegistration = r.decision.wait.status()
 	r.decision.healthy.Set(config, bootstrapv1.HostHealthyCondition)
-	recognizedFact(r.decision, r.outcomes).Set(config, bootstrapv1.HostRecognizedCondition)
+	if recognized := recognizedFact(r.decision, r.outcomes); recognized.Reason != "" {
+		// Together: a host that waits for its Agent without a time is one that is never power-cycled.
+		config.Status.HostRegistration = r.decision.wait.status()
+		recognized.Set(config, bootstrapv1.HostRecognizedCondition)
+	}
 	installedFact(r.decision, r.outcomes).Set(config, bootstrapv1.AgentInstalledCondition)
 }
 
@@ -86,8 +89,12 @@ func recognizedFact(d *decision, o outcomes) fact.Fact {
 	return fact.Waiting(d.recognized.Reason, "Agent %s may be another host, and has still what it was given: %s", d.withdraw.Name, why)
 }
 
-// installedFact is what was decided, unless the API server refuses what the host is given: only its refusal says why nothing goes on.
+// installedFact is what was decided, unless the API server refuses what the host is given: only its refusal says why nothing goes on. Of an
+// Agent that has changed meanwhile, the next pass tells at once: it would be a write for nothing.
 func installedFact(d *decision, o outcomes) fact.Fact {
+	if o.identity.Outdated() || o.joining.Outdated() {
+		return fact.Fact{}
+	}
 	if refusal := o.joining.Refusal(); refusal != nil {
 		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "The API server refuses to let the host in: %v", refusal)
 	}

@@ -130,7 +130,6 @@ func (r *Reconciler) publishKubeconfig(
 			return false, fmt.Errorf("create Secret %s: %w", klog.KObj(wanted), err)
 		}
 		o.published = true
-		r.event(v, corev1.EventTypeNormal, controlplanev1.EventKubeconfigPublished, "Publish", "Published Secret %s", wanted.Name)
 		return true, nil
 	}
 	old := v.Kubeconfigs.Cluster.DeepCopy()

@@ -42,12 +42,8 @@ func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installD
 	if err != nil {
 		return kube.Refusal(err.Error())
 	}
-	created, err := r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
+	_, err = r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
 	o.begun = err == nil
-	if created {
-		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInstallObjectsCreated, "Create",
-			"Created ClusterDeployment and AgentClusterInstall %s for attempt %s", install.GetName(), view.Attempt(v.ControlPlane))
-	}
 	return err
 }
 

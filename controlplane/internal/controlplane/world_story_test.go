@@ -62,7 +62,18 @@ type chapter struct {
 // tell tells the story with the calls of a manager.
 func (s story) tell(t *testing.T, calls *inject.Calls) inject.Ending {
 	t.Helper()
+	w := s.happens(t, calls)
+	if s.left != nil {
+		s.left(t, w)
+	}
+	return inject.Ending{Hub: w.hub, Others: w.left(), MoreWrites: s.more}
+}
+
+// happens lets the story happen.
+func (s story) happens(t *testing.T, calls *inject.Calls) *world {
+	t.Helper()
 	w := s.begin(t)
+	w.recorded() // The events of its beginning are none of its own.
 	w.t = t
 	calls.Use(w.hub)
 	w.installed.around = calls.Remote
@@ -80,10 +91,7 @@ func (s story) tell(t *testing.T, calls *inject.Calls) inject.Ending {
 		}
 		w.play(manager, func() bool { return c.until(w) })
 	}
-	if s.left != nil {
-		s.left(t, w)
-	}
-	return inject.Ending{Hub: w.hub, Others: w.left(), MoreWrites: s.more}
+	return w
 }
 
 // deferring is a controller that waits for its cache.
