@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"runtime"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,11 +107,27 @@ func (c *Calls) waits() bool {
 }
 
 // Use says to which cluster the calls are made.
-func (c *Calls) Use(hub *Hub) { c.hub = hub }
+func (c *Calls) Use(hub *Hub) {
+	c.hub = hub
+	if c.created == nil {
+		c.created, c.deferring = map[string]int{}, map[string]bool{}
+	}
+}
 
 // Remote makes a call to an installed cluster.
 func (c *Calls) Remote(name string, do func() error) error {
 	return c.around(call{remote, name}, nil, func(client.Object) error { return do() })
+}
+
+// Writes counts the writes that were made, of whatever effect, by verb and kind: "create Machine", "patch status of Machine".
+func (c *Calls) Writes() map[string]int {
+	counts := map[string]int{}
+	for _, made := range c.log {
+		if made.kind == write {
+			counts[made.name[:strings.LastIndex(made.name, " ")]]++
+		}
+	}
+	return counts
 }
 
 // around makes a call, or lets it fail. o is what is written, nil when nothing is; a call whose answer is lost leaves it as it is.
