@@ -63,6 +63,10 @@ func NewHub(scheme *runtime.Scheme, now func() time.Time, withStatus, objects []
 		WithInterceptorFuncs(h.calls()).WithObjects(objects...).Build()
 	for _, o := range objects {
 		h.kinds[h.kindOf(o)] = true
+		var uid int
+		if n, _ := fmt.Sscanf(string(o.GetUID()), "uid-%d", &uid); n == 1 {
+			h.uids = max(h.uids, uid) // It is from another hub.
+		}
 	}
 	return h
 }
@@ -190,6 +194,9 @@ func (h *Hub) kindOf(o runtime.Object) schema.GroupVersionKind {
 func (h *Hub) closeWatch(o client.Object) {
 	h.frozen[h.kindOf(o)] = h.items(h.kindOf(o))
 }
+
+// Objects are all objects, from which another hub can be made.
+func (h *Hub) Objects() []client.Object { return h.all() }
 
 // Delay makes the cache show all objects as they are now, until CatchUp.
 func (h *Hub) Delay() {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -68,14 +69,19 @@ func empty(hosts, masters, workers int, before ...func(*world)) func(*testing.T)
 	}
 }
 
-// installed begins with a cluster that is installed.
+// installed begins with a cluster that is installed. It is installed once, and copied.
 func installed(hosts, masters, workers int) func(*testing.T) *world {
+	var once sync.Once
+	var template *world
 	return func(t *testing.T) *world {
 		t.Helper()
-		w := newWorld(t, hosts, masters, workers)
-		w.start(&inject.Calls{})
-		w.play(w.joined, false)
-		return w
+		once.Do(func() {
+			template = newWorld(t, hosts, masters, workers)
+			template.start(&inject.Calls{})
+			template.play(template.joined, false)
+			template.objects = template.hub.Objects()
+		})
+		return template.copied(t)
 	}
 }
 

@@ -48,12 +48,13 @@ func (w *world) makers() {
 // makeMachine makes the objects of a Machine in the order of Cluster API.
 func (w *world) makeMachine(kind string) {
 	name := fmt.Sprintf("%s-%d", kind, w.numbered[kind])
-	w.numbered[kind]++
 	labels := map[string]string{clusterv1.ClusterNameLabel: clusterName}
 	if kind == "cp" {
 		labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
-	infra := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": runtime.DeepCopyJSON(w.image)}}}
+	infra := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"image": runtime.DeepCopyJSON(w.image), "hostSelector": map[string]any{"matchLabels": map[string]any{placeLabel: w.place(kind)}},
+	}}}
 	infra.SetGroupVersionKind(infraMachineKind)
 	config := &bootstrapv1.OpenshiftAssistedConfig{Spec: *w.spec.DeepCopy()}
 	machine := &clusterv1.Machine{Spec: clusterv1.MachineSpec{
@@ -72,6 +73,16 @@ func (w *world) makeMachine(kind string) {
 		o.SetLabels(labels)
 		w.must(w.hub.Create(context.Background(), o))
 	}
+	w.numbered[kind]++
+}
+
+// place is the name of the host of the next Machine of a kind. The Machine that takes another one's place has its host.
+func (w *world) place(kind string) string {
+	first, places := 0, w.places
+	if kind == "worker" {
+		first, places = w.places, max(1, len(w.servers)-w.places)
+	}
+	return fmt.Sprintf("h-%d", first+w.numbered[kind]%places)
 }
 
 // core is Cluster API's.

@@ -96,7 +96,9 @@ func (w *world) takeHost(m *unstructured.Unstructured) {
 	if config == nil || !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) {
 		return
 	}
-	for _, h := range w.hosts() {
+	candidates, err := metal3.Candidates(m, w.hosts())
+	w.must(err)
+	for _, h := range candidates {
 		if h.Spec.ConsumerRef != nil || h.Status.Provisioning.State != bmov1alpha1.StateAvailable {
 			continue
 		}

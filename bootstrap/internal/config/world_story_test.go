@@ -183,6 +183,7 @@ func (c *watched) runs(reconcile func(context.Context, ctrl.Request) (ctrl.Resul
 
 // wakes tells the watches of an object as it is now.
 func (c *watched) wakes(o client.Object) []ctrl.Request {
+	c.w.changed = true
 	ctx := context.Background()
 	now, _ := o.DeepCopyObject().(client.Object)
 	err := c.w.hub.Get(ctx, client.ObjectKeyFromObject(o), now)
@@ -222,11 +223,34 @@ func (w *world) play(reached func() bool, halfway bool) {
 			w.t.Fatalf("not reached after %d steps:\n%s\n%s", maxSteps, w.left(), w.conditions())
 		}
 		rests++
-		if w.manager.Work(w.t) || !reached() || w.manager.Soon(10*time.Minute) {
+		w.changed = false
+		worked := w.manager.Work(w.t)
+		if worked || !reached() || w.manager.Soon(10*time.Minute) {
 			rests = 0
 		}
 		w.step()
+		if !worked && !w.changed && rests == 0 && w.happens == nil {
+			w.wait()
+		}
 	}
+}
+
+// wait lets the time pass in which nothing happens, until the manager does something by itself.
+func (w *world) wait() {
+	w.t.Helper()
+	for range 24 * 60 {
+		if w.manager.Soon(0) {
+			return
+		}
+		w.tick()
+	}
+	w.t.Fatalf("nothing happens any more:\n%s\n%s", w.left(), w.conditions())
+}
+
+// tick is a minute.
+func (w *world) tick() {
+	w.now = w.now.Add(time.Minute)
+	w.clock.SetTime(w.now.Add(w.ahead))
 }
 
 // step lets everybody but the manager act once.
@@ -238,8 +262,7 @@ func (w *world) step() {
 	for _, act := range []func(){w.makers, w.controlPlane, w.core, w.metal3, w.service, w.collect} {
 		act()
 	}
-	w.now = w.now.Add(time.Minute)
-	w.clock.SetTime(w.now.Add(w.ahead))
+	w.tick()
 }
 
 // left is what became of the servers.

@@ -5,6 +5,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -31,9 +32,11 @@ import (
 )
 
 const (
-	namespace     = "ns"
-	clusterName   = "demo"
-	deployment    = "cp"
+	namespace   = "ns"
+	clusterName = "demo"
+	deployment  = "cp"
+	// placeLabel, on a BareMetalHost, is its name: each Machine has a place of its own, whoever is quicker.
+	placeLabel    = "place"
 	imagesOfHosts = "http://images.example.com/byapikey/"
 )
 
@@ -53,6 +56,8 @@ type world struct {
 	// masters and workers are how many Machines there are to be, and numbered has how many of each were made.
 	masters, workers int
 	numbered         map[string]int
+	// places are those of control planes; the others are of workers.
+	places int
 	// attempt is the number of the installation, and fails makes it fail.
 	attempt int
 	fails   bool
@@ -64,6 +69,10 @@ type world struct {
 	servers map[string]*server
 	// refused has what was refused of an Agent: it is tried again when the Agent has changed.
 	refused map[string]string
+	// objects are those of a world of which there are copies.
+	objects []client.Object
+	// changed: something has changed since somebody has looked.
+	changed bool
 	// steps counts those of the story, and happens has what happens beside it at one of them.
 	steps   int
 	happens map[int]func()
@@ -106,7 +115,7 @@ func worldScheme(t *testing.T) *runtime.Scheme {
 func newWorld(t *testing.T, hosts, masters, workers int) *world {
 	t.Helper()
 	w := &world{
-		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), masters: masters, workers: workers, numbered: map[string]int{},
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), masters: masters, workers: workers, places: masters, numbered: map[string]int{},
 		servers: map[string]*server{}, refused: map[string]string{}, attempt: 1,
 		image: map[string]any{"url": "http://placeholder.invalid/x", "diskFormat": "live-iso"},
 	}
@@ -122,6 +131,24 @@ func newWorld(t *testing.T, hosts, masters, workers int) *world {
 	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 	w.hub = w.newHub(append(objects, cluster)...)
 	return w
+}
+
+// copied is another world, as this one was when its objects were listed.
+func (w *world) copied(t *testing.T) *world {
+	t.Helper()
+	c := *w
+	c.t, c.numbered, c.refused, c.servers = t, maps.Clone(w.numbered), maps.Clone(w.refused), map[string]*server{}
+	for name, s := range w.servers {
+		c.servers[name] = new(*s)
+	}
+	objects := make([]client.Object, 0, len(w.objects))
+	for _, o := range w.objects {
+		if o, ok := o.DeepCopyObject().(client.Object); ok {
+			objects = append(objects, o)
+		}
+	}
+	c.hub = c.newHub(objects...)
+	return &c
 }
 
 func (w *world) newHub(objects ...client.Object) *inject.Hub {
@@ -154,6 +181,7 @@ func served() []client.Object {
 // available is an available BareMetalHost. Its disk is named in every other one.
 func available(i int) *bmov1alpha1.BareMetalHost {
 	h := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("h-%d", i)}}
+	h.Labels = map[string]string{placeLabel: h.Name}
 	h.UID = types.UID("host-" + h.Name)
 	h.Spec.BootMACAddress = fmt.Sprintf("aa:bb:cc:00:00:%02d", i)
 	h.Status.Provisioning.State = bmov1alpha1.StateAvailable
