@@ -118,9 +118,10 @@ test-unit: ## Run the tests of the code below api, internal, bootstrap, controlp
 	$(TESTSUM) $(TEST_FLAGS) $(UNIT_PACKAGES)
 
 .PHONY: test-lifecycles
-test-lifecycles: ## Run the control plane's stories with every seed and crash, without the race detector.
+test-lifecycles: ## Run the stories of both managers with every seed, call and crash, without the race detector.
 ##> With it make test tries a few.
-	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 ./controlplane/internal/controlplane
+	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 \
+		./controlplane/internal/controlplane ./bootstrap/internal/config
 
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server, and the simulators against their recordings.

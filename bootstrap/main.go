@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,10 +51,11 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}
 	hosts := &host.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
+		Now: time.Now,
 	}
 	configs := &config.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Ignitions: ignitions, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
-		Hosts: hosts,
+		Hosts: hosts, Now: time.Now,
 	}
 	if err := configs.SetupWithManager(ctx, mgr, o.ControllerOptions(o.ConfigConcurrency)); err != nil {
 		return err

@@ -39,28 +39,34 @@ type Gate struct {
 
 // NewGate learns which of the CRDs are served now and watches for the others. The manager need not have been started.
 func NewGate(ctx context.Context, mgr ctrl.Manager, crds ...string) (*Gate, error) {
-	g := &Gate{client: mgr.GetClient(), served: map[string]bool{}, pending: map[string][]func() error{}}
-	var missing []string
-	for _, name := range crds {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		err := mgr.GetAPIReader().Get(ctx, types.NamespacedName{Name: name}, crd)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
-		}
-		g.served[name] = err == nil && established(crd)
-		if !g.served[name] {
-			missing = append(missing, name)
-		}
+	g, err := LearnGate(ctx, mgr.GetAPIReader(), crds...)
+	if err != nil {
+		return nil, err
 	}
-	if len(missing) > 0 {
+	g.client = mgr.GetClient()
+	if missing := g.Missing(crds...); len(missing) > 0 {
 		mgr.GetLogger().Info("Waiting for CRDs", "CustomResourceDefinitions", missing)
 	}
 	wanted := predicate.NewPredicateFuncs(func(o client.Object) bool { return slices.Contains(crds, o.GetName()) })
-	err := ctrl.NewControllerManagedBy(mgr).Named("crdgate").
+	err = ctrl.NewControllerManagedBy(mgr).Named("crdgate").
 		Watches(&apiextensionsv1.CustomResourceDefinition{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(wanted)).
 		Complete(reconcile.Func(g.reconcile))
 	if err != nil {
 		return nil, fmt.Errorf("watch CustomResourceDefinitions: %w", err)
+	}
+	return g, nil
+}
+
+// LearnGate learns which of the CRDs are served now, and watches for none.
+func LearnGate(ctx context.Context, reader client.Reader, crds ...string) (*Gate, error) {
+	g := &Gate{served: map[string]bool{}, pending: map[string][]func() error{}}
+	for _, name := range crds {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		err := reader.Get(ctx, types.NamespacedName{Name: name}, crd)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+		}
+		g.served[name] = err == nil && established(crd)
 	}
 	return g, nil
 }

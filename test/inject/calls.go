@@ -107,7 +107,12 @@ func (c *Calls) waits() bool {
 }
 
 // Use says to which cluster the calls are made.
-func (c *Calls) Use(hub *Hub) { c.hub = hub }
+func (c *Calls) Use(hub *Hub) {
+	c.hub = hub
+	if c.created == nil {
+		c.created, c.deferring = map[string]int{}, map[string]bool{}
+	}
+}
 
 // Remote makes a call to an installed cluster.
 func (c *Calls) Remote(name string, do func() error) error {

@@ -53,6 +53,13 @@ func Every(t *testing.T, modes []Mode, stride int, tell func(*testing.T, *Calls)
 	}
 }
 
+// Alike tells a story, and the same in a world that behaves worse: both have to end alike, with as many writes but for a few.
+func Alike(t *testing.T, story, worse func(*testing.T, *Calls) Ending) {
+	t.Helper()
+	clean := told(t, &Calls{}, story)
+	clean.compareEnds(t, "in a worse world", 0, told(t, &Calls{}, worse))
+}
+
 // outcome is what came of a story.
 type outcome struct {
 	mode    Mode
@@ -67,7 +74,6 @@ type outcome struct {
 
 func told(t *testing.T, calls *Calls, tell func(*testing.T, *Calls) Ending) outcome {
 	t.Helper()
-	calls.created, calls.deferring = map[string]int{}, map[string]bool{}
 	defer func() {
 		if t.Failed() && calls.at > 0 && calls.at <= len(calls.log) {
 			t.Logf("call %d of them, %s: %s", calls.at, calls.mode, calls.log[calls.at-1].name)
@@ -99,6 +105,12 @@ func (o outcome) compare(t *testing.T, at int, with outcome) {
 		t.Errorf("%s: the story was another one before that", name)
 		return
 	}
+	o.compareEnds(t, name, at, with)
+}
+
+// compareEnds fails the test when a story ended otherwise than without what has happened from a call on.
+func (o outcome) compareEnds(t *testing.T, name string, from int, with outcome) {
+	t.Helper()
 	if diff := cmp.Diff(o.objects, with.objects); diff != "" {
 		t.Errorf("%s: what is left (-without a fault +with it):\n%s", name, diff)
 	}
@@ -113,7 +125,7 @@ func (o outcome) compare(t *testing.T, at int, with outcome) {
 		extra = with.effective - o.effective // Until the watch is open again, what was written is tried again, and changes nothing.
 	}
 	if extra > maxExtraWrites+with.more {
-		t.Errorf("%s: %d writes more than without a fault:\n%s", name, extra, with.writesAfter(at))
+		t.Errorf("%s: %d writes more than without a fault:\n%s", name, extra, with.writesAfter(from))
 	}
 }
 

@@ -48,6 +48,8 @@ type Hub struct {
 	// frozen are the kinds whose watch is closed, with their objects as the cache knows them; unseen has those that have changed since.
 	frozen map[schema.GroupVersionKind][]runtime.Object
 	unseen []client.Object
+	// late: no watch tells anything.
+	late bool
 }
 
 // NewHub returns a cluster with some objects. Those of the kinds of withStatus have a status of their own.
@@ -61,6 +63,10 @@ func NewHub(scheme *runtime.Scheme, now func() time.Time, withStatus, objects []
 		WithInterceptorFuncs(h.calls()).WithObjects(objects...).Build()
 	for _, o := range objects {
 		h.kinds[h.kindOf(o)] = true
+		var uid int
+		if n, _ := fmt.Sscanf(string(o.GetUID()), "uid-%d", &uid); n == 1 {
+			h.uids = max(h.uids, uid) // It is from another hub.
+		}
 	}
 	return h
 }
@@ -100,7 +106,12 @@ func (h *Hub) create(ctx context.Context, c client.WithWatch, o client.Object, o
 		o.SetUID(types.UID(fmt.Sprintf("uid-%d", h.uids)))
 		o.SetCreationTimestamp(metav1.NewTime(h.Now()))
 	}
-	h.kinds[h.kindOf(o)] = true
+	if gvk := h.kindOf(o); !h.kinds[gvk] {
+		h.kinds[gvk] = true
+		if h.late {
+			h.frozen[gvk] = nil
+		}
+	}
 	return h.write(o, func() error { return c.Create(ctx, o, opts...) })
 }
 
@@ -182,6 +193,23 @@ func (h *Hub) kindOf(o runtime.Object) schema.GroupVersionKind {
 // closeWatch makes the cache show the objects of a kind as they are now, until openWatches.
 func (h *Hub) closeWatch(o client.Object) {
 	h.frozen[h.kindOf(o)] = h.items(h.kindOf(o))
+}
+
+// Objects are all objects, from which another hub can be made.
+func (h *Hub) Objects() []client.Object { return h.all() }
+
+// Delay makes the cache show all objects as they are now, until CatchUp.
+func (h *Hub) Delay() {
+	h.late = true
+	for gvk := range h.kinds {
+		h.frozen[gvk] = h.items(gvk)
+	}
+}
+
+// CatchUp tells the watches of all that has changed since Delay.
+func (h *Hub) CatchUp() {
+	h.late = false
+	h.openWatches()
 }
 
 // openWatches tells of all that has changed while a watch was closed.

@@ -118,6 +118,9 @@ func (m *Manager) pass(of item) {
 	delete(m.due, of)
 	if m.Calls.waits() {
 		m.due[of] = time.Time{}
+		if m.Calls.behind == 0 {
+			m.due[of] = m.Now().Add(time.Second) // All watches are late.
+		}
 		m.catchUp(of)
 		return
 	}

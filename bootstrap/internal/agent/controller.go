@@ -59,15 +59,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "agent")
 	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		Named("agent").
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.claimedFor)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
 		WithOptions(options).
 		Build(ctx, r)
 	if err != nil {
 		return fmt.Errorf("set up the agent controller: %w", err)
 	}
-	cache, changes := mgr.GetCache(), predicates.ResourceIsChanged(mgr.GetScheme(), log)
+	return r.Watch(ctrl.LoggerInto(ctx, log), mgr, c)
+}
+
+// Watch makes the controller look at an Agent again when the Agent changes, and what is said and done of it depends on.
+func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c manager.Watcher) error {
+	cache, changes := mgr.GetCache(), predicates.ResourceIsChanged(mgr.GetScheme(), ctrl.LoggerFrom(ctx))
 	return errors.Join(
+		c.Watch(source.Kind(cache, client.Object(&clusterv1.Machine{}), handler.EnqueueRequestsFromMapFunc(r.claimedFor), changes)),
 		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), &handler.EnqueueRequestForObject{})),
 		r.Gate.Watch(
 			c, metal3.CRDBareMetalHosts,

@@ -100,6 +100,8 @@ type Reconciler struct {
 	WatchFilter string
 	// Hosts takes the hosts into their clusters.
 	Hosts Hosts
+	// Now is the clock.
+	Now func() time.Time
 
 	// controller defers a pass until the cache has seen what the pass before wrote.
 	controller capicontrollerutil.Controller
@@ -123,11 +125,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up the config controller: %w", err)
 	}
-	r.controller = c
 	r.secrets = secrets{reader: mgr.GetClient(), recent: utilcache.NewExpiring()}
-	cache := mgr.GetCache()
+	return r.watch(ctrl.LoggerInto(ctx, log), mgr, c)
+}
+
+// watch makes the controller look at a config again when something changes that is not there from the beginning.
+func (r *Reconciler) watch(ctx context.Context, mgr ctrl.Manager, c capicontrollerutil.Controller) error {
+	r.controller = c
+	cache, mapper := mgr.GetCache(), mapping.Mapper{Client: mgr.GetClient(), Gate: r.Gate}
 	// The resync of configs is enough: without this, each of them is looked at once more for every object that concerns it.
-	changes := predicates.ResourceIsChanged(mgr.GetScheme(), log)
+	changes := predicates.ResourceIsChanged(mgr.GetScheme(), ctrl.LoggerFrom(ctx))
 	watch := func(crd string, kind client.Object, to handler.MapFunc, more ...predicate.Predicate) error {
 		only := append([]predicate.Predicate{changes}, more...)
 		return r.Gate.Watch(c, crd, source.Kind(cache, kind, handler.EnqueueRequestsFromMapFunc(to), only...))
@@ -141,7 +148,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromHostNetwork, mapping.HostNetworks),
 		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromChosenHost, mapping.ChosenHosts),
 		// Metal3Machines, BareMetalHosts and Agents, which concern the boot media too.
-		r.Hosts.Watch(ctrl.LoggerInto(ctx, log), mgr, c),
+		r.Hosts.Watch(ctx, mgr, c),
 	)
 }
 
@@ -180,7 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := &scope{
 		config:  config,
 		read:    config.DeepCopy(),
-		now:     time.Now(),
+		now:     r.Now(),
 		machine: owners.Machine,
 		cluster: owners.Cluster,
 		hooked:  hooked(owners.Machine),

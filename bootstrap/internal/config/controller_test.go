@@ -62,7 +62,7 @@ func TestUnreadableInfrastructure(t *testing.T) {
 			})
 			r := &Reconciler{
 				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
-				Hosts: &hosts{}, controller: capicontrollerutil.NewFakeController(),
+				Hosts: &hosts{}, controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			key := client.ObjectKey{Namespace: "ns", Name: "m-0"}
 			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
@@ -144,7 +144,7 @@ func TestHostsPass(t *testing.T) {
 			r := &Reconciler{
 				Client: counted, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10),
 				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked,
-				controller: capicontrollerutil.NewFakeController(),
+				controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -173,7 +173,7 @@ func TestHostIsLookedAtInTime(t *testing.T) {
 			c := newClient(t, metal3.MachineKind, false, func() error { return errors.New("no answer") })
 			r := &Reconciler{
 				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
-				Hosts: &hosts{again: again}, controller: capicontrollerutil.NewFakeController(),
+				Hosts: &hosts{again: again}, controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			came, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "m-0"}})
 			g.Expect(err == nil).To(Equal(want > 0))

@@ -54,6 +54,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// WatchFilter restricts the objects that are reconciled (CONTRACT BOOT-42).
 	WatchFilter string
+	// Now is the clock.
+	Now func() time.Time
 
 	infraMachines external.ObjectTracker
 	// changes lets real changes through.
@@ -100,7 +102,7 @@ func (r *Reconciler) Pass(
 		// joins, but the deletion of a Machine goes on (CONTRACT BOOT-31, BOOT-36).
 		return Came{}, nil
 	}
-	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster, now: time.Now(), save: save}
+	s := &scope{config: config, machine: owners.Machine, cluster: owners.Cluster, now: r.Now(), save: save}
 	came, err := r.pass(ctx, s)
 	setStatus(config, came)
 	passed := Came{Hooked: !s.lacksHook() || came.outcomes.hook.Done()}

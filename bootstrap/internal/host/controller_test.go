@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -88,7 +89,7 @@ func TestReconcileLetsGo(t *testing.T) {
 				objects = append(objects, config)
 			}
 			c := indextest.Builder(objects...).Build()
-			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}, WatchFilter: tt.filter}
+			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}, WatchFilter: tt.filter, Now: time.Now}
 			g.Expect(passOrRelease(t, r, config, tt.configGone)).To(Succeed())
 			g.Expect(c.Get(context.Background(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 			_, hooked := machine.Annotations[bootstrapv1.AgentDeletionHook]
@@ -165,7 +166,7 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 						return c.Get(ctx, key, o, opts...)
 					},
 				}).Build()
-			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}}
+			r := &Reconciler{Client: c, APIReader: c, Gate: &manager.Gate{}, Now: time.Now}
 			g.Expect(passOrRelease(t, r, config, false)).To(MatchError(context.DeadlineExceeded))
 			g.Expect(conditions.Get(config, conditionType)).To(HaveValue(And(
 				HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", bootstrapv1.ReadFailedReason),
