@@ -64,14 +64,18 @@ func (r *run) apply(ctx context.Context) error {
 	return r.world.ApplyCluster(ctx, r.request)
 }
 
-func (r *run) install(ctx context.Context) error {
-	r.installedMachines = r.request.Machines()
-	err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.installedMachines))
-	if err != nil {
+func (r *run) install(ctx context.Context) (err error) {
+	if err := r.awaitMachines(ctx); err != nil {
 		return err
 	}
+	r.installedMachines = r.request.Machines()
 	r.installed, err = r.world.managersWrites()
 	return err
+}
+
+// awaitMachines waits until the cluster is Available with all its Machines Ready.
+func (r *run) awaitMachines(ctx context.Context) error {
+	return r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.request.Machines()))
 }
 
 // verify checks everything about the cluster that a user may rely on.
@@ -135,7 +139,7 @@ func (r *run) scaleUp(ctx context.Context) error {
 		return err
 	}
 	r.request.Workers++
-	if err := r.install(ctx); err != nil {
+	if err := r.awaitMachines(ctx); err != nil {
 		return err
 	}
 	if err := r.verify(ctx); err != nil {

@@ -278,7 +278,7 @@ func (r *run) awaitReplaced(ctx context.Context, timeout time.Duration, gone ...
 
 // verifyControlPlane waits until the control plane has its hosts, each of which is a member of etcd that votes.
 func (r *run) verifyControlPlane(ctx context.Context) error {
-	if err := r.install(ctx); err != nil {
+	if err := r.awaitMachines(ctx); err != nil {
 		return err
 	}
 	voters := r.world.Voters(r.cluster, r.request.ControlPlaneReplicas())

@@ -90,9 +90,9 @@ func recognizedFact(d *decision, o outcomes) fact.Fact {
 }
 
 // installedFact is what was decided, unless the API server refuses what the host is given: only its refusal says why nothing goes on. Of an
-// Agent that has changed meanwhile, the next pass tells at once: it would be a write for nothing.
+// Agent that could not be claimed because it has changed, the next pass tells: here it would be a write for nothing.
 func installedFact(d *decision, o outcomes) fact.Fact {
-	if o.identity.Outdated() || o.joining.Outdated() {
+	if o.identity.Outdated() || d.bind != nil && d.bind.claim != "" && o.joining.Outdated() {
 		return fact.Fact{}
 	}
 	if refusal := o.joining.Refusal(); refusal != nil {

@@ -63,7 +63,7 @@ func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubecon
 			"The Secret %s-kubeconfig holds a new token, valid until %s, because %s", v.ClusterName, life.Expires.Format(time.RFC3339), d.note)
 		return nil
 	}
-	if v.Initialized() { // The first token comes with the event Initialized, and the condition KubeconfigAvailable tells of it.
+	if !v.Initializing { // The first token comes with the event Initialized, and the condition KubeconfigAvailable tells of it.
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventKubeconfigTokenIssued, "Publish",
 			"The Secret %s-kubeconfig holds a new token, valid until %s", v.ClusterName, life.Expires.Format(time.RFC3339))
 	}
