@@ -23,8 +23,8 @@ const (
 	defaultVerbosity = 2
 	// defaultConcurrency is that of Cluster API's managers. Most passes find nothing to do, and requests are limited by --kube-api-qps.
 	defaultConcurrency = 100
-	// defaultQPS and defaultBurst are three times those of Cluster API's managers: a host that registers takes about ten requests, and a
-	// thousand hosts within a minute wait for half a minute with a hundred a second. API Priority and Fairness protects the API server.
+	// defaultQPS and defaultBurst are three times those of Cluster API's managers: a host that registers takes about ten requests, so that a
+	// thousand hosts within a minute need some 170 a second. API Priority and Fairness protects the API server.
 	defaultQPS   = 300
 	defaultBurst = 600
 )

@@ -3,6 +3,7 @@
 package connection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ import (
 
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = l.Close() })
 	return l
@@ -48,6 +49,7 @@ type wire struct {
 // newWire makes a network in front of an address.
 func newWire(t *testing.T, to string) *wire {
 	t.Helper()
+	ctx := t.Context()
 	w := &wire{Listener: listen(t, "127.0.0.1:0"), to: to, cut: make(chan struct{})}
 	go func() {
 		for {
@@ -56,7 +58,7 @@ func newWire(t *testing.T, to string) *wire {
 				return
 			}
 			if err == nil {
-				w.carry(conn)
+				w.carry(ctx, conn)
 			}
 		}
 	}()
@@ -64,14 +66,14 @@ func newWire(t *testing.T, to string) *wire {
 	return w
 }
 
-func (w *wire) carry(conn net.Conn) {
+func (w *wire) carry(ctx context.Context, conn net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns = append(w.conns, conn)
 	if w.silent {
 		return
 	}
-	server, err := net.Dial("tcp", w.to)
+	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", w.to)
 	if err != nil {
 		_ = conn.Close()
 		return
@@ -122,8 +124,8 @@ func (w *wire) end() {
 	}
 }
 
-// kubeconfig is one for an API server behind the network. Kubeconfigs of several Clusters, and tests, differ in their certificates: client-go
-// shares connections of the same.
+// kubeconfig is one for an API server behind the network. Kubeconfigs of several Clusters, and of several tests, differ in their
+// certificates: client-go shares connections of the same.
 func (w *wire) kubeconfig(t *testing.T, a *api, cluster string) []byte {
 	t.Helper()
 	return a.kubeconfig(t, func(k *clientcmdapi.Config) {
@@ -224,7 +226,7 @@ func TestDarkClusters(t *testing.T) {
 	again := all(pass(c.options.RetryInterval, turn))
 	g.Eventually(func() int { return len(c.silent) }, limit).Should(Equal(workers / 2))
 	g.Expect(c.pass(t)).To(Equal(probeInterval))
-	g.Expect(len(c.silent)).To(Equal(workers/2), "the cluster that answers took no place")
+	g.Expect(c.silent).To(HaveLen(workers/2), "the cluster that answers took no place")
 	g.Expect(c.GetHealthCheckingState(t.Context(), key)).To(Equal(
 		clustercache.HealthCheckingState{LastProbeTime: now.Time, LastProbeSuccessTime: now.Time}))
 	g.Expect(again.Wait()).To(Succeed())

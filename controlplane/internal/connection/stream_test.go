@@ -36,10 +36,11 @@ func eventOf(kind, name string) string {
 func TestStream(t *testing.T) {
 	g := NewWithT(t)
 	body, server := io.Pipe()
+	three := eventOf("DELETED", "three")
 	large := strings.Repeat("a", 1<<20)
 	go func() {
 		for _, part := range []string{
-			eventOf("ADDED", "one") + "\n" + eventOf("MODIFIED", "two") + "\n" + eventOf("DELETED", "three")[:20], eventOf("DELETED", "three")[20:], "\n",
+			eventOf("ADDED", "one") + "\n" + eventOf("MODIFIED", "two") + "\n" + three[:20], three[20:], "\n",
 			eventOf("BOOKMARK", large) + "\n", "{}",
 		} {
 			_, _ = server.Write([]byte(part))
@@ -69,7 +70,8 @@ func TestStream(t *testing.T) {
 func TestStreamWithoutEnd(t *testing.T) {
 	g := NewWithT(t)
 	body := &endless{says: " "}
-	s := newStream(io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{"data":"`), body), clientgoscheme.Codecs.UniversalDeserializer())
+	begun := strings.NewReader(`{"type":"ADDED","object":{"data":"`)
+	s := newStream(io.MultiReader(begun, body), clientgoscheme.Codecs.UniversalDeserializer())
 	_, _, err := s.next()
 	g.Expect(err).To(MatchError(errLargeEvent))
 	g.Expect(body.read).To(BeNumerically("<=", 2*largestEvent))

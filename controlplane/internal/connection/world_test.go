@@ -36,7 +36,7 @@ import (
 const (
 	token = "secret"
 	limit = time.Minute
-	// workers is how many Clusters the manager looks at at a time.
+	// workers is how many Clusters the manager looks at simultaneously.
 	workers = 10
 )
 
