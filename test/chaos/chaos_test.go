@@ -108,8 +108,8 @@ func install(t *testing.T, deadly bool) result {
 		}
 	}
 
-	request := sandbox.ClusterRequest{Namespace: "chaos", Name: "demo", Topology: sandbox.HA, Workers: 1, Address: "127.10.7.5"}
-	g.Expect(world.CreateInputs(ctx, request.Namespace, request.Machines())).To(Succeed())
+	request := crashRequest("127.10.7.5")
+	g.Expect(world.CreateInputs(ctx, request.Namespace, hosts)).To(Succeed())
 	before, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(world.ApplyCluster(ctx, request)).To(Succeed())
@@ -126,13 +126,7 @@ func install(t *testing.T, deadly bool) result {
 	}
 
 	g.Expect(world.DeleteCluster(ctx, request.Key(), deleteTimeout)).To(Succeed())
-	g.Eventually(func() error {
-		now, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
-		if err != nil {
-			return err
-		}
-		return before.Compare(now)
-	}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
+	expectNothingLeft(ctx, g, world, before)
 
 	stop()
 	for name, victim := range victims {
@@ -146,6 +140,25 @@ func install(t *testing.T, deadly bool) result {
 		}
 	}
 	return res
+}
+
+// hosts is how many there are: one more than the cluster begins with.
+const hosts = 5
+
+// crashRequest is the cluster that is installed here, with an address of its own.
+func crashRequest(address string) sandbox.ClusterRequest {
+	return sandbox.ClusterRequest{Namespace: "chaos", Name: "demo", Topology: sandbox.HA, Workers: 1, Address: address}
+}
+
+// expectNothingLeft waits until the garbage collector has caught up.
+func expectNothingLeft(ctx context.Context, g *WithT, world *sandbox.World, before *sandbox.Snapshot) {
+	g.Eventually(func() error {
+		now, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
+		if err != nil {
+			return err
+		}
+		return before.Compare(now)
+	}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 }
 
 // chooser picks the writes after which a manager dies: those that it makes for the first time. A write that is made
@@ -196,6 +209,9 @@ func describe(o client.Object) string {
 	name := o.GetName()
 	if _, _, generated := strings.Cut(name, "-workers-"); generated {
 		name = "<worker>"
+	}
+	if _, isAgent := o.(*assisted.Agent); isAgent {
+		name = "<host>" // Which of the hosts are free is up to Metal3.
 	}
 	if _, isSecret := o.(*corev1.Secret); isSecret {
 		return fmt.Sprintf("%T %s of type %s", o, name, o.(*corev1.Secret).Type)

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	eventsv1 "k8s.io/api/events/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+// apiOutage is how long the API server is away: less than the managers' Leases are valid.
+const apiOutage = 5 * time.Second
+
+// configsSay checks that this many configs have a condition with this reason.
+func (d *day) configsSay(condition, reason string, count int) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		list, said := &bootstrapv1.OpenshiftAssistedConfigList{}, 0
+		if err := d.world.Client.List(ctx, list, client.InNamespace(d.request.Namespace)); err != nil {
+			return "", err
+		}
+		found := ""
+		for i := range list.Items {
+			if conditions.GetReason(&list.Items[i], condition) == reason {
+				said++
+				continue
+			}
+			found += fmt.Sprintf("; %s: %s %s", list.Items[i].Name, conditions.GetReason(&list.Items[i], condition),
+				conditions.GetMessage(&list.Items[i], condition))
+		}
+		if said >= count {
+			return "", nil
+		}
+		return missing("configs say "+condition+" "+reason, said, count) + found, nil
+	}
+}
+
+// goneBeforeImage applies the cluster while assisted-service is away.
+func (d *day) goneBeforeImage() {
+	d.world.Assisted.Faults().ServiceDown(time.Hour)
+	d.Expect(d.world.ApplyCluster(d.ctx, d.request)).To(Succeed())
+	d.await("the configs to wait for their images",
+		d.configsSay(bootstrapv1.DiscoveryImageReadyCondition, bootstrapv1.InfraEnvPendingReason, d.request.Machines()))
+	d.passHour(50)
+}
+
+// goneBeforeHosts takes Metal3 away, and brings assisted-service back, so that there are images which no machine can be given.
+func (d *day) goneBeforeHosts() {
+	metal3 := d.world.Metal3.Faults()
+	metal3.Away(true)
+	defer metal3.Away(false)
+	d.world.Assisted.Faults().ServiceUp()
+	d.await("the images to be there", func(ctx context.Context) (string, error) {
+		infraEnvs, ready := &assisted.InfraEnvList{}, 0
+		if err := d.world.Client.List(ctx, infraEnvs, client.InNamespace(d.request.Namespace)); err != nil {
+			return "", err
+		}
+		for i := range infraEnvs.Items {
+			if infraEnvs.Items[i].Status.ISODownloadURL != "" {
+				ready++
+			}
+		}
+		return missing("InfraEnvs have an image", ready, 1), nil
+	})
+	d.passHour(50)
+	d.t.Log(d.describe())
+}
+
+// goneWhileRegistering takes assisted-service away when the first host has registered.
+func (d *day) goneWhileRegistering() {
+	d.await("a host to register", func(ctx context.Context) (string, error) {
+		agents := &assisted.AgentList{}
+		err := d.world.Client.List(ctx, agents, client.InNamespace(d.request.Namespace))
+		return missing("Agents", len(agents.Items), 1), err
+	})
+	d.loseService(50)
+}
+
+// goneWhileInstalling takes assisted-service away when hosts are installed.
+func (d *day) goneWhileInstalling() {
+	d.await("the installation", func(ctx context.Context) (string, error) {
+		controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
+		if err := d.world.Client.Get(ctx, sandbox.InstallKey(d.request.Key()), controlPlane); err != nil {
+			return "", err
+		}
+		if controlPlane.Status.Install.Phase != controlplanev1.InstallPhaseInstalling {
+			return "phase " + controlPlane.Status.Install.Phase, nil
+		}
+		return "", nil
+	})
+	d.loseService(50)
+}
+
+// loseService takes assisted-service away for an hour.
+func (d *day) loseService(writes int) {
+	d.world.Assisted.Faults().ServiceDown(time.Hour)
+	d.passHour(writes)
+	d.t.Log(d.describe())
+	d.world.Assisted.Faults().ServiceUp()
+}
+
+func (d *day) describe() string {
+	description, err := d.world.Describe(d.ctx, d.request.Namespace, d.request.Name)
+	d.Expect(err).NotTo(HaveOccurred())
+	return description
+}
+
+// killAPIServer takes the API server away for some seconds.
+func (d *day) killAPIServer() {
+	managers := []*localcontrolplane.Manager{d.world.Bootstrap, d.world.ControlPlane}
+	before := []int{managers[0].PID(), managers[1].PID()}
+	server, err := d.world.Management.Process("kube-apiserver")
+	d.Expect(err).NotTo(HaveOccurred())
+	d.Expect(server.Kill9()).To(Succeed())
+	d.Expect(pause(d.ctx, apiOutage)).To(Succeed())
+	d.Expect(server.Start(d.ctx)).To(Succeed())
+	d.Expect([]int{managers[0].PID(), managers[1].PID()}).To(Equal(before), "an outage that is shorter than a Lease ends no manager")
+}
+
+// slowEtcd goes on with the installation, to its end, on an etcd that is slow.
+func (d *day) slowEtcd() {
+	etcd, err := d.world.Management.Process("etcd")
+	d.Expect(err).NotTo(HaveOccurred())
+	restore := SlowDown(etcd)
+	defer func() { d.Expect(restore()).To(Succeed()) }()
+	d.running()
+	d.Expect(restore()).To(Succeed())
+	d.t.Log(objects(d.ctx, d.WithT, d.world.Client, d.request.Namespace))
+}
+
+// loseWebhooks asks for a worker, and for another control plane, while nobody answers for the managers' kinds.
+func (d *day) loseWebhooks() {
+	managers := []*localcontrolplane.Manager{d.world.Bootstrap, d.world.ControlPlane}
+	for _, manager := range managers {
+		d.Expect(manager.Kill9()).To(Succeed())
+	}
+	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
+	d.Expect(d.world.Client.Get(d.ctx, sandbox.InstallKey(d.request.Key()), controlPlane)).To(Succeed())
+	other := &controlplanev1.OpenshiftAssistedControlPlane{Spec: controlPlane.Spec}
+	other.Namespace, other.Name = d.request.Namespace, "other"
+	err := d.world.Client.Create(d.ctx, other)
+	d.Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%v", err)
+	d.t.Log(err)
+
+	d.Expect(d.world.AddWorker(d.ctx, d.request.Key())).To(Succeed())
+	d.request.Workers++
+	d.await("Cluster API to be refused", func(ctx context.Context) (string, error) {
+		events := &eventsv1.EventList{}
+		if err := d.world.Client.List(ctx, events, client.InNamespace(d.request.Namespace)); err != nil {
+			return "", err
+		}
+		for i := range events.Items {
+			if event := &events.Items[i]; event.Reason == "FailedCreate" {
+				d.t.Log(event.Note)
+				return "", nil
+			}
+		}
+		return "no event FailedCreate", nil
+	})
+	for _, manager := range managers {
+		d.Expect(manager.DropLease(d.ctx, d.world.Client)).To(Succeed())
+		d.Expect(manager.Start(d.ctx)).To(Succeed())
+	}
+	d.running()
+}
+
+// goneWhileFreeing takes Metal3 away and deletes a worker.
+func (d *day) goneWhileFreeing() {
+	machines, err := d.world.Machines(d.ctx, d.request.Key())
+	d.Expect(err).NotTo(HaveOccurred())
+	worker := &machines[len(machines)-1]
+	metal3 := d.world.Metal3.Faults()
+	metal3.Away(true)
+	defer metal3.Away(false)
+	d.Expect(d.world.Client.Delete(d.ctx, worker)).To(Succeed())
+	d.await("the Machine to wait for its host", func(ctx context.Context) (string, error) {
+		machine := &clusterv1.Machine{}
+		if err := d.world.Client.Get(ctx, client.ObjectKeyFromObject(worker), machine); err != nil {
+			return "", err
+		}
+		if reason := conditions.GetReason(machine, clusterv1.MachineDeletingCondition); reason != clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason {
+			return reason, nil
+		}
+		return "", nil
+	})
+	d.passHour(50)
+	d.t.Log(d.describe())
+	metal3.Away(false)
+	d.await("the Machine to be gone", d.gone(worker.UID))
+}
+
+// gone checks that there is no Machine with this UID.
+func (d *day) gone(uid types.UID) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		machines, err := d.world.MachineUIDs(ctx, d.request.Key())
+		for name, found := range machines {
+			if found == uid {
+				return "Machine " + name + " exists", err
+			}
+		}
+		return "", err
+	}
+}
+
+// hearLate goes on with managers that hear of everything an hour late.
+func (d *day) hearLate() {
+	for _, victim := range d.victims {
+		victim.HearsNothing(true)
+	}
+	d.passHour(100)
+	for _, victim := range d.victims {
+		victim.HearsNothing(false)
+	}
+	d.running()
+}
