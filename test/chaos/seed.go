@@ -49,19 +49,16 @@ func newChooser(seed uint64) *chooser {
 	return &chooser{seed: seed, made: map[string]int{}, kinds: sets.New[string]()}
 }
 
-// enter begins a part of the story. In the one that is over there have to have been enough writes to choose from, which problem tells.
-func (c *chooser) enter(everyNew bool, draws int) (problem error) {
+// enter begins a part of the story, in which managers die after so many more writes. Where there are not enough, they die in the next part.
+func (c *chooser) enter(everyNew bool, draws int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left > 0 {
-		problem = fmt.Errorf("managers should have died %d times more", c.left)
-	}
-	c.new, c.left = everyNew, draws
-	return problem
+	c.new = everyNew
+	c.left += draws
 }
 
 // choose says whether the manager dies after a write. A write that is new is chosen wherever all of them are. Of the others the seed chooses
-// every second one, by what is written and how often it was: with one seed they are the same in every run that makes them, whatever else
+// two of three, by what is written and how often it was: with one seed they are the same in every run that makes them, whatever else
 // happens first.
 func (c *chooser) choose(manager string, w Write) bool {
 	c.mu.Lock()
@@ -77,7 +74,7 @@ func (c *chooser) choose(manager string, w Write) bool {
 	if isNew && c.new {
 		return true
 	}
-	if c.left == 0 || c.hash(fmt.Sprintf("%s %d", key, c.made[key]))%2 == 0 {
+	if c.left == 0 || c.hash(fmt.Sprintf("%s %d", key, c.made[key]))%3 == 0 {
 		return false
 	}
 	c.left--
@@ -89,7 +86,7 @@ func (c *chooser) choose(manager string, w Write) bool {
 func (c *chooser) hash(text string) uint64 {
 	sum := fnv.New64a()
 	fmt.Fprintf(sum, "%d %s", c.seed, text) // It never fails.
-	return sum.Sum64() >> 7                  // The lowest bits depend on the last character alone.
+	return sum.Sum64() >> 7                 // The lowest bits depend on the last character alone.
 }
 
 // generic is a name without what Cluster API generates, for workers.

@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"syscall"
 	"time"
@@ -27,7 +26,8 @@ func SlowDown(etcd *localcontrolplane.Process) func() error {
 	go func() {
 		var err error
 		for err == nil && ctx.Err() == nil {
-			err = errors.Join(stopFor(ctx, etcd, slowSync), pause(ctx, quickWork))
+			err = stopFor(ctx, etcd, slowSync)
+			pause(ctx, quickWork)
 		}
 		done <- err
 	}()
@@ -42,16 +42,16 @@ func stopFor(ctx context.Context, process *localcontrolplane.Process, d time.Dur
 	if err := process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	return errors.Join(pause(ctx, d), process.Signal(syscall.SIGCONT))
+	pause(ctx, d)
+	return process.Signal(syscall.SIGCONT)
 }
 
-// pause returns after some time, or when ctx ends, which is no error.
-func pause(ctx context.Context, d time.Duration) error {
+// pause returns after some time, or when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-	return nil
 }
