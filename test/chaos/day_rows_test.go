@@ -24,6 +24,7 @@ import (
 	"github.com/capi-openshift/agent-providers/test/golden"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
+	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
 // silentMetal3 is how the message ends of what Metal3's webhook would have to admit.
@@ -80,16 +81,25 @@ func (d *day) goneWhileRegistering() {
 	d.loseService(30)
 }
 
-// goneWhileInstalling takes assisted-service away when hosts are installed.
+// goneWhileInstalling takes assisted-service away when hosts are installed. None of them is ready before that is over.
 func (d *day) goneWhileInstalling() {
+	d.hang(simassisted.StageWritingImage)
 	d.awaitInstalled("the installation", controlplanev1.InstallingReason)
 	d.loseService(30)
 	// Its hosts were not heard of for too long.
 	controlPlane := d.awaitInstalled("the failure", controlplanev1.InstallationFailedReason)
+	d.hang("")
 	d.Expect(d.world.Change(d.ctx, controlPlane, func() {
 		metav1.SetMetaDataAnnotation(&controlPlane.ObjectMeta, controlplanev1.RetryInstallationAnnotation, "true")
 	})).To(Succeed())
 	d.awaitInstalled("the next attempt", controlplanev1.InstallingReason)
+}
+
+// hang keeps all hosts in a stage of their installation.
+func (d *day) hang(stage string) {
+	for i := range hosts {
+		d.world.Assisted.Faults().StageHang(types.NamespacedName{Namespace: d.request.Namespace, Name: fmt.Sprintf("host-%d", i)}, stage)
+	}
 }
 
 // awaitInstalled waits until the control plane's condition Installed has a reason, and returns the control plane.
