@@ -5,6 +5,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ import (
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
+
+// dayVariable is the environment variable that has the day told.
+const dayVariable = "CHAOS_DAY"
 
 const (
 	daySpeed = 6
@@ -49,6 +53,9 @@ type row struct {
 // TestBadDay installs a cluster, changes it and deletes it while everything around the managers fails, one thing after the other. Users see
 // what is waited for, the managers do not try again and again, and what is there in the end is what a clean run makes.
 func TestBadDay(t *testing.T) {
+	if os.Getenv(dayVariable) == "" {
+		t.Skipf("make test-chaos, which sets %s, tells it: it takes some minutes", dayVariable)
+	}
 	t.Parallel() // Clusters wait for most of their time.
 	ctrl.SetLogger(klog.Background())
 	g := NewWithT(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestForeignClock: a manager whose clock differs by ten minutes from that of the API server and of the hosts does the same in the same
-// steps, and rests afterwards.
+// steps, and rests afterwards. When the installed cluster has answered it knows by its own clock.
 func TestForeignClock(t *testing.T) {
 	for name, difference := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
