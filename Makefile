@@ -131,6 +131,10 @@ test-integration: ## Run the tests against a real API server, and the simulators
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
 	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) ./test/capabilities/...
 
+.PHONY: test-chaos
+test-chaos: ## Kill managers, and let everything around them fail, one thing after the other: CHAOS_SEED=n chooses when they die.
+	CHAOS_DAY=true $(TESTSUM) $(TEST_FLAGS) ./test/chaos/...
+
 .PHONY: test-contract
 test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
 	$(TESTSUM) $(TEST_FLAGS) $(CONTRACT_PACKAGES)

@@ -29,6 +29,8 @@ func TestInOwnWords(t *testing.T) {
 		field.Required(field.NewPath("spec", "d"), "it is needed"),
 		field.NotSupported(field.NewPath("spec", "e"), password, []string{"x", "y"}),
 	})
+	silence := apierrors.NewInternalError(errors.New(`failed calling webhook "x.example.com": failed to call webhook: Post "https://` + password +
+		`": connect: connection refused`))
 	const problems = `spec.a: Duplicate value; spec.b: must be short; spec.c: Invalid value; spec.d: Required value: it is needed; ` +
 		`spec.e: supported values: "x", "y"`
 	for name, test := range map[string]struct {
@@ -43,6 +45,9 @@ func TestInOwnWords(t *testing.T) {
 		"a policy": {
 			err: policy, want: "an admission policy refused Secret s: whoever runs it can tell why",
 			explained: "Secret s is refused: " + policy.ErrStatus.Message,
+		},
+		"a webhook that does not answer": {
+			err: silence, want: "the API server cannot take Secret s now: admission webhook x.example.com does not answer",
 		},
 		"a quota":      {err: quota, want: `Secret s: secrets "s" is forbidden: exceeded quota: q`},
 		"wrong values": {err: invalid, want: "the API server refused Secret s: " + problems},
@@ -66,6 +71,8 @@ func TestInOwnWords(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(WithoutValues(fmt.Errorf("create Secret s: %w", invalid))).
 			To(MatchError("create Secret s: the API server refused it: " + problems))
+		g.Expect(WithoutValues(fmt.Errorf("create Secret s: %w", silence))).
+			To(MatchError("create Secret s: admission webhook x.example.com does not answer"))
 		for _, err := range []error{webhook, quota, errDown, nil} {
 			if err == nil {
 				g.Expect(WithoutValues(err)).To(Succeed())
@@ -79,6 +86,8 @@ func TestInOwnWords(t *testing.T) {
 		changed := apierrors.NewConflict(secrets, "s", errors.New("it changed"))
 		g.Expect(IsConflict(InOwnWords(changed, "Secret s"))).To(BeTrue())
 		g.Expect(InOwnWords(errDown, "Secret s")).To(MatchError(errDown))
+		var refusal Refusal
+		g.Expect(errors.As(InOwnWords(apierrors.NewInternalError(errDown), "Secret s"), &refusal)).To(BeFalse())
 		g.Expect(InOwnWords(nil, "Secret s")).To(Succeed())
 		g.Expect(Explained(nil, "Secret s")).To(Succeed())
 	})

@@ -59,6 +59,8 @@ type Proxy struct {
 	mu      sync.Mutex
 	onWrite func(write Write, dying bool) bool
 	cut     bool
+	// released is closed when watch events go on; nil while they come.
+	released chan struct{}
 }
 
 // NewProxy starts a proxy on loopback. config is the manager's; slow are resources whose watch events are to come late. onWrite is called,
@@ -111,7 +113,10 @@ func NewProxy(config *rest.Config, slow []string, onWrite func(write Write, dyin
 }
 
 // Close ends the proxy and every connection through it.
-func (p *Proxy) Close() error { return p.server.Close() }
+func (p *Proxy) Close() error {
+	p.Release()
+	return p.server.Close()
+}
 
 // WriteKubeconfig writes a kubeconfig that leads to the proxy.
 func (p *Proxy) WriteKubeconfig(path string) error {
@@ -135,8 +140,12 @@ func (p *Proxy) observe(response *http.Response) error {
 	if err != nil || !info.IsResourceRequest || response.StatusCode >= http.StatusBadRequest {
 		return nil // What the proxy does not understand is none of its business.
 	}
-	if info.Verb == "watch" && p.slow.Has(info.Resource) {
-		response.Body = lateBody{response.Body}
+	if info.Verb == "watch" {
+		body := lateBody{ReadCloser: response.Body, release: p.awaitRelease}
+		if p.slow.Has(info.Resource) {
+			body.delay = watchDelay
+		}
+		response.Body = body
 	}
 	write, ok := writeOf(info)
 	if !ok || response.Request.URL.Query().Has("dryRun") {
@@ -164,6 +173,35 @@ func (p *Proxy) Mend() {
 	p.cut = false
 }
 
+// Hold keeps the events of all watches back until Release: the manager's cache stays as it is, and its reads past the cache do not.
+func (p *Proxy) Hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released == nil {
+		p.released = make(chan struct{})
+	}
+}
+
+// Release hands on the events that Hold has kept back, and those that follow.
+func (p *Proxy) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released != nil {
+		close(p.released)
+		p.released = nil
+	}
+}
+
+// awaitRelease returns when events are not kept back.
+func (p *Proxy) awaitRelease() {
+	p.mu.Lock()
+	released := p.released
+	p.mu.Unlock()
+	if released != nil {
+		<-released
+	}
+}
+
 // writeOf tells which write a request is; ok is false for reads and what is ignored.
 func writeOf(info *request.RequestInfo) (write Write, ok bool) {
 	if ignoredResources.Has(info.Resource) || !writeVerbs.Has(info.Verb) {
@@ -176,11 +214,18 @@ func writeOf(info *request.RequestInfo) (write Write, ok bool) {
 	return Write{Verb: info.Verb, Resource: resource, Name: info.Name}, true
 }
 
-// lateBody hands on what it reads after watchDelay.
-type lateBody struct{ io.ReadCloser }
+// lateBody hands on what it reads after a delay, and when events are not kept back.
+type lateBody struct {
+	io.ReadCloser
+	delay   time.Duration
+	release func()
+}
 
 func (l lateBody) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
-	<-time.After(watchDelay)
+	if l.delay > 0 {
+		<-time.After(l.delay)
+	}
+	l.release()
 	return n, err
 }

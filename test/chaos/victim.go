@@ -106,6 +106,15 @@ func (v *Victim) restart(ctx context.Context, manager *localcontrolplane.Manager
 	return err
 }
 
+// HearsNothing keeps the manager's watch events back while on.
+func (v *Victim) HearsNothing(on bool) {
+	if on {
+		v.proxy.Hold()
+		return
+	}
+	v.proxy.Release()
+}
+
 // Points are the writes after which the manager was killed, in order.
 func (v *Victim) Points() []Write {
 	v.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,9 +188,11 @@ func (s *story) expectRunning(t *testing.T) {
 	NewWithT(t).Expect(s.world.AwaitCluster(t.Context(), key, installTimeout, key.String(), check)).To(Succeed())
 }
 
-// upgrade upgrades one provider at a time, so that for a while their versions differ, and works with the new ones.
+// upgrade upgrades one provider at a time, so that for a while their versions differ, and works with the new ones. Meanwhile another cluster
+// is being installed.
 func (s *story) upgrade(t *testing.T) {
 	g := NewWithT(t)
+	young := s.startYoung(t)
 	before := s.identities(t)
 	for _, provider := range []struct {
 		label, flag, manager string
@@ -208,13 +211,18 @@ func (s *story) upgrade(t *testing.T) {
 		g.Expect(provider.start(t.Context())).To(Succeed())
 		g.Expect(s.versions(t)).To(HaveKeyWithValue(provider.label, nextVersion))
 		s.expectRunning(t)
+		young.awaitInstalling(t)
 	}
 	g.Expect(s.identities(t)).To(Equal(before), "what existed is still there")
+	young.grow(t)
 	g.Expect(s.world.AddWorker(t.Context(), s.request.Key())).To(Succeed())
 	s.request.Workers++
 	s.expectRunning(t)
 	after := s.identities(t)
 	for object, identity := range before {
+		if strings.Contains(object, " "+young.request.Name+"-") {
+			continue // It is deleted.
+		}
 		g.Expect(after).To(HaveKeyWithValue(object, identity), "a new Machine replaces none")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,14 +76,15 @@ func startSimulators(ctx context.Context, cp *localcontrolplane.ControlPlane, op
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	mgr.GetWebhookServer().Register(simmetal3.ConversionPath, simmetal3.Conversion())
-	simmetal3.ServeAdmission(mgr.GetWebhookServer())
+	s := &simulators{log: log, done: make(chan error, 1)}
+	metal3Webhooks := leavingServer{Server: mgr.GetWebhookServer(), away: s.metal3Away}
+	metal3Webhooks.Register(simmetal3.ConversionPath, simmetal3.Conversion())
+	simmetal3.ServeAdmission(metal3Webhooks)
 	assisted.ServeAdmission(mgr.GetWebhookServer(), mgr.GetAPIReader())
 	webhooks := slices.Concat(simmetal3.AdmissionConfigurations(), assisted.AdmissionConfigurations())
 	if err := cp.InstallWebhooks(ctx, localcontrolplane.Simulators, webhooks...); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	s := &simulators{log: log, done: make(chan error, 1)}
 	if err := s.start(cp, mgr, opts); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -217,6 +219,25 @@ func (s *simulators) changeHardware(change func(*bmov1alpha1.BareMetalHost, assi
 	defer s.mu.Unlock()
 	s.hardware = append(s.hardware, change)
 }
+
+// leavingServer answers no request while its service is away.
+type leavingServer struct {
+	webhook.Server
+	away func() bool
+}
+
+// Register adds a webhook of the service.
+func (l leavingServer) Register(path string, hook http.Handler) {
+	l.Server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.away() {
+			panic(http.ErrAbortHandler) // The connection ends without an answer.
+		}
+		hook.ServeHTTP(w, r)
+	}))
+}
+
+// metal3Away is called by requests only, none of which comes before the simulators were started.
+func (s *simulators) metal3Away() bool { return s.metal3 != nil && s.metal3.Faults().IsAway() }
 
 func (s *simulators) stopAll() error {
 	s.stop()

@@ -188,7 +188,7 @@ func (w *world) core() {
 // workload lets the installed cluster answer once the installation is complete.
 func (w *world) workload() {
 	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
-		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
+		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.r.now(), healthyOperators()
 		w.api.upgrades.Reported = installedVersion()
 	}
 }

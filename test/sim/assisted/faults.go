@@ -118,6 +118,11 @@ func (f Faults) ServiceDown(d time.Duration) {
 	f.change(func(b *backend) { b.faults.downUntil = b.now().Add(d) })
 }
 
+// ServiceUp ends ServiceDown before its time.
+func (f Faults) ServiceUp() {
+	f.change(func(b *backend) { b.faults.downUntil = b.now() })
+}
+
 // ISORotate gives an InfraEnv a new ISO URL. Earlier ones stay valid.
 func (f Faults) ISORotate(infraEnv types.NamespacedName) {
 	f.change(func(b *backend) {

@@ -122,6 +122,10 @@ func TestServiceDown(t *testing.T) {
 	if took := time.Since(start); took < 2*time.Second {
 		t.Errorf("the host registered after %s with a service that was down for 2s", took)
 	}
+	f.sim.Faults().ServiceDown(time.Hour)
+	late := f.boot("h1", "ie")
+	f.sim.Faults().ServiceUp()
+	f.waitAgent(late, hostKnownUnbound)
 }
 
 // TestClusterValidation fails a check of a cluster and clears it.

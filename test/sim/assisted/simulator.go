@@ -190,10 +190,10 @@ func controllerOptions() controller.Options {
 	return controller.Options{SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 4, UsePriorityQueue: ptr.To(false)}
 }
 
-// paused returns a result that waits out a stopped service. ok is false while the service runs.
+// paused returns a result that waits out a stopped service, which may be up again sooner than was said. ok is false while the service runs.
 func (s *Simulator) paused() (ctrl.Result, bool) {
 	if rest := s.backend.downFor(); rest > 0 {
-		return ctrl.Result{RequeueAfter: max(rest, time.Millisecond)}, true
+		return ctrl.Result{RequeueAfter: max(min(rest, s.backend.opts.Durations.Monitor), time.Millisecond)}, true
 	}
 	return ctrl.Result{}, false
 }

@@ -39,7 +39,7 @@ func setupClusters(mgr ctrl.Manager, cfg *config) error {
 		For(cfg.shape.newObject(kindCluster)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infrastructureOf)).
 		WithOptions(controllerOptions(cfg)).
-		Complete(r)
+		Complete(cfg.faults.whilePresent(r))
 }
 
 func infrastructureOf(_ context.Context, o client.Object) []reconcile.Request {

@@ -3,11 +3,14 @@
 package metal3
 
 import (
+	"context"
 	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Faults makes hosts fail, at run time and from any goroutine. A host is named by the namespace and name of its BareMetalHost,
@@ -18,6 +21,8 @@ type Faults struct {
 	// wake holds at most one token: "look at every host again". An unread token stands for later changes as well, so a full
 	// channel loses nothing.
 	wake chan event.TypedGenericEvent[*bmov1alpha1.BareMetalHost]
+	// back is closed when Metal3 is back; nil while it is there.
+	back chan struct{}
 }
 
 // hostFaults are the faults of one host; an empty message means none.
@@ -69,6 +74,54 @@ func (f *Faults) PowerFailure(host types.NamespacedName, message string) {
 // Clear ends all faults of the host. An error that the host already shows goes away at its next attempt.
 func (f *Faults) Clear(host types.NamespacedName) {
 	f.set(host, func(h *hostFaults) { *h = hostFaults{} })
+}
+
+// Away takes Metal3's controllers away, as if their pods were gone, until it is called with false. Objects and hosts stay as they are. Who
+// serves Metal3's webhooks asks IsAway.
+func (f *Faults) Away(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case on && f.back == nil:
+		f.back = make(chan struct{})
+	case !on && f.back != nil:
+		close(f.back)
+		f.back = nil
+	}
+}
+
+// IsAway tells whether Metal3 is away.
+func (f *Faults) IsAway() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.back != nil
+}
+
+// awaitReturn returns when Metal3 is there, or ctx has ended.
+func (f *Faults) awaitReturn(ctx context.Context) error {
+	f.mu.Lock()
+	back := f.back
+	f.mu.Unlock()
+	if back == nil {
+		return nil
+	}
+	select {
+	case <-back:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// whilePresent begins a pass of a controller once Metal3 is there: what it is woken for meanwhile is not lost, as it is not when pods start
+// again and list everything.
+func (f *Faults) whilePresent(controller reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+		if err := f.awaitReturn(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+		return controller.Reconcile(ctx, req)
+	})
 }
 
 func (f *Faults) set(host types.NamespacedName, change func(*hostFaults)) {

@@ -74,7 +74,7 @@ func setupHosts(mgr ctrl.Manager, cfg *config) error {
 		For(&bmov1alpha1.BareMetalHost{}).
 		WatchesRawSource(source.TypedChannel(cfg.faults.wake, faults)).
 		WithOptions(hostOptions(cfg)).
-		Complete(r)
+		Complete(cfg.faults.whilePresent(r))
 }
 
 // hostOptions let several hosts go on at once, as BMO does: with one worker, hosts that fail again and again keep the others waiting.

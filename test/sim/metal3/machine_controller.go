@@ -78,7 +78,7 @@ func setupMachines(mgr ctrl.Manager, cfg *config) error {
 		Watches(cfg.shape.newObject(kindCluster), handler.EnqueueRequestsFromMapFunc(r.metal3ClusterToMetal3Machines)).
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(hostToMetal3Machine)).
 		WithOptions(controllerOptions(cfg)).
-		Complete(r)
+		Complete(cfg.faults.whilePresent(r))
 }
 
 func machineToMetal3Machine(_ context.Context, o client.Object) []reconcile.Request {

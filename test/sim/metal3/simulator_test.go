@@ -229,4 +229,13 @@ func checkFaults(t *testing.T, s *server) {
 	}, time.Second, pollInterval).Should(Equal(bmov1alpha1.StateProvisioning))
 	w.faults.Clear(w.key("held"))
 	w.eventually("held", bmov1alpha1.StateProvisioned, "")
+
+	w.faults.Away(true)
+	w.Expect(w.faults.IsAway()).To(BeTrue())
+	w.create("alone", liveISO())
+	w.Consistently(func() bmov1alpha1.ProvisioningState {
+		return w.get("alone").Status.Provisioning.State
+	}, time.Second, pollInterval).Should(BeEmpty(), "nobody looks at it")
+	w.faults.Away(false)
+	w.eventually("alone", bmov1alpha1.StateProvisioned, "")
 }
