@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,6 +88,20 @@ func (f *fleet) bringHosts(ctx context.Context) error {
 		requests.Go(func() error { return f.world.CreateInputs(ctx, c.namespace, 1) })
 	}
 	return requests.Wait()
+}
+
+// times are how long the installations took.
+func (f *fleet) times() map[string]float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var took []float64
+	for name, at := range f.available {
+		took = append(took, at.Sub(f.created[name]).Seconds())
+	}
+	slices.Sort(took)
+	times := map[string]float64{}
+	addTimes(times, "manifests to Available", took)
+	return times
 }
 
 // note notes when a cluster is Available for the first time.
@@ -215,11 +231,14 @@ func (m *measurement) measureInstalls(ctx context.Context, size int) (err error)
 	if err != nil {
 		return err
 	}
-	return m.add(result, f.tell(ctx, &result, before))
+	if err := f.tell(ctx, &result, before); err != nil {
+		return err
+	}
+	return m.add(result, nil)
 }
 
 // tell adds what only installations have to a result.
-func (f *fleet) tell(_ context.Context, result *Result, core usage) error {
+func (f *fleet) tell(ctx context.Context, result *Result, core usage) error {
 	used, err := usageOf(f.core.PID())
 	if err != nil {
 		return err
@@ -233,5 +252,19 @@ func (f *fleet) tell(_ context.Context, result *Result, core usage) error {
 		cost.Writes, cost.Refused, cost.Requests = requested.writes, requested.refused, requested.requests
 	}
 	result.Costs[coreManagerName] = cost
+	for _, name := range []string{bootstrapName, controlPlaneName} {
+		err := f.replicas[name].metrics(ctx, func(text io.Reader) error {
+			answers, err := readAnswers(text, name)
+			result.Answers = append(result.Answers, answers...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	result.Times = f.times()
+	if d, err := os.ReadFile(f.cp.AuditLog()); err == nil {
+		_ = os.WriteFile(fmt.Sprintf("/tmp/install-audit-%d.log", result.Size), d, 0o644)
+	}
 	return nil
 }
