@@ -94,7 +94,9 @@ func (h histogram) bound(share float64) float64 {
 	return 0
 }
 
-func (h histogram) bounds() Bounds { return Bounds{P50: h.bound(0.5), P99: h.bound(0.99), Max: h.bound(1)} }
+func (h histogram) bounds() Bounds {
+	return Bounds{P50: h.bound(0.5), P99: h.bound(0.99), Max: h.bound(1)}
+}
 
 // readAnswers reads how soon the controllers of a manager have answered, those that have answered nobody left out.
 func readAnswers(text io.Reader, of string) ([]Answers, error) {

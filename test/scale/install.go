@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -197,7 +196,9 @@ func (f *fleet) install(ctx context.Context, all [][]*unstructured.Unstructured)
 }
 
 // installTimeout is for how long that many installations at once may take on a busy machine.
-func installTimeout(size int) time.Duration { return 4*time.Minute + time.Duration(size)*10*time.Second }
+func installTimeout(size int) time.Duration {
+	return 4*time.Minute + time.Duration(size)*10*time.Second
+}
 
 // measureInstalls installs that many clusters in a management cluster of their own.
 func (m *measurement) measureInstalls(ctx context.Context, size int) (err error) {
@@ -262,9 +263,12 @@ func (f *fleet) tell(ctx context.Context, result *Result, core usage) error {
 			return err
 		}
 	}
+	steps, err := readSteps(f.cp.AuditLog(), 0, installSteps, map[string]string{
+		bootstrapName: f.replicas[bootstrapName].User, controlPlaneName: f.replicas[controlPlaneName].User,
+	})
 	result.Times = f.times()
-	if d, err := os.ReadFile(f.cp.AuditLog()); err == nil {
-		_ = os.WriteFile(fmt.Sprintf("/tmp/install-audit-%d.log", result.Size), d, 0o644)
+	for name, sorted := range steps {
+		addTimes(result.Times, name, sorted)
 	}
-	return nil
+	return err
 }
