@@ -5,6 +5,10 @@ package manager
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,4 +165,23 @@ func TestAnswersNobodyWithoutAnEvent(t *testing.T) {
 	a.g.Expect(a.answers.woken).To(BeEmpty())
 	a.g.Expect(a.answers.taken).To(BeEmpty())
 	a.observed(0, 0, 0)
+}
+
+// Each controller of the managers is built by Build, which measures it.
+func TestAllControllersAreMeasured(t *testing.T) {
+	g := NewWithT(t)
+	built := 0
+	for _, root := range []string{"../../bootstrap", "../../controlplane"} {
+		g.Expect(filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			begun, measured := strings.Count(string(source), ".NewControllerManagedBy("), strings.Count(string(source), "manager.Build(")
+			g.Expect(measured).To(Equal(begun), path)
+			built += measured
+			return err
+		})).To(Succeed())
+	}
+	g.Expect(built).To(BeNumerically(">=", 8))
 }
