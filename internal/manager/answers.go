@@ -20,8 +20,8 @@ const (
 	// AnswerMetric is a histogram, by controller, of the seconds from an event that wakes an object to the end of the pass that answers it. Of
 	// several events that one pass answers, the first one counts. Passes that no event has asked for are not in it.
 	AnswerMetric = "openshift_assisted_answer_seconds"
-	// OwnAnswerMetric is the same without the time by which Cluster API's limit has deferred the pass: it lets an object have one pass a second.
-	// What is left is the wait for a free worker and the pass itself.
+	// OwnAnswerMetric is the same without the time by which Cluster API's limit has deferred the pass: it lets an object have one pass a
+	// second. What is left is the wait for a free worker and the pass itself.
 	OwnAnswerMetric = "openshift_assisted_own_answer_seconds"
 )
 

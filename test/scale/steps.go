@@ -13,8 +13,8 @@ import (
 )
 
 // answeredStep is a step of an installation that begins with a write of somebody else and ends with a write of ours, each the first one of
-// its kind in the namespace of the cluster. Between them are the watch, Cluster API's limit of one pass a second, the wait for a worker, and
-// what the pass does before it writes.
+// its kind in the namespace of the cluster. Between them are the watch, Cluster API's limit of one pass a second, the wait for a worker,
+// and what the pass does before it writes.
 type answeredStep struct {
 	name string
 	// manager is whose write the answer is.

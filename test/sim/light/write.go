@@ -265,8 +265,9 @@ func token(body []byte) (any, int, error) {
 	}
 	granted := maps.Clone(request)
 	granted["apiVersion"], granted["kind"] = "authentication.k8s.io/v1", "TokenRequest"
+	expires := time.Now().Add(time.Duration(lifetime) * time.Second)
 	granted["status"] = map[string]any{
-		"token": "light-" + rand.String(32), "expirationTimestamp": time.Now().Add(time.Duration(lifetime) * time.Second).UTC().Format(time.RFC3339),
+		"token": "light-" + rand.String(32), "expirationTimestamp": expires.UTC().Format(time.RFC3339),
 	}
 	return granted, http.StatusCreated, nil
 }
