@@ -83,20 +83,26 @@ func (a *answering) pass(takes time.Duration, during func(), err error) {
 // observed expects how many answers were observed, and how long they took together, whole and without what they were deferred by.
 func (a *answering) observed(count int, whole, own time.Duration) {
 	a.t.Helper()
-	families, err := metrics.Registry.Gather()
-	a.g.Expect(err).NotTo(HaveOccurred())
 	for name, want := range map[string]time.Duration{AnswerMetric: whole, OwnAnswerMetric: own} {
-		got, sum := uint64(0), 0.0
-		for _, family := range families {
-			for _, metric := range family.GetMetric() {
-				if family.GetName() == name && metric.GetLabel()[0].GetValue() == a.t.Name() {
-					got, sum = metric.GetHistogram().GetSampleCount(), metric.GetHistogram().GetSampleSum()
-				}
-			}
-		}
+		got, sum := a.gathered(name)
 		a.g.Expect(got).To(BeEquivalentTo(count), name)
 		a.g.Expect(sum).To(BeNumerically("~", want.Seconds(), 1e-9), name)
 	}
+}
+
+// gathered is how many observations a histogram of the controller has, and their sum.
+func (a *answering) gathered(name string) (count uint64, sum float64) {
+	a.t.Helper()
+	families, err := metrics.Registry.Gather()
+	a.g.Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && metric.GetLabel()[0].GetValue() == a.t.Name() {
+				count, sum = metric.GetHistogram().GetSampleCount(), metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return count, sum
 }
 
 func TestAnswersFromEventToEndOfPass(t *testing.T) {

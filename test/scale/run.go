@@ -53,7 +53,7 @@ func ParseSizes(text string) (Sizes, error) {
 
 // Options are the settings of a Run.
 type Options struct {
-	// Profiles are what is measured. Default: all.
+	// Profiles are what is measured. Default: all but install.
 	Profiles []string
 	Sizes    Sizes
 	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute.
