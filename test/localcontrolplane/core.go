@@ -10,7 +10,14 @@ import (
 const (
 	coreName      = "capi-core"
 	coreNamespace = "capi-system"
+	coreAccount   = "capi-manager"
 	coreModule    = "sigs.k8s.io/cluster-api"
+)
+
+// What Cluster API core is called: its process, and its user in the audit log.
+const (
+	CoreProcess = coreName
+	CoreUser    = "system:serviceaccount:" + coreNamespace + ":" + coreAccount
 )
 
 // StartCore runs Cluster API core, with ClusterClass on, and returns when it is ready and all its admission webhooks are
@@ -29,7 +36,7 @@ func (cp *ControlPlane) StartCore(ctx context.Context) (*Manager, error) {
 }
 
 func coreRun(spec ManagerSpec) managerRun {
-	return managerRun{spec: spec, namespace: coreNamespace, serviceAccount: "capi-manager", groups: []string{adminGroup}}
+	return managerRun{spec: spec, namespace: coreNamespace, serviceAccount: coreAccount, groups: []string{adminGroup}}
 }
 
 // coreManager describes core: our own main package, for the reasons it gives, with upstream's manifests.

@@ -47,6 +47,8 @@ const (
 	readyDelay = 500 * time.Millisecond
 	// operatorDelay lets the operators of the control plane be available before the installation is complete, and the last ones with it.
 	operatorDelay = 300 * time.Millisecond
+	// lightPoll is how often the Nodes of clusters are looked after of which there are many.
+	lightPoll = time.Second
 	// lostDelay is short: a real cluster takes 40 s to miss a Node.
 	lostDelay = 2 * time.Second
 )
@@ -128,8 +130,12 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 func (s *simulators) buildDataCentre(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager, opts WorldOptions) error {
 	speed := opts.speed()
 	s.metal = assisted.NewMetal()
-	s.workload = workload.New(workload.Local(cp), workload.Options{
-		APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
+	servers, poll := workload.Local(cp), time.Duration(0)
+	if opts.LightAPIs {
+		servers, poll = workload.Light(), lightPoll
+	}
+	s.workload = workload.New(servers, workload.Options{
+		Poll: poll, APIDelay: scaled(apiDelay, speed), JoinDelay: scaled(joinDelay, speed), ReadyDelay: scaled(readyDelay, speed),
 		OperatorDelay: scaled(operatorDelay, speed), LostDelay: scaled(lostDelay, speed), Etcd: etcdDelays(speed),
 		KubeletVersion: opts.KubeletVersion, Version: OpenShiftVersion, ServingCSRs: true,
 		TokenLifetime: opts.TokenLifetime, Catalogue: catalogue(), Upgrade: upgradeDelays(speed),

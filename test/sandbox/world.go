@@ -82,6 +82,8 @@ type WorldOptions struct {
 	TokenLifetime time.Duration
 	// GracePeriod is the control plane provider's --remote-conditions-grace-period; zero is its default.
 	GracePeriod time.Duration
+	// LightAPIs lets this process play the API of every installed cluster, instead of a kube-apiserver for each.
+	LightAPIs bool
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs

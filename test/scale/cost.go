@@ -49,6 +49,8 @@ type Result struct {
 	Costs map[string]Cost `json:"costs"`
 	// Times are seconds, such as those between an event and its answer.
 	Times map[string]float64 `json:"times,omitempty"`
+	// Answers are how soon the controllers have answered events.
+	Answers []Answers `json:"answers,omitempty"`
 	// Problems are what must not be.
 	Problems []string `json:"problems,omitempty"`
 }

@@ -90,11 +90,14 @@ func burstTimes(agents map[string]*registration) map[string]float64 {
 		name     string
 		from, to func(*registration) time.Time
 	}{{"inventory to claim", told, claimed}, {"creation to claim", created, claimed}, {"inventory to last write", told, bound}} {
-		sorted := seconds(agents, way.from, way.to)
-		times[way.name+" p50"], times[way.name+" p99"] = percentile(sorted, 0.5), percentile(sorted, 0.99)
-		times[way.name+" max"] = percentile(sorted, 1)
+		addTimes(times, way.name, seconds(agents, way.from, way.to))
 	}
 	return times
+}
+
+// addTimes adds what half of some times, 99 of 100 of them, and all of them do not exceed.
+func addTimes(times map[string]float64, name string, sorted []float64) {
+	times[name+" p50"], times[name+" p99"], times[name+" max"] = percentile(sorted, 0.5), percentile(sorted, 0.99), percentile(sorted, 1)
 }
 
 // register makes the Agents of all workers of a cluster at a steady rate, as assisted-service does: first the object, then its status. It

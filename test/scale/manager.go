@@ -53,22 +53,31 @@ type gauges struct {
 // idle reports whether the replica leads, and has nothing to do.
 func (g gauges) idle() bool { return g.leading == 1 && g.queued == 0 && g.active == 0 }
 
-// gauges reads the metrics of the replica.
-func (r *replica) gauges(ctx context.Context) (gauges, error) {
+// gauges reads what the replica tells of itself now.
+func (r *replica) gauges(ctx context.Context) (g gauges, err error) {
+	err = r.metrics(ctx, func(text io.Reader) error {
+		g, err = readGauges(text)
+		return err
+	})
+	return g, err
+}
+
+// metrics lets the text be read that the replica has for Prometheus.
+func (r *replica) metrics(ctx context.Context, read func(io.Reader) error) error {
 	address := strings.Replace(r.DiagnosticsURL, "https://", "http://", 1) + "/metrics"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return gauges{}, fmt.Errorf("ask for the metrics of %s: %w", r.Name(), err)
+		return fmt.Errorf("ask for the metrics of %s: %w", r.Name(), err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return gauges{}, fmt.Errorf("ask for the metrics of %s: %w", r.Name(), err)
+		return fmt.Errorf("ask for the metrics of %s: %w", r.Name(), err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return gauges{}, fmt.Errorf("ask for the metrics of %s: %s", r.Name(), response.Status)
+		return fmt.Errorf("ask for the metrics of %s: %s", r.Name(), response.Status)
 	}
-	return readGauges(response.Body)
+	return read(response.Body)
 }
 
 // probing is the controller of Cluster API that looks at connections again and again, whatever happens.

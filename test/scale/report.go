@@ -199,6 +199,7 @@ func (r Report) writeTables(out io.Writer) error {
 		}
 	}
 	r.writeTimes(table)
+	r.writeAnswers(table)
 	if len(r.Growth) > 0 {
 		fmt.Fprintln(table, "\nGROWTH OF\tPROFILE\tMANAGER\tEXPONENT\tLIMIT")
 	}

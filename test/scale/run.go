@@ -17,11 +17,16 @@ import (
 
 // Profiles returns what Options.Profiles may have.
 func Profiles() []string {
-	return []string{profileIdle, profileRestart, profileStorm, profileResync, profileFailover, profileBurst}
+	return append(hubProfiles(), profileInstall)
 }
 
 // Sizes are numbers of clusters, and of hosts for the profile burst.
 type Sizes struct{ Clusters, Hosts []int }
+
+// hubProfiles are those of clusters that are installed already.
+func hubProfiles() []string {
+	return []string{profileIdle, profileRestart, profileStorm, profileResync, profileFailover, profileBurst}
+}
 
 // pinned are the sizes that have a name, so that runs can be compared.
 var pinned = map[string]Sizes{
@@ -48,7 +53,7 @@ func ParseSizes(text string) (Sizes, error) {
 
 // Options are the settings of a Run.
 type Options struct {
-	// Profiles are what is measured. Default: all.
+	// Profiles are what is measured. Default: all but install.
 	Profiles []string
 	Sizes    Sizes
 	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute.
@@ -84,7 +89,7 @@ func (m *measurement) add(result Result, err error) error {
 	if err != nil {
 		return err
 	}
-	if result.Profile != profileBurst {
+	if result.Profile != profileBurst && result.Profile != profileInstall {
 		result.wroteNothing()
 	}
 	fmt.Fprintln(m.opts.Progress, summary(result))
@@ -96,7 +101,7 @@ func (m *measurement) add(result Result, err error) error {
 // changed, hosts that were not bound, and costs that grow faster than the clusters or hosts. The results are written in any case.
 func Run(ctx context.Context, opts Options) (Report, error) {
 	if len(opts.Profiles) == 0 {
-		opts.Profiles = Profiles()
+		opts.Profiles = hubProfiles()
 	}
 	for _, profile := range opts.Profiles {
 		if !slices.Contains(Profiles(), profile) {
@@ -109,7 +114,23 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 	return report, errors.Join(err, report.write(opts), report.problem())
 }
 
-func (m *measurement) measure(ctx context.Context) (err error) {
+func (m *measurement) measure(ctx context.Context) error {
+	if m.wants(hubProfiles()...) {
+		if err := m.measureHub(ctx); err != nil {
+			return err
+		}
+	}
+	if m.wants(profileInstall) {
+		for _, size := range m.opts.Sizes.Clusters {
+			if err := m.measureInstalls(ctx, size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *measurement) measureHub(ctx context.Context) (err error) {
 	h, err := startHub(ctx, m.opts.Progress)
 	if err != nil {
 		return err

@@ -57,11 +57,10 @@ type Reconciler struct {
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "agent")
-	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		Named("agent").
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), predicates.ClusterPausedTransitions(mgr.GetScheme(), log)).
-		WithOptions(options).
-		Build(ctx, r)
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), predicates.ClusterPausedTransitions(mgr.GetScheme(), log))
+	c, err := manager.Build(ctx, b, options, r)
 	if err != nil {
 		return fmt.Errorf("set up the agent controller: %w", err)
 	}

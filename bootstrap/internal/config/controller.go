@@ -114,14 +114,13 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "openshiftassistedconfig")
 	mapper := mapping.Mapper{Client: mgr.GetClient(), Gate: r.Gate}
-	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		For(&bootstrapv1.OpenshiftAssistedConfig{}).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(mapper.FromMachine)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(mapper.FromCluster),
 			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
-		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
-		WithOptions(options).
-		Build(ctx, r)
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))
+	c, err := manager.Build(ctx, b, options, r)
 	if err != nil {
 		return fmt.Errorf("set up the config controller: %w", err)
 	}

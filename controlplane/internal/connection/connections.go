@@ -18,12 +18,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 	"sigs.k8s.io/cluster-api/util/predicates"
+
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // Options are the settings of connections.
@@ -83,7 +85,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options, options 
 		end()
 		return nil, err
 	}
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+	err = mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		end()
 		return nil
@@ -92,13 +94,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options, options 
 		return nil, fmt.Errorf("end connections with the manager: %w", err)
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)
-	err = capicontrollerutil.NewControllerManagedBy(mgr, log).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		Named(controllerName).
 		For(&clusterv1.Cluster{}).
-		WithOptions(options).
-		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, o.WatchFilter)).
-		Complete(ctx, c)
-	if err != nil {
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, o.WatchFilter))
+	if _, err := manager.Build(ctx, b, options, c); err != nil {
 		return nil, fmt.Errorf("build controller %s: %w", controllerName, err)
 	}
 	return c, nil

@@ -73,7 +73,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 	builder := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		For(&controlplanev1.OpenshiftAssistedControlPlane{}).
 		Named(controllerName).
-		WithOptions(w.Options).
 		// Machines of workers too: their number is asked for on day 1, and the deletion waits for them.
 		Watches(&clusterv1.Machine{}, byCluster).
 		Watches(&clusterv1.MachineSet{}, byCluster).
@@ -88,7 +87,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 	if w.Releases != nil {
 		builder.WatchesRawSource(source.Channel(w.Releases, &handler.EnqueueRequestForObject{}))
 	}
-	c, err := builder.Build(ctx, r)
+	c, err := manager.Build(ctx, builder, w.Options, r)
 	if err != nil {
 		return fmt.Errorf("build controller %s: %w", controllerName, err)
 	}

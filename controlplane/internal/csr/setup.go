@@ -22,6 +22,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/served"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // SetupWithManager adds the controller to a manager.
@@ -29,15 +30,14 @@ func (r *Reconciler) SetupWithManager(
 	ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options,
 ) error {
 	r.reported, r.now = lru.New(reportedSize), time.Now
-	c, err := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
 		For(&clusterv1.Cluster{}).
 		Named(controllerName).
-		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), nodes).
 		// One that is no longer paused, but none of the changes of its status.
 		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, handler.EnqueueRequestsFromMapFunc(served.ByLabel), served.Resumed).
-		WatchesRawSource(clusters.GetClusterSource(controllerName, itself)).
-		Build(ctx, r)
+		WatchesRawSource(clusters.GetClusterSource(controllerName, itself))
+	c, err := manager.Build(ctx, b, options, r)
 	if err != nil {
 		return fmt.Errorf("build controller %s: %w", controllerName, err)
 	}

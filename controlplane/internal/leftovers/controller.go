@@ -64,13 +64,12 @@ type Reconciler struct {
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "leftovers")
-	c, err := capicontrollerutil.NewControllerManagedBy(mgr, log).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		Named("leftovers").
 		// A ClusterDeployment has the name of its control plane. Of control planes only the end matters, of Clusters also spec.paused.
 		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, &handler.EnqueueRequestForObject{}, ends).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), predicate.GenerationChangedPredicate{}).
-		WithOptions(options).
-		Build(ctx, r)
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), predicate.GenerationChangedPredicate{})
+	c, err := manager.Build(ctx, b, options, r)
 	if err != nil {
 		return fmt.Errorf("build controller leftovers: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/kube"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -26,12 +27,11 @@ import (
 func (r *Reconciler) SetupWithManager(
 	ctx context.Context, mgr ctrl.Manager, clusters clustercache.ClusterCache, options controller.Options,
 ) error {
-	c, err := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
 		For(&clusterv1.Machine{}, builder.WithPredicates(predicate.NewPredicateFuncs(isWaiting))).
 		Named(controllerName).
-		WithOptions(options).
-		WatchesRawSource(clusters.GetClusterSource(controllerName, r.waiting)).
-		Build(ctx, r)
+		WatchesRawSource(clusters.GetClusterSource(controllerName, r.waiting))
+	c, err := manager.Build(ctx, b, options, r)
 	if err != nil {
 		return fmt.Errorf("build controller %s: %w", controllerName, err)
 	}

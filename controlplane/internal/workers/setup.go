@@ -22,21 +22,20 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/served"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	byCluster := handler.EnqueueRequestsFromMapFunc(served.ByLabel)
-	_, err := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
+	b := capicontrollerutil.NewControllerManagedBy(mgr, ctrl.LoggerFrom(ctx).WithValues("controller", controllerName)).
 		For(&clusterv1.Cluster{}).
 		Named(controllerName).
-		WithOptions(options).
 		Watches(&clusterv1.MachineDeployment{}, byCluster, wishes).
 		Watches(&clusterv1.MachineSet{}, byCluster, wishes).
 		Watches(&clusterv1.Machine{}, byCluster, arrivals).
-		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, byCluster, served.Resumed).
-		Build(ctx, r)
-	if err != nil {
+		Watches(&controlplanev1.OpenshiftAssistedControlPlane{}, byCluster, served.Resumed)
+	if _, err := manager.Build(ctx, b, options, r); err != nil {
 		return fmt.Errorf("build controller %s: %w", controllerName, err)
 	}
 	return nil
