@@ -88,8 +88,8 @@ func NewFetches(source Source) *Fetches {
 // Events tell of configs for which there is news.
 func (f *Fetches) Events() <-chan event.GenericEvent { return f.events }
 
-// Lookup returns what was fetched for a config, once. Until then it returns ErrPending, or what the last attempt came to, and the config gets
-// an event. A fetch that has failed is repeated when it is asked for, and not at once.
+// Lookup returns what was fetched for a config, once. Until then it returns ErrPending, or what the last attempt came to, and the config
+// gets an event. A fetch that has failed is repeated when it is asked for, and not at once.
 func (f *Fetches) Lookup(ctx context.Context, config types.NamespacedName, url string) ([]byte, error) {
 	current, waits := f.begin(config, url)
 	if waits {
