@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -46,8 +47,11 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 		return err
 	}
 	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
-	ignitions := &discovery.Client{
+	ignitions := discovery.NewFetches(&discovery.Client{
 		CAFile: o.AssistedCAFile, Timeout: o.DiscoveryIgnitionTimeout, UserAgent: version.UserAgent(name),
+	})
+	if err := mgr.Add(ignitions); err != nil {
+		return fmt.Errorf("add what fetches discovery ignitions: %w", err)
 	}
 	hosts := &host.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,

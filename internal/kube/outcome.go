@@ -25,7 +25,11 @@ const (
 	conflict
 	refused
 	failed
+	awaited
 )
+
+// Awaited is the outcome of what cannot be written yet. Something that is watched triggers the pass that can.
+func Awaited() Outcome { return Outcome{state: awaited} }
 
 // OutcomeOf returns the outcome that the error of a write means.
 func OutcomeOf(err error) Outcome {
@@ -44,6 +48,9 @@ func OutcomeOf(err error) Outcome {
 
 // Done reports whether everything was written.
 func (o Outcome) Done() bool { return o.state == done }
+
+// Waits reports whether it cannot be written yet.
+func (o Outcome) Waits() bool { return o.state == awaited }
 
 // Stops reports whether the steps that follow have to wait, because the write did not succeed.
 func (o Outcome) Stops() bool { return o.state > done }

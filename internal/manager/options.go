@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/featuregate"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"sigs.k8s.io/cluster-api/util/flags"
 )
@@ -125,7 +127,18 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// ControllerOptions are the options of a controller with the concurrency of its kind, which may be 0.
+const (
+	// firstRetry and lastRetry are the times between passes that fail, those of controller-runtime.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 1000 * time.Second
+)
+
+// ControllerOptions are the options of one controller with the concurrency of its kind, which may be 0. A pass that fails is repeated later
+// each time, whatever other objects do: controller-runtime's own limit is one of ten retries a second for all objects together, so that a
+// thousand broken ones of one tenant would hold up the retries of everybody by minutes.
 func (o Options) ControllerOptions(concurrency int) controller.Options {
-	return controller.Options{MaxConcurrentReconciles: cmp.Or(concurrency, o.Concurrency)}
+	return controller.Options{
+		MaxConcurrentReconciles: cmp.Or(concurrency, o.Concurrency),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
 }

@@ -3,13 +3,16 @@
 package manager
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/featuregate"
 	logsv1 "k8s.io/component-base/logs/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // managers are the two managers' own flags.
@@ -137,4 +140,26 @@ func TestScheme(t *testing.T) {
 		"apiextensions.k8s.io"} {
 		g.Expect(scheme.IsGroupRegistered(group)).To(BeTrue(), group)
 	}
+}
+
+// TestRetriesOfOthersDoNotCount: however many objects fail again and again, another one that fails is looked at again at once; and each
+// controller counts failures of its own.
+func TestRetriesOfOthersDoNotCount(t *testing.T) {
+	g := NewWithT(t)
+	o := Options{Concurrency: 3}
+	limiter := o.ControllerOptions(0).RateLimiter
+	request := func(namespace, name string) reconcile.Request {
+		return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	}
+	for i := range 1000 {
+		for range 3 {
+			limiter.When(request("bad", fmt.Sprint(i)))
+		}
+	}
+	g.Expect(limiter.When(request("good", "one"))).To(Equal(firstRetry))
+	for range 30 {
+		limiter.When(request("bad", "one"))
+	}
+	g.Expect(limiter.When(request("bad", "one"))).To(Equal(lastRetry))
+	g.Expect(o.ControllerOptions(0).RateLimiter.When(request("bad", "one"))).To(Equal(firstRetry))
 }

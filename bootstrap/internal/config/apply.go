@@ -56,7 +56,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 		}
 	}
 	if d.secret {
-		o.secret = kube.OutcomeOf(r.ensureSecret(ctx, s, d.fetch))
+		o.secret = r.applySecret(ctx, s, d.fetch)
 	}
 	return o
 }

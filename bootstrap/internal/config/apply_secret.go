@@ -4,12 +4,11 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -17,9 +16,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/ignition"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
+
+// applySecret makes the bootstrap data Secret, as soon as what is in it has been fetched.
+func (r *Reconciler) applySecret(ctx context.Context, s *scope, fetch bool) kube.Outcome {
+	err := r.ensureSecret(ctx, s, fetch)
+	if errors.Is(err, discovery.ErrPending) {
+		return kube.Awaited()
+	}
+	return kube.OutcomeOf(err)
+}
 
 // ensureSecret creates the bootstrap data Secret, or takes back one that lost its owner. It is named as the config, because Metal3 guesses
 // that name in half of all cases (METAL3 M3-4), and its data never changes once it exists (CONTRACT BOOT-26).
@@ -72,26 +81,9 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope, fetch bool) ([
 	if !fetch {
 		return ignition.LiveISO()
 	}
-	key := fetchKey{config: s.config.UID, url: artifactURL(s)}
-	if failed, ok := r.secrets.recent.Get(key); ok {
-		err, _ := failed.(error)
-		return nil, err
-	}
-	data, err := r.Ignitions.Fetch(ctx, key.url)
+	data, err := r.Ignitions.Lookup(ctx, client.ObjectKeyFromObject(s.config), artifactURL(s))
 	if err != nil {
-		err = fmt.Errorf("fetch the discovery ignition of InfraEnv %s: %w", s.infraEnvName, err)
-		r.secrets.recent.Set(key, err, fetchRetry)
-		return nil, err
+		return nil, fmt.Errorf("fetch the discovery ignition of InfraEnv %s: %w", s.infraEnvName, err)
 	}
 	return data, nil
-}
-
-// fetchRetry is how long a fetch that has failed is not repeated: any host or Agent of the namespace may trigger a pass, and a server that
-// does not answer takes all the time that a fetch may have.
-const fetchRetry = 10 * time.Second
-
-// fetchKey asks for what a config boots from an URL.
-type fetchKey struct {
-	config types.UID
-	url    string
 }

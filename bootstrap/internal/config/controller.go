@@ -63,11 +63,15 @@ import (
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// IgnitionSource fetches discovery ignitions. Its errors name neither the URL, which holds a token, nor the content.
-type IgnitionSource interface {
-	// Fetch returns what the URL serves, byte for byte, after a check that it is ignition. A *discovery.Error says what is wrong in words
+// Ignitions fetches discovery ignitions. Its errors name neither the URL, which holds a token, nor the content.
+type Ignitions interface {
+	// Lookup returns what the URL serves, once it was fetched, and discovery.ErrPending before. A *discovery.Error says what is wrong in words
 	// that do not change from one attempt to the next.
-	Fetch(ctx context.Context, url string) ([]byte, error)
+	Lookup(ctx context.Context, config types.NamespacedName, url string) ([]byte, error)
+	// Forget drops what was fetched for a config that is gone.
+	Forget(config types.NamespacedName)
+	// Events tell of configs for which there is news.
+	Events() <-chan event.GenericEvent
 }
 
 // Hosts takes the host of a config into its cluster (package host).
@@ -91,7 +95,7 @@ type Reconciler struct {
 	// APIReader reads the release of the cluster and the OS images of assisted-service.
 	APIReader client.Reader
 	// Ignitions fetches discovery ignitions for hosts that boot a disk image.
-	Ignitions IgnitionSource
+	Ignitions Ignitions
 	// Gate knows which CRDs are served.
 	Gate *manager.Gate
 	// Recorder records events.
@@ -119,6 +123,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(mapper.FromMachine)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(mapper.FromCluster),
 			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
+		WatchesRawSource(source.Channel(r.Ignitions.Events(), &handler.EnqueueRequestForObject{})).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))
 	c, err := manager.Build(ctx, b, options, r)
 	if err != nil {
@@ -169,6 +174,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if config == nil {
+		r.Ignitions.Forget(req.NamespacedName)
 		return ctrl.Result{}, r.Hosts.Release(ctx, req.NamespacedName)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {

@@ -143,7 +143,7 @@ func TestHostsPass(t *testing.T) {
 			counted := interceptor.NewClient(c.(client.WithWatch), countWrites(func() { writes++ }))
 			r := &Reconciler{
 				Client: counted, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10),
-				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked,
+				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked, Ignitions: &fakeIgnitions{},
 				controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})

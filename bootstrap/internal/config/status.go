@@ -130,6 +130,8 @@ func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
 		return fact.Fact{}
 	case told(o.secret) != "":
 		return fact.Waiting(bootstrapv1.DataSecretRefusedReason, "%s", told(o.secret))
+	case o.secret.Waits() && conditions.Has(s.config, bootstrapv1.DataSecretAvailableCondition):
+		return fact.Fact{} // Servers answer soon, or something is said about them: that one is asked is no news.
 	case problem == nil:
 		return d.dataSecret
 	case problem.Invalid:

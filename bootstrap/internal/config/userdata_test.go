@@ -6,20 +6,20 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -27,6 +27,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
@@ -140,10 +141,14 @@ type fakeIgnitions struct {
 	err  error
 }
 
-func (f *fakeIgnitions) Fetch(_ context.Context, url string) ([]byte, error) {
+func (f *fakeIgnitions) Lookup(_ context.Context, _ types.NamespacedName, url string) ([]byte, error) {
 	f.urls = append(f.urls, url)
 	return []byte("{}"), f.err
 }
+
+func (f *fakeIgnitions) Forget(types.NamespacedName) {}
+
+func (f *fakeIgnitions) Events() <-chan event.GenericEvent { return nil }
 
 // TestUserDataIsFetchedOnce: the server is asked in the pass that makes the Secret and in no other, and what comes of it is what the config
 // says and publishes.
@@ -158,6 +163,7 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*scope)
 		serves  error
+		waits   bool
 		creates error
 		fetched []string
 		made    int
@@ -171,6 +177,18 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 		"the server does not answer": {serves: down, fetched: once, reason: bootstrapv1.DiscoveryIgnitionUnreachableReason},
 		"the server serves something else": {
 			serves: &discovery.Error{Invalid: true}, fetched: once, reason: bootstrapv1.DiscoveryIgnitionInvalidReason,
+		},
+		"not fetched yet": {
+			serves: discovery.ErrPending, waits: true, fetched: once, reason: bootstrapv1.WaitingForDiscoveryIgnitionReason,
+		},
+		"not fetched yet, and something has been said before": {
+			change: func(s *scope) {
+				fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "").Set(s.config, bootstrapv1.DataSecretAvailableCondition)
+			},
+			serves: discovery.ErrPending, waits: true, fetched: once, reason: bootstrapv1.WaitingForDeletionHookReason,
+		},
+		"not fetched again yet": {
+			change: published, serves: discovery.ErrPending, waits: true, fetched: once, reason: bootstrapv1.DataSecretAvailableReason,
 		},
 		"the server fails in an unknown way":  {serves: errors.New("boom"), fetched: once, reason: bootstrapv1.WaitingForDiscoveryIgnitionReason},
 		"the server does not answer any more": {change: published, serves: down, fetched: once, reason: bootstrapv1.DataSecretAvailableReason},
@@ -205,7 +223,7 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 			d := decide(s)
 			o := r.apply(t.Context(), s, d)
 			g.Expect(served.urls).To(Equal(test.fetched))
-			g.Expect(o.err() == nil).To(Equal(test.serves == nil && test.creates == nil))
+			g.Expect(o.err() == nil).To(Equal(test.waits || test.serves == nil && test.creates == nil))
 
 			setStatus(s, result{decision: &d, outcomes: o})
 			g.Expect(conditions.GetReason(s.config, bootstrapv1.DataSecretAvailableCondition)).To(Equal(test.reason))
@@ -216,33 +234,4 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 			g.Expect(list.Items).To(HaveLen(test.made), "its name is published when it exists")
 		})
 	}
-}
-
-// TestFailedFetchIsNotRepeatedAtOnce: whatever triggers passes, a server that fails is asked once in fetchRetry, unless it has another URL.
-func TestFailedFetchIsNotRepeatedAtOnce(t *testing.T) {
-	g := NewWithT(t)
-	clock := clocktesting.NewFakeClock(time.Now())
-	served := &fakeIgnitions{err: errors.New("no answer")}
-	r := &Reconciler{Ignitions: served, secrets: secrets{recent: cache.NewExpiringWithClock(clock)}}
-	s := preparedUserData()
-	for range 3 {
-		_, err := r.bootstrapData(t.Context(), s, true)
-		g.Expect(err).To(MatchError(ContainSubstring("no answer")))
-	}
-	g.Expect(served.urls).To(HaveLen(1))
-	clock.Step(fetchRetry)
-	served.err = nil
-	for range 2 {
-		_, err := r.bootstrapData(t.Context(), s, true)
-		g.Expect(err).NotTo(HaveOccurred())
-	}
-	g.Expect(served.urls).To(HaveLen(3), "what was served is not remembered")
-
-	served.err = errors.New("no answer")
-	_, err := r.bootstrapData(t.Context(), s, true)
-	g.Expect(err).To(HaveOccurred())
-	s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL += "&again"
-	served.err = nil
-	_, err = r.bootstrapData(t.Context(), s, true)
-	g.Expect(err).NotTo(HaveOccurred())
 }

@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -346,13 +348,17 @@ func (w *world) setConditions(a *assisted.Agent, state string, synced bool) {
 	set(assisted.ConditionInstalled, state == agentInstalled, cmp.Or(reasons[state], "InstallationNotStarted"))
 }
 
-// ignitions serves discovery ignitions.
+// ignitions serves discovery ignitions, and is asked in the pass that wants one.
 type ignitions struct {
 	w      *world
 	around func(name string, call func() error) error
 }
 
-func (i ignitions) Fetch(_ context.Context, url string) (data []byte, err error) {
+func (i ignitions) Forget(types.NamespacedName) {}
+
+func (i ignitions) Events() <-chan event.GenericEvent { return nil }
+
+func (i ignitions) Lookup(_ context.Context, _ types.NamespacedName, url string) (data []byte, err error) {
 	err = i.around("fetch the discovery ignition", func() error {
 		if i.w.serviceAway || i.w.infraEnv(url[strings.LastIndex(url, "/")+1:]) == nil {
 			return fmt.Errorf("nobody serves it")

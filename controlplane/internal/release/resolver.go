@@ -15,11 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/fair"
 )
 
 const (
-	// workers is the number of registries that are asked at a time.
-	workers = 4
+	// workers is the number of registries that are asked at a time, and places that of those for control planes of one namespace. They are
+	// fewer, so that the dead registries of one tenant hold up nobody else.
+	workers = 8
+	places  = 4
 	// firstRetry and lastRetry are the times between attempts. No event tells when a registry is back or has been given the image.
 	firstRetry = 30 * time.Second
 	lastRetry  = time.Hour
@@ -61,7 +64,7 @@ type Resolver struct {
 	Registry Fetcher
 
 	events chan event.GenericEvent
-	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	queue  *fair.Queue
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]entry
@@ -79,8 +82,8 @@ func NewResolver(reader client.Reader, registry Fetcher) *Resolver {
 		Reader:   reader,
 		Registry: registry,
 		events:   make(chan event.GenericEvent),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		queue: fair.NewQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry), places,
 		),
 		known: map[types.NamespacedName]entry{},
 	}

@@ -5,6 +5,7 @@ package release
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/capi-openshift/agent-providers/internal/fair"
 )
 
 var (
@@ -66,8 +69,8 @@ func init() { SetDefaultEventuallyTimeout(time.Minute) }
 func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
 	t.Helper()
 	r := NewResolver(fakeClient().WithObjects(objects...).Build(), registry)
-	r.queue = workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond))
+	r.queue = fair.NewQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond), places)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- r.Start(ctx) }()
@@ -163,3 +166,30 @@ func TestResolver(t *testing.T) {
 }
 
 func key(e event.GenericEvent) types.NamespacedName { return client.ObjectKeyFromObject(e.Object) }
+
+// hangingRegistry never answers for an image of hangs.example.org.
+type hangingRegistry struct{ found Release }
+
+func (h hangingRegistry) Fetch(ctx context.Context, image string, _ Access) (Release, error) {
+	if strings.HasPrefix(image, "hangs.example.org/") {
+		<-ctx.Done()
+		return Release{}, ctx.Err()
+	}
+	return h.found, nil
+}
+
+// TestDeadRegistriesOfOneNamespaceHoldUpNobodyElse: a control plane of another namespace gets its answer while those registries are waited
+// for.
+func TestDeadRegistriesOfOneNamespaceHoldUpNobodyElse(t *testing.T) {
+	g := NewWithT(t)
+	found := Release{Digest: "sha256:1", Version: version, KubernetesVersion: kubernetesVersion}
+	bad := secret.DeepCopy()
+	bad.Namespace = "bad"
+	r := start(t, hangingRegistry{found}, secret, bad)
+	for i := range 10 * workers {
+		r.Lookup(types.NamespacedName{Namespace: "bad", Name: fmt.Sprint(i)}, Request{Image: "hangs.example.org/ocp:4.20.4", PullSecret: "pull"})
+	}
+	r.Lookup(controlPlane, request)
+	g.Eventually(r.Events()).Should(Receive(WithTransform(key, Equal(controlPlane))))
+	g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: &found}))
+}
