@@ -118,7 +118,9 @@ func (a *API) target(path []string) (target, bool) {
 func reply(w http.ResponseWriter, status int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(object) // Who has gone does not miss the rest.
+	if err := json.NewEncoder(w).Encode(object); err != nil {
+		return // Who has gone does not miss the rest.
+	}
 }
 
 // refuse sends an error as a kube-apiserver does.

@@ -160,8 +160,9 @@ type stream struct {
 }
 
 func (s stream) send(what string, object map[string]any) {
-	// An error is the end of the connection, by which the request ends too.
-	_ = s.Encode(map[string]any{"type": what, "object": object})
+	if err := s.Encode(map[string]any{"type": what, "object": object}); err != nil {
+		return // It is the end of the connection, by which the request ends too.
+	}
 	_ = s.flusher.Flush()
 }
 

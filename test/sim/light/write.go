@@ -32,17 +32,15 @@ func (a *API) single(r *http.Request, t target) (any, int, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the request: %w", err)
 	}
+	patch := types.PatchType("")
+	if r.Method == http.MethodPatch {
+		patch = types.PatchType(r.Header.Get("Content-Type"))
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	stored, exists := a.objects[t.key]
 	switch {
-	case r.Method == http.MethodPost && t.subresource == "":
-		object, err := decode(body)
-		if err != nil {
-			return nil, 0, err
-		}
-		return a.create(r, t, object)
-	case r.Method == http.MethodPatch && !exists && types.PatchType(r.Header.Get("Content-Type")) == types.ApplyPatchType:
+	case r.Method == http.MethodPost && t.subresource == "", !exists && patch == types.ApplyPatchType:
 		object, err := decode(body)
 		if err != nil {
 			return nil, 0, err
@@ -50,28 +48,32 @@ func (a *API) single(r *http.Request, t target) (any, int, error) {
 		return a.create(r, t, object)
 	case !exists:
 		return nil, 0, apierrors.NewNotFound(t.key.resource, t.key.name)
-	}
-	switch {
-	case r.Method == http.MethodGet:
-		return stored, http.StatusOK, nil
-	case r.Method == http.MethodDelete:
-		return a.remove(t, stored), http.StatusOK, nil
 	case r.Method == http.MethodPost && t.subresource == "token":
 		return token(body)
-	case r.Method == http.MethodPut:
-		changed, err := decode(body)
-		if err != nil {
-			return nil, 0, err
-		}
-		return a.update(t, stored, changed)
-	case r.Method == http.MethodPatch:
-		changed, err := patched(t, stored, types.PatchType(r.Header.Get("Content-Type")), body)
-		if err != nil {
-			return nil, 0, err
-		}
-		return a.update(t, stored, changed)
 	}
-	return nil, 0, apierrors.NewMethodNotSupported(t.key.resource, r.Method)
+	return a.existing(r.Method, t, stored, patch, body)
+}
+
+// existing answers a request about an object that there is.
+func (a *API) existing(method string, t target, stored map[string]any, patch types.PatchType, body []byte) (any, int, error) {
+	var changed map[string]any
+	var err error
+	switch method {
+	case http.MethodGet:
+		return stored, http.StatusOK, nil
+	case http.MethodDelete:
+		return a.remove(t, stored), http.StatusOK, nil
+	case http.MethodPut:
+		changed, err = decode(body)
+	case http.MethodPatch:
+		changed, err = patched(t, stored, patch, body)
+	default:
+		err = apierrors.NewMethodNotSupported(t.key.resource, method)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return a.update(t, stored, changed)
 }
 
 // decode reads an object in the formats that clients send: JSON, and protobuf for the kinds of Kubernetes.

@@ -44,7 +44,9 @@ func main() {
 func parse(args []string) (opts scale.Options, record string, err error) {
 	opts = scale.Options{Output: os.Stdout, Progress: os.Stderr}
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
-	profiles := flags.String("profile", "", "what is measured, one or several of "+strings.Join(scale.Profiles(), ",")+"; default: all but install")
+	profiles := flags.String(
+		"profile", "", "what is measured, one or several of "+strings.Join(scale.Profiles(), ",")+"; default: all but install",
+	)
 	sizes := flags.String("sizes", "small", "small, full, or numbers of clusters and hosts with commas between them")
 	flags.DurationVar(&opts.Idle, "idle", 0, "for how long idle managers are watched; default: 1m")
 	flags.DurationVar(&opts.Window, "window", 0, "within which all hosts of a burst register; default: 1m")
