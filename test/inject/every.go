@@ -53,11 +53,13 @@ func Every(t *testing.T, modes []Mode, stride int, tell func(*testing.T, *Calls)
 	}
 }
 
-// Alike tells a story, and the same in a world that behaves worse: both have to end alike, with as many writes but for a few.
-func Alike(t *testing.T, story, worse func(*testing.T, *Calls) Ending) {
+// Alike tells a story, and the same in worlds that behave worse: all have to end alike, with as many writes but for a few.
+func Alike(t *testing.T, story func(*testing.T, *Calls) Ending, worse map[string]func(*testing.T, *Calls) Ending) {
 	t.Helper()
 	clean := told(t, &Calls{}, story)
-	clean.compareEnds(t, "in a worse world", 0, told(t, &Calls{}, worse))
+	for name, tell := range worse {
+		t.Run(name, func(t *testing.T) { clean.compareEnds(t, name, 0, told(t, &Calls{}, tell)) })
+	}
 }
 
 // outcome is what came of a story.

@@ -112,7 +112,7 @@ func assign(into client.Object, from runtime.Object) {
 // cachedGet reads from the cache, which does not know what a closed watch has not told.
 func (h *Hub) cachedGet(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	items, closed := h.frozen[h.kindOf(o)]
-	if !closed {
+	if _, metadata := o.(*metav1.PartialObjectMetadata); !closed || metadata { // Only CRDs are read so, which never change here.
 		return h.Get(ctx, key, o, opts...)
 	}
 	for _, item := range items {

@@ -159,7 +159,7 @@ func moved(t *testing.T) *world {
 
 var stories = map[string]story{
 	"install": {
-		begin:    empty(4, 3, 1),
+		begin:    empty(3, 2, 1),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with user data": {
@@ -171,6 +171,7 @@ var stories = map[string]story{
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with an InfraEnv for each Machine": {
+		like:     true,
 		begin:    empty(2, 1, 1, func(w *world) { w.spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv }),
 		chapters: []chapter{{until: (*world).joined}},
 	},
@@ -179,7 +180,7 @@ var stories = map[string]story{
 		chapters: []chapter{{do: func(w *world) { w.workers = 1 }, until: (*world).joined}},
 	},
 	"retry": {
-		begin: empty(2, 1, 1, func(w *world) { w.fails = true }),
+		begin: empty(1, 1, 0, func(w *world) { w.fails = true }),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.stage == stageError }},
 			{do: (*world).retry, until: (*world).joined},
@@ -198,10 +199,12 @@ var stories = map[string]story{
 		chapters: []chapter{{do: deleteMachine("worker-0"), until: (*world).joined}},
 	},
 	"deletion of a Machine": {
+		like:     true,
 		begin:    installed(2, 1, 1),
 		chapters: []chapter{{do: func(w *world) { w.workers = 0; deleteMachine("worker-0")(w) }, until: (*world).joined}},
 	},
 	"deletion of a Machine that is being installed": {
+		like:  true,
 		begin: empty(2, 1, 1),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.stage == assisted.ClusterStateInstalling }, halfway: true},
@@ -229,6 +232,7 @@ var stories = map[string]story{
 		},
 	},
 	"a host registers late": {
+		like:  true,
 		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.servers["h-0"].boots == 2 }},
@@ -238,7 +242,7 @@ var stories = map[string]story{
 	"an Agent is lost": {
 		begin: empty(2, 2, 1), // One host is missing, so the installation does not begin.
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
+			{until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason), halfway: true},
 			{do: loseAgent, until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 		},
 	},
@@ -247,6 +251,7 @@ var stories = map[string]story{
 		chapters: []chapter{{do: withoutOwner, until: func(w *world) bool { return len(w.machines()) == 1 && w.config("worker-0") == nil }}},
 	},
 	"a Machine loses its config": {
+		like:     true,
 		begin:    installed(2, 1, 1),
 		chapters: []chapter{{do: withoutConfig, until: func(w *world) bool { return len(w.machines()) == 1 }}},
 	},
@@ -257,11 +262,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	for number, name := range slices.Sorted(maps.Keys(stories)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			modes := inject.Modes()
-			if !thorough {
-				modes = modes[number%len(modes):][:1]
-			}
-			inject.Every(t, modes, stride(20), stories[name].tell)
+			inject.Every(t, stories[name].modes(number), stride(20), stories[name].tell)
 		})
 	}
 }

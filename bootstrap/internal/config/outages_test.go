@@ -4,6 +4,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,38 +32,53 @@ var troubles = map[string]func(w *world, from int){
 	"the manager's clock is behind": func(w *world, from int) { w.happens[from] = func() { w.ahead = -10 * time.Minute } },
 }
 
-// TestTroubles: whatever the rest of the world does wrong, and whenever, a story ends as without that, and with few more writes. A host that
-// cannot register for an hour is power-cycled meanwhile (DESIGN D35).
+// writesOfPowerCycle are those for a host that does not register in time: it is power-cycled, and given up, and says so each time.
+const writesOfPowerCycle = 5
+
+// cycles are the troubles in which hosts seem not to register for longer than they may take: they are power-cycled (DESIGN D35).
+var cycles = []string{"assisted-service is gone for an hour", "events are an hour late"}
+
+// TestTroubles: whatever the rest of the world does wrong, and whenever, a story ends as without that, and with few more writes.
 func TestTroubles(t *testing.T) {
 	for _, name := range []string{"install", "replacement", "an Agent is lost", "deletion"} {
-		for trouble, begin := range troubles {
-			t.Run(name+"/"+trouble, func(t *testing.T) {
-				t.Parallel()
-				for from := 0; from < 20; from += stride(7) {
-					t.Run(fmt.Sprint(from), func(t *testing.T) {
-						inject.Alike(t, stories[name].inTrouble(nil), stories[name].inTrouble(func(w *world) { begin(w, w.steps+from) }))
-					})
+		for _, cycled := range []bool{false, true} {
+			worse := map[string]func(*testing.T, *inject.Calls) inject.Ending{}
+			for trouble, begin := range troubles {
+				for from := stride(8) - 1; from < 20 && slices.Contains(cycles, trouble) == cycled; from += 4 * stride(5) {
+					told := stories[name].inTrouble(cycled, func(w *world) { begin(w, w.steps+from) })
+					worse[fmt.Sprintf("%s from step %d on", trouble, from)] = told
 				}
+			}
+			t.Run(fmt.Sprintf("%s, power-cycled %t", name, cycled), func(t *testing.T) {
+				t.Parallel()
+				inject.Alike(t, stories[name].inTrouble(cycled, nil), worse)
 			})
 		}
 	}
 }
 
-// inTrouble tells the story in a world with a trouble.
-func (s story) inTrouble(begin func(*world)) func(*testing.T, *inject.Calls) inject.Ending {
+// inTrouble tells the story in a world with a trouble. How often hosts were booted counts unless they are power-cycled.
+func (s story) inTrouble(cycled bool, begin func(*world)) func(*testing.T, *inject.Calls) inject.Ending {
 	troubled := s
+	hosts := 0
 	troubled.begin = func(t *testing.T) *world {
 		t.Helper()
 		w := s.begin(t)
-		if w.happens = map[int]func(){}; begin != nil {
+		hosts, w.happens = len(w.servers), map[int]func(){}
+		if begin != nil {
 			begin(w)
+		}
+		for step := range w.happens {
+			w.until = max(w.until, step)
 		}
 		return w
 	}
 	return func(t *testing.T, calls *inject.Calls) inject.Ending {
 		t.Helper()
 		ending := troubled.tell(t, calls)
-		ending.Others = ""
+		if cycled {
+			ending.Others, ending.MoreWrites = "", writesOfPowerCycle*hosts
+		}
 		return ending
 	}
 }

@@ -15,8 +15,8 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
-// moved makes the world another management cluster, to which clusterctl has moved the cluster. The objects of hive and assisted-service stay
-// behind, status does not come along, and every object is a new one (DESIGN D22). The hosts' own status is in an annotation meanwhile.
+// moved makes the world another management cluster, to which clusterctl has moved the cluster. The objects of hive and assisted-service
+// stay behind, status does not come along, and every object is a new one (DESIGN D22). The hosts' own status is in an annotation meanwhile.
 func (w *world) moved() *world {
 	before := w.hub
 	w.imported, w.stage, w.refused = true, stageWaiting, map[string]string{}

@@ -47,8 +47,22 @@ type story struct {
 	chapters []chapter
 	// left fails the test when something is left in the end that must not; nil when that is what is without a fault.
 	left func(*world)
+	// like is set when the calls that fail are those of another story, so that the manager ends and loses answers, and no more.
+	like bool
 	// more is how many writes more than usual it takes when a call fails.
 	more int
+}
+
+// modes are what happens to the calls of the story: with the race detector one of them, another one for each story.
+func (s story) modes(number int) []inject.Mode {
+	modes := inject.Modes()
+	if s.like {
+		modes = []inject.Mode{inject.Lost, inject.ManagerEnds}
+	}
+	if thorough {
+		return modes
+	}
+	return []inject.Mode{modes[number%len(modes)]}
 }
 
 // chapter is what a user does, and how it ends.
@@ -225,7 +239,7 @@ func (w *world) play(reached func() bool, halfway bool) {
 		rests++
 		w.changed = false
 		worked := w.manager.Work(w.t)
-		if worked || !reached() || w.manager.Soon(10*time.Minute) {
+		if worked || !reached() || w.manager.Soon(10*time.Minute) || w.steps <= w.until {
 			rests = 0
 		}
 		w.step()

@@ -76,6 +76,8 @@ type world struct {
 	// steps counts those of the story, and happens has what happens beside it at one of them.
 	steps   int
 	happens map[int]func()
+	// until is the step before which the story does not end.
+	until int
 	// clock is that of what the manager remembers.
 	clock *clocktesting.FakeClock
 	// serviceAway and metal3Away: nobody hears of them.

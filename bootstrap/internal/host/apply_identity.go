@@ -18,6 +18,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 const (
@@ -117,6 +118,11 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 // may have been asked already.
 func (r *Reconciler) powerCycle(ctx context.Context, s *scope, record powerCycle, why string) error {
 	record.Machine, record.Time = s.claim(), s.now.UTC().Truncate(time.Second)
+	// baremetal-operator's clock may be ahead. A record from before the provisioning would concern nobody, and the next pass would
+	// power-cycle the host again.
+	if ended := metal3.ProvisioningEnded(s.host).UTC(); record.Time.Before(ended) {
+		record.Time = ended
+	}
 	err := kube.PatchUnchanged(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, rebootAnnotation, rebootMode)
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, bootstrapv1.PowerCycleAnnotation, record.String())
