@@ -77,8 +77,8 @@ func Explained(err error, object string) error {
 	return InOwnWords(err, object)
 }
 
-// WithoutValues returns the error of a write without the values that the API server quotes when it finds them invalid, and as a Refusal when
-// a webhook does not answer. All else is as it was: what the caller wrote before it, the fields and what is wrong with them, and what
+// WithoutValues returns the error of a write without the values that the API server quotes when it finds them invalid, and as a Refusal
+// when a webhook does not answer. All else is as it was: what the caller wrote before it, the fields and what is wrong with them, and what
 // webhooks say.
 func WithoutValues(err error) error {
 	var status apierrors.APIStatus

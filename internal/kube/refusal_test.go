@@ -29,8 +29,7 @@ func TestInOwnWords(t *testing.T) {
 		field.Required(field.NewPath("spec", "d"), "it is needed"),
 		field.NotSupported(field.NewPath("spec", "e"), password, []string{"x", "y"}),
 	})
-	silence := apierrors.NewInternalError(errors.New(`failed calling webhook "x.example.com": failed to call webhook: Post "https://` + password +
-		`": connect: connection refused`))
+	silence := apierrors.NewInternalError(errors.New(`failed calling webhook "x.example.com": Post "https://` + password + `": refused`))
 	const problems = `spec.a: Duplicate value; spec.b: must be short; spec.c: Invalid value; spec.d: Required value: it is needed; ` +
 		`spec.e: supported values: "x", "y"`
 	for name, test := range map[string]struct {

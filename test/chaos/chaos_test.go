@@ -175,8 +175,8 @@ func (c *crashes) running() {
 	c.Expect(err).NotTo(HaveOccurred())
 }
 
-// grow adds a worker, and replaces the host of a control-plane Machine or of a worker, which the seed chooses. Managers die after the writes
-// that the seed chooses.
+// grow adds a worker, and replaces the host of a control-plane Machine or of a worker, which the seed chooses. Managers die after the
+// writes that the seed chooses.
 func (c *crashes) grow() {
 	c.chooser.enter(false, draws)
 	c.Expect(c.world.AddWorker(c.ctx, c.request.Key())).To(Succeed())
@@ -258,8 +258,8 @@ func objects(ctx context.Context, g *WithT, c client.Client, namespace string) [
 	return lines
 }
 
-// describe is the kind of an object and its name, but for what is not foreseen: which of the hosts are free is up to Metal3, and Machines are
-// replaced.
+// describe is the kind of an object and its name, but for what is not foreseen: which of the hosts are free is up to Metal3, and Machines
+// are replaced.
 func describe(o client.Object) string {
 	name := numbered.ReplaceAllString(generic(o.GetName()), "$1<n>")
 	if _, isAgent := o.(*assisted.Agent); isAgent {

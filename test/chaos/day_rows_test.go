@@ -196,10 +196,11 @@ func (d *day) goneWhileFreeing() {
 		if err := d.world.Client.Get(ctx, client.ObjectKeyFromObject(worker), machine); err != nil {
 			return "", err
 		}
-		if reason := conditions.GetReason(machine, clusterv1.MachineDeletingCondition); reason != clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason {
-			return reason, nil
+		reason := conditions.GetReason(machine, clusterv1.MachineDeletingCondition)
+		if reason == clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason {
+			return "", nil
 		}
-		return "", nil
+		return "Deleting: " + reason, nil
 	})
 	d.passHour(20)
 	metal3.Away(false)

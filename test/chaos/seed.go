@@ -57,9 +57,9 @@ func (c *chooser) enter(everyNew bool, draws int) {
 	c.left += draws
 }
 
-// choose says whether the manager dies after a write. A write that is new is chosen wherever all of them are. Of the others the seed chooses
-// two of three, by what is written and how often it was: with one seed they are the same in every run that makes them, whatever else
-// happens first.
+// choose says whether the manager dies after a write. A write that is new is chosen wherever all of them are. Of the others the seed
+// chooses two of three, by what is written and how often it was: with one seed they are the same in every run that makes them, whatever
+// else happens first.
 func (c *chooser) choose(manager string, w Write) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

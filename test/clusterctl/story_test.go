@@ -188,8 +188,8 @@ func (s *story) expectRunning(t *testing.T) {
 	NewWithT(t).Expect(s.world.AwaitCluster(t.Context(), key, installTimeout, key.String(), check)).To(Succeed())
 }
 
-// upgrade upgrades one provider at a time, so that for a while their versions differ, and works with the new ones. Meanwhile another cluster
-// is being installed.
+// upgrade upgrades one provider at a time, so that for a while their versions differ, and works with the new ones. Meanwhile another
+// cluster is being installed.
 func (s *story) upgrade(t *testing.T) {
 	g := NewWithT(t)
 	young := s.startYoung(t)

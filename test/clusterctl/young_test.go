@@ -24,8 +24,8 @@ import (
 	simassisted "github.com/capi-openshift/agent-providers/test/sim/assisted"
 )
 
-// young is a cluster that is being installed while the providers are upgraded: the bootstrap provider before its host registers, the control
-// plane provider while the host is installed, and waits in a stage of that.
+// young is a cluster that is being installed while the providers are upgraded: the bootstrap provider before its host registers, the
+// control plane provider while the host is installed, and waits in a stage of that.
 type young struct {
 	world   *sandbox.World
 	request sandbox.ClusterRequest
