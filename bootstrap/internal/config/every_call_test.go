@@ -242,7 +242,7 @@ var stories = map[string]story{
 	"an Agent is lost": {
 		begin: empty(2, 2, 1), // One host is missing, so the installation does not begin.
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason), halfway: true},
+			{until: reason("cp-0", bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
 			{do: loseAgent, until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 		},
 	},

@@ -42,19 +42,23 @@ var cycles = []string{"assisted-service is gone for an hour", "events are an hou
 func TestTroubles(t *testing.T) {
 	for _, name := range []string{"install", "replacement", "an Agent is lost", "deletion"} {
 		for _, cycled := range []bool{false, true} {
-			worse := map[string]func(*testing.T, *inject.Calls) inject.Ending{}
-			for trouble, begin := range troubles {
-				for from := stride(8) - 1; from < 20 && slices.Contains(cycles, trouble) == cycled; from += 4 * stride(5) {
-					told := stories[name].inTrouble(cycled, func(w *world) { begin(w, w.steps+from) })
-					worse[fmt.Sprintf("%s from step %d on", trouble, from)] = told
-				}
-			}
 			t.Run(fmt.Sprintf("%s, power-cycled %t", name, cycled), func(t *testing.T) {
 				t.Parallel()
-				inject.Alike(t, stories[name].inTrouble(cycled, nil), worse)
+				inject.Alike(t, stories[name].inTrouble(cycled, nil), stories[name].inTroubles(cycled))
 			})
 		}
 	}
+}
+
+// inTroubles tells the story with each trouble from several steps on.
+func (s story) inTroubles(cycled bool) map[string]func(*testing.T, *inject.Calls) inject.Ending {
+	worse := map[string]func(*testing.T, *inject.Calls) inject.Ending{}
+	for trouble, begin := range troubles {
+		for from := stride(8) - 1; from < 20 && slices.Contains(cycles, trouble) == cycled; from += 4 * stride(5) {
+			worse[fmt.Sprintf("%s from step %d on", trouble, from)] = s.inTrouble(cycled, func(w *world) { begin(w, w.steps+from) })
+		}
+	}
+	return worse
 }
 
 // inTrouble tells the story in a world with a trouble. How often hosts were booted counts unless they are power-cycled.

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -26,6 +27,9 @@ import (
 )
 
 const serviceFinalizer = "agent-install.openshift.io/service"
+
+// bootTime is how long a server takes to boot.
+const bootTime = 3 * time.Minute
 
 // Stages of the installation beside those that assisted names.
 const (
@@ -123,6 +127,10 @@ func (w *world) infraEnv(uid string) *assisted.InfraEnv {
 // register registers the server that runs an image. Its Agent has the name of its board, also when it registers again (ASSISTED fact 9).
 func (w *world) register(name string, s *server) {
 	if s.infraEnv == "" || s.frozen || s.dead {
+		return
+	}
+	if w.now.Before(s.booted.Add(bootTime)) {
+		w.changed = true // It will.
 		return
 	}
 	e := w.infraEnv(s.infraEnv)

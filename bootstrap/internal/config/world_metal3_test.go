@@ -183,7 +183,7 @@ func (w *world) boot(h *bmov1alpha1.BareMetalHost) bool {
 		url = strings.TrimPrefix(data, "ignition of ")
 	}
 	w.off(h)
-	s.boots, s.frozen = s.boots+1, false
+	s.boots, s.booted, s.frozen = s.boots+1, w.now, false
 	if strings.HasPrefix(url, imagesOfHosts) { // What boots another image never registers.
 		s.infraEnv = url[strings.LastIndex(url, "/")+1:]
 	}

@@ -86,8 +86,9 @@ type world struct {
 
 // server is a machine behind a BareMetalHost.
 type server struct {
-	// boots counts how often it was booted from its image.
-	boots int
+	// boots counts how often it was booted from its image, and booted is when it was last.
+	boots  int
+	booted time.Time
 	// infraEnv is the UID of the InfraEnv whose image it runs; empty when it is off, or runs what was installed.
 	infraEnv string
 	// frozen: its agent was told to go away, and waits for a reboot (ASSISTED fact 11).
