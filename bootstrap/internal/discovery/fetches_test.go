@@ -88,6 +88,7 @@ func TestFetchedBesideThePass(t *testing.T) {
 		g.Expect(err).To(Equal(down))
 	}
 	g.Expect(source.asked).To(HaveLen(1))
+	g.Expect(ended(f)).To(Equal(1))
 
 	now.Step(retry)
 	_, err := lookup() // What is known is said until there is another answer, and the same again is no news.
