@@ -139,17 +139,18 @@ func TestHostsPass(t *testing.T) {
 				tt.change(config)
 				g.Expect(c.Update(ctx, config)).To(Succeed())
 			}
-			writes, asked := 0, &hosts{again: time.Minute}
+			writes, asked, fetched := 0, &hosts{again: time.Minute}, &fakeIgnitions{}
 			counted := interceptor.NewClient(c.(client.WithWatch), countWrites(func() { writes++ }))
 			r := &Reconciler{
 				Client: counted, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10),
-				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked, Ignitions: &fakeIgnitions{},
+				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked, Ignitions: fetched,
 				controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(*asked).To(Equal(hosts{passes: tt.want.passes, releases: tt.want.releases, again: time.Minute}))
 			g.Expect(writes).To(Equal(tt.writes))
+			g.Expect(fetched.forgotten).To(Equal(tt.want.releases), "only a config that is gone")
 			if tt.want.passes == 0 {
 				return
 			}

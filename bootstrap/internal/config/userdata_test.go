@@ -137,8 +137,9 @@ func TestDecideUserData(t *testing.T) {
 }
 
 type fakeIgnitions struct {
-	urls []string
-	err  error
+	urls      []string
+	err       error
+	forgotten int
 }
 
 func (f *fakeIgnitions) Lookup(_ context.Context, _ types.NamespacedName, url string) ([]byte, error) {
@@ -146,7 +147,7 @@ func (f *fakeIgnitions) Lookup(_ context.Context, _ types.NamespacedName, url st
 	return []byte("{}"), f.err
 }
 
-func (f *fakeIgnitions) Forget(types.NamespacedName) {}
+func (f *fakeIgnitions) Forget(types.NamespacedName) { f.forgotten++ }
 
 func (f *fakeIgnitions) Events() <-chan event.GenericEvent { return nil }
 

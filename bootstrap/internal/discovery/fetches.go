@@ -46,7 +46,7 @@ type Source interface {
 // configs. It is a runnable of the manager, and runs where the controller does.
 type Fetches struct {
 	source   Source
-	clock    clock.Clock
+	clock    clock.PassiveClock
 	patience time.Duration
 
 	queue  *fair.Queue
@@ -95,7 +95,7 @@ func (f *Fetches) Lookup(ctx context.Context, config types.NamespacedName, url s
 	if waits {
 		select {
 		case <-current.ended:
-		case <-f.clock.After(f.patience):
+		case <-time.After(f.patience):
 		case <-ctx.Done():
 		}
 	}

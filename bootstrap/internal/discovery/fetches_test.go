@@ -88,18 +88,19 @@ func TestFetchedBesideThePass(t *testing.T) {
 		g.Expect(err).To(Equal(down))
 	}
 	g.Expect(source.asked).To(HaveLen(1))
+	g.Expect(ended(f)).To(Equal(1))
 
 	now.Step(retry)
-	source.answers <- down
 	_, err := lookup() // What is known is said until there is another answer, and the same again is no news.
 	g.Expect(err).To(Equal(down))
+	source.answers <- down
 	g.Eventually(func() int { return ended(f) }, time.Minute).Should(Equal(1))
 	g.Expect(source.asked).To(HaveLen(2))
 
 	now.Step(retry)
-	source.answers <- nil
 	_, err = lookup()
 	g.Expect(err).To(Equal(down))
+	source.answers <- nil
 	g.Eventually(f.Events(), time.Minute).Should(Receive(about(config)))
 	g.Expect(lookup()).To(Equal("https://good"))
 	g.Expect(f.known).To(BeEmpty(), "what was asked for is not remembered")
@@ -181,8 +182,6 @@ func TestMemoryOfWhatNobodyAsksForIsBounded(t *testing.T) {
 		_, err := f.Lookup(t.Context(), named("bad", i), "https://good")
 		g.Expect(err).To(MatchError(ErrPending))
 		source.answers <- nil
-	}
-	for range many {
 		g.Eventually(f.Events(), time.Minute).Should(Receive())
 	}
 	g.Expect(f.known).To(HaveLen(kept))

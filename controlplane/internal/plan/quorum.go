@@ -161,9 +161,9 @@ func (e Etcd) refusal(c *candidate, first *Leaving, inFlight []string) string {
 	return cmp.Or(e.unfit(c.member), e.heldByDrained(c))
 }
 
-// heldByDrained says that a member that serves waits until the hosts have restarted; it is empty when it may go. Its Machine is drained, and
-// the machine-config operator restarts no host while another one is cordoned: each waits for the other until somebody pauses the pool. Then
-// no host is restarted but one that was begun with, which is away beside the drained one.
+// heldByDrained says that a member that serves waits until the hosts have restarted; it is empty when it may go. Its Machine is drained,
+// and the machine-config operator restarts no host while another one is cordoned: each waits for the other until somebody pauses the pool.
+// Then no host is restarted but one that was begun with, which is away beside the drained one.
 func (e Etcd) heldByDrained(c *candidate) string {
 	why := e.untilRestarted(c.member)
 	switch {

@@ -71,6 +71,12 @@ func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
 	r := NewResolver(fakeClient().WithObjects(objects...).Build(), registry)
 	r.queue = fair.NewQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond), places)
+	run(t, r)
+	return r
+}
+
+func run(t *testing.T, r *Resolver) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- r.Start(ctx) }()
@@ -78,7 +84,6 @@ func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
 		cancel()
 		NewWithT(t).Expect(<-done).To(Succeed())
 	})
-	return r
 }
 
 func TestResolver(t *testing.T) {
@@ -185,7 +190,8 @@ func TestDeadRegistriesOfOneNamespaceHoldUpNobodyElse(t *testing.T) {
 	found := Release{Digest: "sha256:1", Version: version, KubernetesVersion: kubernetesVersion}
 	bad := secret.DeepCopy()
 	bad.Namespace = "bad"
-	r := start(t, hangingRegistry{found}, secret, bad)
+	r := NewResolver(fakeClient().WithObjects(secret, bad).Build(), hangingRegistry{found})
+	run(t, r)
 	for i := range 10 * workers {
 		r.Lookup(types.NamespacedName{Namespace: "bad", Name: fmt.Sprint(i)}, Request{Image: "hangs.example.org/ocp:4.20.4", PullSecret: "pull"})
 	}
