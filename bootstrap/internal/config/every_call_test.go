@@ -69,14 +69,14 @@ func empty(hosts, masters, workers int, before ...func(*world)) func(*testing.T)
 	}
 }
 
-// installed begins with a cluster that is installed. It is installed once, and copied.
-func installed(hosts, masters, workers int) func(*testing.T) *world {
+// installed begins with a cluster of one control-plane host that is installed. It is installed once, and copied.
+func installed(hosts, workers int) func(*testing.T) *world {
 	var once sync.Once
 	var template *world
 	return func(t *testing.T) *world {
 		t.Helper()
 		once.Do(func() {
-			template = newWorld(t, hosts, masters, workers)
+			template = newWorld(t, hosts, 1, workers)
 			template.start(&inject.Calls{})
 			template.play(template.joined, false)
 			template.objects = template.hub.Objects()
@@ -94,10 +94,10 @@ func deleteMachine(name string) func(*world) {
 	}
 }
 
-// reason is what a condition of a config says.
-func reason(config, condition, reason string) func(*world) bool {
+// reason is what a condition of the first config says.
+func reason(condition, reason string) func(*world) bool {
 	return func(w *world) bool {
-		c := w.config(config)
+		c := w.config("cp-0")
 		return c != nil && conditions.GetReason(c, condition) == reason
 	}
 }
@@ -153,7 +153,7 @@ func loseAgent(w *world) {
 // moved begins with a cluster that clusterctl has moved to another management cluster.
 func moved(t *testing.T) *world {
 	t.Helper()
-	w := installed(3, 1, 1)(t)
+	w := installed(3, 1)(t)
 	return w.moved()
 }
 
@@ -167,6 +167,7 @@ var stories = map[string]story{
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with static networking": {
+		like:     true,
 		begin:    empty(2, 1, 1, withNetworks),
 		chapters: []chapter{{until: (*world).joined}},
 	},
@@ -176,7 +177,7 @@ var stories = map[string]story{
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"day 2": {
-		begin:    installed(2, 1, 0),
+		begin:    installed(2, 0),
 		chapters: []chapter{{do: func(w *world) { w.workers = 1 }, until: (*world).joined}},
 	},
 	"retry": {
@@ -187,6 +188,7 @@ var stories = map[string]story{
 		},
 	},
 	"move": {
+		like:  true,
 		begin: moved,
 		chapters: []chapter{
 			{until: always},
@@ -195,12 +197,12 @@ var stories = map[string]story{
 		},
 	},
 	"replacement": {
-		begin:    installed(2, 1, 1),
+		begin:    installed(2, 1),
 		chapters: []chapter{{do: deleteMachine("worker-0"), until: (*world).joined}},
 	},
 	"deletion of a Machine": {
 		like:     true,
-		begin:    installed(2, 1, 1),
+		begin:    installed(2, 1),
 		chapters: []chapter{{do: func(w *world) { w.workers = 0; deleteMachine("worker-0")(w) }, until: (*world).joined}},
 	},
 	"deletion of a Machine that is being installed": {
@@ -212,14 +214,15 @@ var stories = map[string]story{
 		},
 	},
 	"deletion": {
-		begin:    installed(2, 1, 1),
+		begin:    installed(2, 1),
 		chapters: []chapter{{do: deleteCluster, until: (*world).empty}},
 		left:     (*world).checkEmpty,
 	},
 	"deletion before the installation": {
+		like:  true,
 		begin: empty(2, 2, 1), // One host is missing, so it never begins.
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
+			{until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 			{do: deleteCluster, until: (*world).empty},
 		},
 		left: (*world).checkEmpty,
@@ -227,7 +230,7 @@ var stories = map[string]story{
 	"a host never registers": {
 		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.HostRecognizedCondition, bootstrapv1.HostNeverRegisteredReason)},
+			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostNeverRegisteredReason)},
 			{do: func(w *world) { w.servers["h-0"].dead = false; deleteMachine("cp-0")(w) }, until: (*world).joined},
 		},
 	},
@@ -242,17 +245,17 @@ var stories = map[string]story{
 	"an Agent is lost": {
 		begin: empty(2, 2, 1), // One host is missing, so the installation does not begin.
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
-			{do: loseAgent, until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
+			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
+			{do: loseAgent, until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 		},
 	},
 	"a config loses its owner": {
-		begin:    installed(2, 1, 1),
+		begin:    installed(2, 1),
 		chapters: []chapter{{do: withoutOwner, until: func(w *world) bool { return len(w.machines()) == 1 && w.config("worker-0") == nil }}},
 	},
 	"a Machine loses its config": {
 		like:     true,
-		begin:    installed(2, 1, 1),
+		begin:    installed(2, 1),
 		chapters: []chapter{{do: withoutConfig, until: func(w *world) bool { return len(w.machines()) == 1 }}},
 	},
 }

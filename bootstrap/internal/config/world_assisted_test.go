@@ -244,7 +244,7 @@ func (w *world) serveAgent(a *assisted.Agent) {
 	if w.refused[a.Name] == string(seen) {
 		synced = false
 	}
-	if state == agentInstalled && s.node == "" {
+	if state == agentInstalled && a.Status.DebugInfo.State != agentInstalled {
 		s.infraEnv, s.node, s.labels = "", a.Spec.Hostname, a.Spec.NodeLabels
 	}
 	tell(w, a, func(a *assisted.Agent) {
@@ -271,7 +271,6 @@ func (w *world) letAgentGo(a *assisted.Agent, s *server) {
 // nextState is the state that follows.
 func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 	state, bound := a.Status.DebugInfo.State, a.BoundTo(namespace, deployment)
-	dayOne := w.stage == assisted.ClusterStatePreparing || w.stage == assisted.ClusterStateInstalling
 	switch {
 	case state == "", state == agentUnbinding:
 		return assisted.AgentStateKnownUnbound
@@ -285,6 +284,15 @@ func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 		return assisted.AgentStateInsufficient
 	case state == assisted.AgentStateInsufficient:
 		return assisted.AgentStateKnown
+	}
+	return w.installs(a)
+}
+
+// installs is the state that follows on that of an Agent that is bound.
+func (w *world) installs(a *assisted.Agent) string {
+	state := a.Status.DebugInfo.State
+	dayOne := w.stage == assisted.ClusterStatePreparing || w.stage == assisted.ClusterStateInstalling
+	switch {
 	case state == assisted.AgentStateKnown && a.Spec.Approved && (dayOne || w.stage == assisted.ClusterStateAddingHosts):
 		return agentInstalling
 	case state == agentInstalling && w.stage == stageError:
