@@ -150,19 +150,23 @@ func loseAgent(w *world) {
 	}
 }
 
+// movable begins with a cluster that is moved next.
+var movable = installed(2, 1)
+
 // moved begins with a cluster that clusterctl has moved to another management cluster.
 func moved(t *testing.T) *world {
 	t.Helper()
-	w := installed(3, 1)(t)
-	return w.moved()
+	return movable(t).moved()
 }
 
 var stories = map[string]story{
 	"install": {
-		begin:    empty(3, 2, 1),
+		all:      true,
+		begin:    empty(2, 1, 1),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with user data": {
+		like:     true,
 		begin:    empty(2, 1, 1, userData),
 		chapters: []chapter{{until: (*world).joined}},
 	},
@@ -192,11 +196,11 @@ var stories = map[string]story{
 		begin: moved,
 		chapters: []chapter{
 			{until: always},
-			{do: func(w *world) { w.workers = 2 }, until: (*world).joined},
 			{do: deleteMachine("worker-0"), until: (*world).joined},
 		},
 	},
 	"replacement": {
+		all:      true,
 		begin:    installed(2, 1),
 		chapters: []chapter{{do: deleteMachine("worker-0"), until: (*world).joined}},
 	},
@@ -214,13 +218,13 @@ var stories = map[string]story{
 		},
 	},
 	"deletion": {
+		all:      true,
 		begin:    installed(2, 1),
 		chapters: []chapter{{do: deleteCluster, until: (*world).empty}},
 		left:     (*world).checkEmpty,
 	},
 	"deletion before the installation": {
-		like:  true,
-		begin: empty(2, 2, 1), // One host is missing, so it never begins.
+		begin: empty(1, 1, 1), // One host is missing, so it never begins.
 		chapters: []chapter{
 			{until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 			{do: deleteCluster, until: (*world).empty},
@@ -228,6 +232,7 @@ var stories = map[string]story{
 		left: (*world).checkEmpty,
 	},
 	"a host never registers": {
+		like:  true,
 		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
 			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostNeverRegisteredReason)},
@@ -243,7 +248,7 @@ var stories = map[string]story{
 		},
 	},
 	"an Agent is lost": {
-		begin: empty(2, 2, 1), // One host is missing, so the installation does not begin.
+		begin: empty(1, 1, 1), // One host is missing, so the installation does not begin.
 		chapters: []chapter{
 			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
 			{do: loseAgent, until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},

@@ -244,7 +244,7 @@ func (w *world) serveAgent(a *assisted.Agent) {
 	if w.refused[a.Name] == string(seen) {
 		synced = false
 	}
-	if state == agentInstalled && a.Status.DebugInfo.State != agentInstalled {
+	if state == agentInstalled && s.infraEnv != "" {
 		s.infraEnv, s.node, s.labels = "", a.Spec.Hostname, a.Spec.NodeLabels
 	}
 	tell(w, a, func(a *assisted.Agent) {

@@ -49,6 +49,8 @@ type story struct {
 	left func(*world)
 	// like is set when the calls that fail are those of another story, so that the manager ends and loses answers, and no more.
 	like bool
+	// all is set when calls are throttled and time out too. Both end a call as one does that fails, and differ from it in their words.
+	all bool
 	// more is how many writes more than usual it takes when a call fails.
 	more int
 }
@@ -56,8 +58,11 @@ type story struct {
 // modes are what happens to the calls of the story: with the race detector one of them, another one for each story.
 func (s story) modes(number int) []inject.Mode {
 	modes := inject.Modes()
-	if s.like {
+	switch {
+	case s.like:
 		modes = []inject.Mode{inject.Lost, inject.ManagerEnds}
+	case !s.all:
+		modes = []inject.Mode{inject.Fails, inject.Lost, inject.Conflict, inject.WatchCloses, inject.ManagerEnds}
 	}
 	if thorough {
 		return modes
