@@ -58,10 +58,10 @@ func (w *world) checkEmpty() {
 }
 
 // empty begins with a cluster that has no Machines yet.
-func empty(hosts, masters, workers int, before ...func(*world)) func(*testing.T) *world {
+func empty(hosts, workers int, before ...func(*world)) func(*testing.T) *world {
 	return func(t *testing.T) *world {
 		t.Helper()
-		w := newWorld(t, hosts, masters, workers)
+		w := newWorld(t, hosts, workers)
 		for _, do := range before {
 			do(w)
 		}
@@ -70,13 +70,13 @@ func empty(hosts, masters, workers int, before ...func(*world)) func(*testing.T)
 }
 
 // installed begins with a cluster that is installed. It is installed once, and copied.
-func installed(hosts, masters, workers int) func(*testing.T) *world {
+func installed(workers int) func(*testing.T) *world {
 	var once sync.Once
 	var template *world
 	return func(t *testing.T) *world {
 		t.Helper()
 		once.Do(func() {
-			template = newWorld(t, hosts, masters, workers)
+			template = newWorld(t, 2, workers)
 			template.start(&inject.Calls{})
 			template.play(template.joined, false)
 			template.objects = template.hub.Objects()
@@ -94,10 +94,10 @@ func deleteMachine(name string) func(*world) {
 	}
 }
 
-// reason is what a condition of a config says.
-func reason(config, condition, reason string) func(*world) bool {
+// reason is what a condition of the first config says.
+func reason(condition, reason string) func(*world) bool {
 	return func(w *world) bool {
-		c := w.config(config)
+		c := w.config("cp-0")
 		return c != nil && conditions.GetReason(c, condition) == reason
 	}
 }
@@ -151,7 +151,7 @@ func loseAgent(w *world) {
 }
 
 // movable begins with a cluster that is moved next.
-var movable = installed(2, 1, 1)
+var movable = installed(1)
 
 // moved begins with a cluster that clusterctl has moved to another management cluster.
 func moved(t *testing.T) *world {
@@ -161,30 +161,29 @@ func moved(t *testing.T) *world {
 
 var stories = map[string]story{
 	"install": {
-		all:      true,
-		begin:    empty(2, 1, 1),
+		begin:    empty(2, 1),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with user data": {
 		like:     true,
-		begin:    empty(2, 1, 1, userData),
+		begin:    empty(2, 1, userData),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with static networking": {
-		begin:    empty(2, 1, 1, withNetworks),
+		begin:    empty(2, 1, withNetworks),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with an InfraEnv for each Machine": {
 		like:     true,
-		begin:    empty(2, 1, 1, func(w *world) { w.spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv }),
+		begin:    empty(2, 1, func(w *world) { w.spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv }),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"day 2": {
-		begin:    installed(2, 1, 0),
+		begin:    installed(0),
 		chapters: []chapter{{do: func(w *world) { w.workers = 1 }, until: (*world).joined}},
 	},
 	"retry": {
-		begin: empty(1, 1, 0, func(w *world) { w.fails = true }),
+		begin: empty(1, 0, func(w *world) { w.fails = true }),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.stage == stageError }},
 			{do: (*world).retry, until: (*world).joined},
@@ -199,17 +198,17 @@ var stories = map[string]story{
 	},
 	"replacement": {
 		all:      true,
-		begin:    installed(2, 1, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: deleteMachine("worker-0"), until: (*world).joined}},
 	},
 	"deletion of a Machine": {
 		like:     true,
-		begin:    installed(2, 1, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: func(w *world) { w.workers = 0; deleteMachine("worker-0")(w) }, until: (*world).joined}},
 	},
 	"deletion of a Machine that is being installed": {
 		like:  true,
-		begin: empty(2, 1, 1),
+		begin: empty(2, 1),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.stage == assisted.ClusterStateInstalling }, halfway: true},
 			{do: func(w *world) { w.workers = 0; deleteMachine("worker-0")(w) }, until: (*world).joined},
@@ -217,48 +216,50 @@ var stories = map[string]story{
 	},
 	"deletion": {
 		all:      true,
-		begin:    installed(2, 1, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: deleteCluster, until: (*world).empty}},
 		left:     (*world).checkEmpty,
 	},
 	"deletion before the installation": {
-		begin: empty(1, 1, 1), // One host is missing, so it never begins.
+		like:  true,
+		begin: empty(1, 1), // One host is missing, so it never begins.
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
+			{until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 			{do: deleteCluster, until: (*world).empty},
 		},
 		left: (*world).checkEmpty,
 	},
 	"a host never registers": {
 		like:  true,
-		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
+		begin: empty(1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.HostRecognizedCondition, bootstrapv1.HostNeverRegisteredReason)},
+			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostNeverRegisteredReason)},
 			{do: func(w *world) { w.servers["h-0"].dead = false; deleteMachine("cp-0")(w) }, until: (*world).joined},
 		},
 	},
 	"a host registers late": {
 		like:  true,
-		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
+		begin: empty(1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.servers["h-0"].boots == 2 }},
 			{do: func(w *world) { w.servers["h-0"].dead = false }, until: (*world).joined},
 		},
 	},
 	"an Agent is lost": {
-		begin: empty(1, 1, 1), // One host is missing, so the installation does not begin.
+		like:  true,
+		begin: empty(1, 1), // One host is missing, so the installation does not begin.
 		chapters: []chapter{
-			{until: reason("cp-0", bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
-			{do: loseAgent, until: reason("cp-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
+			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
+			{do: loseAgent, until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 		},
 	},
 	"a config loses its owner": {
-		begin:    installed(2, 1, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: withoutOwner, until: func(w *world) bool { return len(w.machines()) == 1 && w.config("worker-0") == nil }}},
 	},
 	"a Machine loses its config": {
 		like:     true,
-		begin:    installed(2, 1, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: withoutConfig, until: func(w *world) bool { return len(w.machines()) == 1 }}},
 	},
 }

@@ -269,7 +269,6 @@ func (w *world) letAgentGo(a *assisted.Agent, s *server) {
 // nextState is the state that follows.
 func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 	state, bound := a.Status.DebugInfo.State, a.BoundTo(namespace, deployment)
-	dayOne := w.stage == assisted.ClusterStatePreparing || w.stage == assisted.ClusterStateInstalling
 	switch {
 	case state == "", state == agentUnbinding:
 		return assisted.AgentStateKnownUnbound
@@ -279,6 +278,14 @@ func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 		return state
 	case !bound && s.infraEnv != "":
 		return agentUnbinding
+	}
+	return w.nextBoundState(a)
+}
+
+// nextBoundState is the state that follows of an Agent that is bound.
+func (w *world) nextBoundState(a *assisted.Agent) string {
+	dayOne := w.stage == assisted.ClusterStatePreparing || w.stage == assisted.ClusterStateInstalling
+	switch state := a.Status.DebugInfo.State; {
 	case state == agentBinding:
 		return assisted.AgentStateInsufficient
 	case state == assisted.AgentStateInsufficient:
@@ -289,8 +296,9 @@ func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 		return agentError
 	case state == agentInstalling && !dayOne:
 		return agentInstalled
+	default:
+		return state
 	}
-	return state
 }
 
 // bind binds an Agent if its cluster takes hosts. A bind that was refused is tried again when the Agent changes, and by nothing else

@@ -237,7 +237,7 @@ const (
 // play lets the manager and everybody else act until reached and, unless that is halfway, until nothing happens any more.
 func (w *world) play(reached func() bool, halfway bool) {
 	w.t.Helper()
-	for step, rests := 1, 0; rests < restingSteps && !(halfway && reached()); step++ {
+	for step, rests := 1, 0; rests < restingSteps && (!halfway || !reached()); step++ {
 		if step > maxSteps {
 			w.t.Fatalf("not reached after %d steps:\n%s\n%s", maxSteps, w.left(), w.conditions())
 		}
