@@ -103,15 +103,19 @@ func checkStore(ctx context.Context, t *testing.T, cp *ControlPlane, cl client.C
 	}
 	g.Expect(cp.Store(ctx, objects)).To(Succeed())
 	list := &corev1.ConfigMapList{}
-	g.Expect(cl.List(ctx, list, client.InNamespace("stored"))).To(Succeed())
-	g.Expect(list.Items).To(HaveLen(maxOperations + 1))
+	stored := func(namespace string) func() ([]corev1.ConfigMap, error) {
+		return func() ([]corev1.ConfigMap, error) {
+			err := cl.List(ctx, list, client.InNamespace(namespace))
+			return list.Items, err
+		}
+	}
+	// The API server answers from a cache that takes up the objects of one transaction one after the other.
+	g.Eventually(stored("stored"), settleTimeout).Should(HaveLen(maxOperations + 1))
 	g.Expect(string(list.Items[0].UID)).To(Equal("stored-0"))
 	g.Expect(list.Items[0].Data).To(Equal(map[string]string{"a": "b"}))
 	g.Expect(cp.Erase(ctx, []StoredObject{{Resource: "configmaps", Namespace: "stored"}})).To(Succeed())
-	g.Expect(cl.List(ctx, list, client.InNamespace("stored"))).To(Succeed())
-	g.Expect(list.Items).To(BeEmpty())
-	g.Expect(cl.List(ctx, list, client.InNamespace("stored-too"))).To(Succeed())
-	g.Expect(list.Items).To(HaveLen(maxOperations + 1))
+	g.Eventually(stored("stored"), settleTimeout).Should(BeEmpty())
+	g.Eventually(stored("stored-too"), settleTimeout).Should(HaveLen(maxOperations + 1))
 }
 
 // checkKubernetes checks what each process is for: the API, service accounts, garbage collection, namespaces, audit.

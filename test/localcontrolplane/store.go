@@ -49,7 +49,8 @@ type deleteRequest struct {
 }
 
 // Store writes objects into etcd, past the kube-apiserver, which sees them as if somebody had written them elsewhere. They keep their UIDs
-// and all of their status, nothing is validated or audited, and thousands take seconds. Up to 128 objects appear at once.
+// and all of their status, nothing is validated or audited, and thousands take seconds. Up to 128 objects make one
+// transaction, which the API server shows object by object.
 func (cp *ControlPlane) Store(ctx context.Context, objects []StoredObject) error {
 	operations := make([]operation, 0, len(objects))
 	for _, o := range objects {

@@ -58,10 +58,10 @@ func (w *world) checkEmpty() {
 }
 
 // empty begins with a cluster that has no Machines yet.
-func empty(hosts, masters, workers int, before ...func(*world)) func(*testing.T) *world {
+func empty(hosts, workers int, before ...func(*world)) func(*testing.T) *world {
 	return func(t *testing.T) *world {
 		t.Helper()
-		w := newWorld(t, hosts, masters, workers)
+		w := newWorld(t, hosts, workers)
 		for _, do := range before {
 			do(w)
 		}
@@ -69,14 +69,14 @@ func empty(hosts, masters, workers int, before ...func(*world)) func(*testing.T)
 	}
 }
 
-// installed begins with a cluster of one control-plane host that is installed. It is installed once, and copied.
-func installed(hosts, workers int) func(*testing.T) *world {
+// installed begins with a cluster that is installed. It is installed once, and copied.
+func installed(workers int) func(*testing.T) *world {
 	var once sync.Once
 	var template *world
 	return func(t *testing.T) *world {
 		t.Helper()
 		once.Do(func() {
-			template = newWorld(t, hosts, 1, workers)
+			template = newWorld(t, 2, workers)
 			template.start(&inject.Calls{})
 			template.play(template.joined, false)
 			template.objects = template.hub.Objects()
@@ -151,7 +151,7 @@ func loseAgent(w *world) {
 }
 
 // movable begins with a cluster that is moved next.
-var movable = installed(2, 1)
+var movable = installed(1)
 
 // moved begins with a cluster that clusterctl has moved to another management cluster.
 func moved(t *testing.T) *world {
@@ -161,38 +161,35 @@ func moved(t *testing.T) *world {
 
 var stories = map[string]story{
 	"install": {
-		all:      true,
-		begin:    empty(2, 1, 1),
+		begin:    empty(2, 1),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with user data": {
 		like:     true,
-		begin:    empty(2, 1, 1, userData),
+		begin:    empty(2, 1, userData),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with static networking": {
-		like:     true,
-		begin:    empty(2, 1, 1, withNetworks),
+		begin:    empty(2, 1, withNetworks),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with an InfraEnv for each Machine": {
 		like:     true,
-		begin:    empty(2, 1, 1, func(w *world) { w.spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv }),
+		begin:    empty(2, 1, func(w *world) { w.spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv }),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"day 2": {
-		begin:    installed(2, 0),
+		begin:    installed(0),
 		chapters: []chapter{{do: func(w *world) { w.workers = 1 }, until: (*world).joined}},
 	},
 	"retry": {
-		begin: empty(1, 1, 0, func(w *world) { w.fails = true }),
+		begin: empty(1, 0, func(w *world) { w.fails = true }),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.stage == stageError }},
 			{do: (*world).retry, until: (*world).joined},
 		},
 	},
 	"move": {
-		like:  true,
 		begin: moved,
 		chapters: []chapter{
 			{until: always},
@@ -201,17 +198,17 @@ var stories = map[string]story{
 	},
 	"replacement": {
 		all:      true,
-		begin:    installed(2, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: deleteMachine("worker-0"), until: (*world).joined}},
 	},
 	"deletion of a Machine": {
 		like:     true,
-		begin:    installed(2, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: func(w *world) { w.workers = 0; deleteMachine("worker-0")(w) }, until: (*world).joined}},
 	},
 	"deletion of a Machine that is being installed": {
 		like:  true,
-		begin: empty(2, 1, 1),
+		begin: empty(2, 1),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.stage == assisted.ClusterStateInstalling }, halfway: true},
 			{do: func(w *world) { w.workers = 0; deleteMachine("worker-0")(w) }, until: (*world).joined},
@@ -219,12 +216,13 @@ var stories = map[string]story{
 	},
 	"deletion": {
 		all:      true,
-		begin:    installed(2, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: deleteCluster, until: (*world).empty}},
 		left:     (*world).checkEmpty,
 	},
 	"deletion before the installation": {
-		begin: empty(1, 1, 1), // One host is missing, so it never begins.
+		like:  true,
+		begin: empty(1, 1), // One host is missing, so it never begins.
 		chapters: []chapter{
 			{until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 			{do: deleteCluster, until: (*world).empty},
@@ -233,7 +231,7 @@ var stories = map[string]story{
 	},
 	"a host never registers": {
 		like:  true,
-		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
+		begin: empty(1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
 			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostNeverRegisteredReason)},
 			{do: func(w *world) { w.servers["h-0"].dead = false; deleteMachine("cp-0")(w) }, until: (*world).joined},
@@ -241,26 +239,27 @@ var stories = map[string]story{
 	},
 	"a host registers late": {
 		like:  true,
-		begin: empty(1, 1, 0, func(w *world) { w.servers["h-0"].dead = true }),
+		begin: empty(1, 0, func(w *world) { w.servers["h-0"].dead = true }),
 		chapters: []chapter{
 			{until: func(w *world) bool { return w.servers["h-0"].boots == 2 }},
 			{do: func(w *world) { w.servers["h-0"].dead = false }, until: (*world).joined},
 		},
 	},
 	"an Agent is lost": {
-		begin: empty(1, 1, 1), // One host is missing, so the installation does not begin.
+		like:  true,
+		begin: empty(1, 1), // One host is missing, so the installation does not begin.
 		chapters: []chapter{
 			{until: reason(bootstrapv1.HostRecognizedCondition, bootstrapv1.HostRecognizedReason), halfway: true},
 			{do: loseAgent, until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 		},
 	},
 	"a config loses its owner": {
-		begin:    installed(2, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: withoutOwner, until: func(w *world) bool { return len(w.machines()) == 1 && w.config("worker-0") == nil }}},
 	},
 	"a Machine loses its config": {
 		like:     true,
-		begin:    installed(2, 1),
+		begin:    installed(1),
 		chapters: []chapter{{do: withoutConfig, until: func(w *world) bool { return len(w.machines()) == 1 }}},
 	},
 }

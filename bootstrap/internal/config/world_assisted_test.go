@@ -280,27 +280,27 @@ func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 		return state
 	case !bound && s.infraEnv != "":
 		return agentUnbinding
+	}
+	return w.nextBoundState(a)
+}
+
+// nextBoundState is the state that follows of an Agent that is bound.
+func (w *world) nextBoundState(a *assisted.Agent) string {
+	dayOne := w.stage == assisted.ClusterStatePreparing || w.stage == assisted.ClusterStateInstalling
+	switch state := a.Status.DebugInfo.State; {
 	case state == agentBinding:
 		return assisted.AgentStateInsufficient
 	case state == assisted.AgentStateInsufficient:
 		return assisted.AgentStateKnown
-	}
-	return w.installs(a)
-}
-
-// installs is the state that follows on that of an Agent that is bound.
-func (w *world) installs(a *assisted.Agent) string {
-	state := a.Status.DebugInfo.State
-	dayOne := w.stage == assisted.ClusterStatePreparing || w.stage == assisted.ClusterStateInstalling
-	switch {
 	case state == assisted.AgentStateKnown && a.Spec.Approved && (dayOne || w.stage == assisted.ClusterStateAddingHosts):
 		return agentInstalling
 	case state == agentInstalling && w.stage == stageError:
 		return agentError
 	case state == agentInstalling && !dayOne:
 		return agentInstalled
+	default:
+		return state
 	}
-	return state
 }
 
 // bind binds an Agent if its cluster takes hosts. A bind that was refused is tried again when the Agent changes, and by nothing else

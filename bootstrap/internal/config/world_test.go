@@ -114,11 +114,11 @@ func worldScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// newWorld is a world with an empty cluster, whose hosts are available.
-func newWorld(t *testing.T, hosts, masters, workers int) *world {
+// newWorld is a world with an empty cluster of one control-plane host, whose hosts are available.
+func newWorld(t *testing.T, hosts, workers int) *world {
 	t.Helper()
 	w := &world{
-		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), masters: masters, workers: workers, places: masters, numbered: map[string]int{},
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), masters: 1, workers: workers, places: 1, numbered: map[string]int{},
 		servers: map[string]*server{}, refused: map[string]string{}, attempt: 1,
 		image: map[string]any{"url": "http://placeholder.invalid/x", "diskFormat": "live-iso"},
 	}
