@@ -28,8 +28,8 @@ func (s scene) expectNoErrors() {
 
 // maxWritesOfFirst are the writes, events counted, that a cluster of one Machine may take until it is Available and its Machine Ready, and
 // maxWritesOfMore those that each further Machine may. A cluster takes some 44 and 18 on an idle machine. The busier it is, the more writes
-// are refused, because somebody else has changed the object, and the more states are seen on the way. What a manager writes of its own accord
-// is counted exactly in the golden files of its stories.
+// are refused, because somebody else has changed the object, and the more states are seen on the way. What a manager writes of its own
+// accord is counted exactly in the golden files of its stories.
 const maxWritesOfFirst, maxWritesOfMore = 65, 30
 
 // expectFewWrites checks that both managers have not written more for the cluster than an installation may take (DESIGN D37).
