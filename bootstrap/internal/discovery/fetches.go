@@ -179,6 +179,9 @@ func (f *Fetches) next(ctx context.Context) bool {
 		return false
 	}
 	defer f.queue.Done(config)
+	if ctx.Err() != nil {
+		return false // A queue that is shut down hands out what is left in it.
+	}
 	wanted := f.wanted(config)
 	if wanted == nil {
 		return true
