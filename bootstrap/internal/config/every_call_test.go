@@ -179,6 +179,7 @@ var stories = map[string]story{
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"day 2": {
+		all:      true,
 		begin:    installed(0),
 		chapters: []chapter{{do: func(w *world) { w.workers = 1 }, until: (*world).joined}},
 	},
@@ -197,7 +198,6 @@ var stories = map[string]story{
 		},
 	},
 	"replacement": {
-		all:      true,
 		begin:    installed(1),
 		chapters: []chapter{{do: deleteMachine("worker-0"), until: (*world).joined}},
 	},

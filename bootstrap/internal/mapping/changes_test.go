@@ -103,8 +103,8 @@ func TestInstalls(t *testing.T) {
 	}
 }
 
-// TestUsers: what changes in an InfraEnv wakes its users; one user more, or less, wakes those who want to join or to leave, and who was
-// taken off.
+// TestUsers: what changes in an InfraEnv wakes its users; one user more, or less, wakes those who want to join or to leave, who has joined,
+// and who was taken off. Those who have joined before sleep on.
 func TestUsers(t *testing.T) {
 	g := NewWithT(t)
 	user := func(name string, published bool) *bootstrapv1.OpenshiftAssistedConfig {
@@ -115,7 +115,7 @@ func TestUsers(t *testing.T) {
 	}
 	leaving := user("leaving", true)
 	leaving.DeletionTimestamp, leaving.Finalizers = ptr.To(metav1.Now()), []string{"x"}
-	m := mapperOf(t, user("settled", true), user("joins", false), user("joined", false), user("removed", true), leaving)
+	m := mapperOf(t, user("settled", true), user("joins", false), user("joined", false), user("waits", false), user("removed", true), leaving)
 	infraEnv := func(users ...string) *assisted.InfraEnv {
 		e := &assisted.InfraEnv{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "demo-x"}}
 		for _, name := range users {
@@ -123,10 +123,10 @@ func TestUsers(t *testing.T) {
 		}
 		return e
 	}
-	before, after := infraEnv("settled", "leaving", "removed"), infraEnv("settled", "leaving", "joined")
+	before, after := infraEnv("settled", "leaving", "waits", "removed"), infraEnv("settled", "leaving", "waits", "joined")
 	after.ResourceVersion = "2"
 	g.Expect(InfraEnvs.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeFalse())
-	g.Expect(names(m.fromUsers(t.Context(), before, after))).To(ConsistOf("ns/joins", "ns/leaving", "ns/removed"))
+	g.Expect(names(m.fromUsers(t.Context(), before, after))).To(ConsistOf("ns/joins", "ns/joined", "ns/leaving", "ns/removed"))
 	after.Status.ISODownloadURL = "https://images.example.com/1"
 	g.Expect(InfraEnvs.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeTrue())
 }

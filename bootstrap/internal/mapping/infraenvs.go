@@ -38,7 +38,8 @@ func withoutUsers(infraEnv *assisted.InfraEnv) *assisted.InfraEnv {
 }
 
 // Users wakes, when an InfraEnv changes, the configs that have to join it or to leave it, because the change may have been in their way,
-// and those that are no users of it any more.
+// those that are no users of it any more, and those that have just joined: a pass that did not see that yet has tried to join again, and
+// was refused because of the very change that it waits for.
 func (m Mapper) Users() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -50,10 +51,7 @@ func (m Mapper) Users() handler.EventHandler {
 }
 
 func (m Mapper) fromUsers(ctx context.Context, before, after client.Object) []reconcile.Request {
-	users := make(map[types.UID]bool, len(after.GetOwnerReferences()))
-	for _, ref := range after.GetOwnerReferences() {
-		users[ref.UID] = true
-	}
+	users, earlier := uidsOfOwners(after), uidsOfOwners(before)
 	var requests []reconcile.Request
 	for _, ref := range before.GetOwnerReferences() {
 		if !users[ref.UID] {
@@ -65,9 +63,17 @@ func (m Mapper) fromUsers(ctx context.Context, before, after client.Object) []re
 		return failed(ctx, err)
 	}
 	for _, config := range configs {
-		if !config.DeletionTimestamp.IsZero() || !users[config.UID] {
+		if !config.DeletionTimestamp.IsZero() || !users[config.UID] || !earlier[config.UID] {
 			requests = append(requests, requestOf(config))
 		}
 	}
 	return requests
+}
+
+func uidsOfOwners(o client.Object) map[types.UID]bool {
+	uids := make(map[types.UID]bool, len(o.GetOwnerReferences()))
+	for _, ref := range o.GetOwnerReferences() {
+		uids[ref.UID] = true
+	}
+	return uids
 }
