@@ -57,7 +57,7 @@ func (r *Reconciler) ensureSecret(ctx context.Context, s *scope, fetch bool) err
 	if err := r.Client.Create(ctx, secret); err != nil {
 		return kube.InOwnWords(err, "bootstrap data Secret "+secret.Name)
 	}
-	if fetch { // Of a live ISO there is an event already, and of the Secret a condition.
+	if fetch { // For a live ISO, condition DataSecretAvailable says that the Secret exists.
 		r.event(s.config, bootstrapv1.EventDataSecretCreated, "Created bootstrap data Secret %s with the discovery ignition", secret.Name)
 	}
 	return nil

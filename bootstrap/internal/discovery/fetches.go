@@ -89,7 +89,7 @@ func NewFetches(source Source) *Fetches {
 func (f *Fetches) Events() <-chan event.GenericEvent { return f.events }
 
 // Lookup returns what was fetched for a config, once. Until then it returns ErrPending, or what the last attempt came to, and the config
-// gets an event. A fetch that has failed is repeated when it is asked for, and not at once.
+// gets an event. A fetch that has failed begins again with the first Lookup after 10 s.
 func (f *Fetches) Lookup(ctx context.Context, config types.NamespacedName, url string) ([]byte, error) {
 	current, waits := f.begin(config, url)
 	if waits {

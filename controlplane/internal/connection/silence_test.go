@@ -163,7 +163,7 @@ func TestHalfOpen(t *testing.T) {
 	g.Expect(made.ends.Err()).To(HaveOccurred())
 }
 
-// TestSilentStream: a stream that dies without a word is found by pings, long before a probe, and what has changed meanwhile is told.
+// TestSilentStream: HTTP/2 pings find a stream that died silently, before a probe does, and the watch reports what changed since.
 func TestSilentStream(t *testing.T) {
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "1")
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
