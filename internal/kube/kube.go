@@ -79,21 +79,28 @@ func remove(ctx context.Context, c client.Client, o client.Object, reason string
 
 // Patch writes what change does to an object, of which the caller keeps what was read.
 func Patch[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) error {
-	return patch(ctx, c, o, change)
+	_, err := patch(ctx, c, o, change)
+	return err
 }
 
 // PatchUnchanged patches as Patch does, and fails with a conflict if the object was changed after it was read.
 func PatchUnchanged[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) error {
+	_, err := Rewrite(ctx, c, o, change)
+	return err
+}
+
+// Rewrite patches as PatchUnchanged does, and returns what the API server made of the object.
+func Rewrite[T client.Object](ctx context.Context, c client.Client, o T, change func(T)) (T, error) {
 	return patch(ctx, c, o, change, client.MergeFromWithOptimisticLock{})
 }
 
-func patch[T client.Object](ctx context.Context, c client.Client, o T, change func(T), options ...client.MergeFromOption) error {
+func patch[T client.Object](ctx context.Context, c client.Client, o T, change func(T), options ...client.MergeFromOption) (T, error) {
 	changed, ok := o.DeepCopyObject().(T)
 	if !ok {
-		return fmt.Errorf("the copy of %s is a %T", Name(o), changed)
+		return changed, fmt.Errorf("the copy of %s is a %T", Name(o), changed)
 	}
 	change(changed)
-	return c.Patch(ctx, changed, client.MergeFromWithOptions(o, options...))
+	return changed, c.Patch(ctx, changed, client.MergeFromWithOptions(o, options...))
 }
 
 // Requests maps an event to the objects of a list that keep accepts, and must not change: they are those of the cache. An event has nobody

@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -201,30 +203,54 @@ func answerOf(bound bool) map[string]any {
 	}
 }
 
-// answer tells every Agent of a cluster that was bound that it is, and returns when all workers have one that was approved and bound.
+// answer tells every Agent of a cluster that was bound that it is, and returns when all workers have one that was approved and bound. It
+// is an informer, since the API server ends the watch of whom it takes for too slow, which the harness is on a busy machine.
 func (h *hub) answer(ctx context.Context, c copyOf) error {
-	events, err := h.client.Watch(ctx, &assisted.AgentList{}, client.InNamespace(c.namespace))
-	if err != nil {
-		return fmt.Errorf("watch the Agents: %w", err)
-	}
-	defer events.Stop()
-	requests, patching := errgroup.WithContext(ctx)
+	requests, answering := errgroup.WithContext(ctx)
 	requests.SetLimit(writers)
+	watching, stop := context.WithCancel(answering)
+	defer stop()
 	bound := map[string]bool{}
-	for len(bound) <= c.workers { // That of the control plane is among them.
-		event, ok := <-events.ResultChan()
-		if !ok {
-			return fmt.Errorf("%d of %d hosts were bound when the time was over", max(0, len(bound)-1), c.workers)
-		}
-		agent, isAgent := event.Object.(*assisted.Agent)
-		if !isAgent || event.Type == watch.Deleted || agent.Spec.ClusterDeploymentName == nil {
-			continue
+	look := func(o any) {
+		agent, isAgent := o.(*assisted.Agent)
+		if !isAgent || agent.Spec.ClusterDeploymentName == nil {
+			return
 		}
 		if agent.Status.DebugInfo.State == assisted.AgentStateKnownUnbound {
-			requests.Go(func() error { return h.patchStatus(patching, agent, answerOf(true)) })
+			requests.Go(func() error { return h.patchStatus(answering, agent.DeepCopy(), answerOf(true)) })
 		} else if agent.Spec.Approved {
 			bound[agent.Name] = true
 		}
+		if len(bound) > c.workers { // The Agent of the control plane is among them.
+			stop()
+		}
 	}
-	return requests.Wait()
+	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: h.agents(c.namespace), ObjectType: &assisted.Agent{},
+		Handler: toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) }},
+	})
+	informer.RunWithContext(watching)
+	if err := requests.Wait(); err != nil {
+		return err
+	}
+	if len(bound) <= c.workers {
+		return fmt.Errorf("%d of %d hosts were bound when the time was over", max(0, len(bound)-1), c.workers)
+	}
+	return nil
+}
+
+// agents lists and watches the Agents of a namespace.
+func (h *hub) agents(namespace string) toolscache.ListerWatcher {
+	options := func(raw metav1.ListOptions) client.ListOption {
+		return &client.ListOptions{Namespace: namespace, Raw: &raw}
+	}
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			list := &assisted.AgentList{}
+			return list, h.client.List(ctx, list, options(raw))
+		},
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			return h.client.Watch(ctx, &assisted.AgentList{}, options(raw))
+		},
+	}
 }

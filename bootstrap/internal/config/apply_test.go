@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -56,7 +57,10 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 			}
 
 			d := decide(s)
-			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController()}
+			r := &Reconciler{
+				Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController(),
+				secrets: secrets{recent: cache.NewExpiring()},
+			}
 			o := r.apply(ctx, s, d)
 			g.Expect(o.err()).NotTo(HaveOccurred())
 			setStatus(s, result{decision: &d, outcomes: o})

@@ -295,6 +295,7 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 		status.Status = s.config.Status
 		outcome = kube.OutcomeOf(kube.PatchStatus(ctx, r.Client, s.read, status, ownedConditions))
 		r.wrote(status)
+		r.secrets.keep(s, status.ResourceVersion)
 	}
 	err := outcome.Err()
 	if !s.config.DeletionTimestamp.IsZero() {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,7 +84,10 @@ func newHub(t *testing.T, images ...string) *hub {
 			return c.Get(ctx, key, o, opts...)
 		},
 	})
-	h.r = &Reconciler{Client: h.client, APIReader: live, Recorder: h.recorder, controller: capicontrollerutil.NewFakeController()}
+	h.r = &Reconciler{
+		Client: h.client, APIReader: live, Recorder: h.recorder, controller: capicontrollerutil.NewFakeController(),
+		secrets: secrets{recent: cache.NewExpiring()},
+	}
 	return h
 }
 

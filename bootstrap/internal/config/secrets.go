@@ -58,6 +58,14 @@ func (r secrets) dataSecret(ctx context.Context, s *scope) (*corev1.Secret, erro
 	return secret, nil
 }
 
+// keep carries what a pass knows of the bootstrap data Secret over to the version of the config that the pass itself has written: nobody
+// else has changed the config, and the next pass need not ask again.
+func (r secrets) keep(s *scope, version string) {
+	if known, ok := r.recent.Get(keyOf(s)); ok {
+		r.recent.Set(dataSecretKey{config: s.config.UID, resourceVersion: version}, known, dataSecretMemory)
+	}
+}
+
 // forget makes the next pass read the bootstrap data Secret of the config again.
 func (r secrets) forget(s *scope) { r.recent.Delete(keyOf(s)) }
 

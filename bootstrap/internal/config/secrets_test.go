@@ -122,6 +122,9 @@ func TestDataSecretIsReadRarely(t *testing.T) {
 	g.Expect(intact(s, s.secret)).To(BeTrue())
 	s.config.ResourceVersion = "2"
 	pass(2, "the config has changed")
+	r.secrets.keep(s, "2.1")
+	s.config.ResourceVersion = "2.1"
+	pass(2, "nobody but the pass itself has changed the config")
 	reads.clock.Step(dataSecretMemory)
 	pass(3, "somebody may have changed it")
 

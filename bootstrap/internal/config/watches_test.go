@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,7 +72,8 @@ func TestMachinePool(t *testing.T) {
 			g.Expect(bootstrapv1.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(config, cluster).WithStatusSubresource(config).Build()
 			key := client.ObjectKeyFromObject(config)
-			_, err := (&Reconciler{Client: c, controller: capicontrollerutil.NewFakeController()}).Reconcile(ctx, ctrl.Request{NamespacedName: key})
+			r := &Reconciler{Client: c, controller: capicontrollerutil.NewFakeController(), secrets: secrets{recent: cache.NewExpiring()}}
+			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			g.Expect(err).NotTo(HaveOccurred())
 			got := &bootstrapv1.OpenshiftAssistedConfig{}
 			g.Expect(c.Get(ctx, key, got)).To(Succeed())

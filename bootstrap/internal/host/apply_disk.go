@@ -33,7 +33,7 @@ func (b *binding) setDisk(a *assisted.Agent) {
 func (r *Reconciler) approve(ctx context.Context, s *scope, a *assisted.Agent) error {
 	disk := a.Annotations[bootstrapv1.InstallationDiskAnnotation]
 	ctrl.LoggerFrom(ctx).Info("Approving Agent", "Agent", a.Name, "disk", disk)
-	err := kube.PatchUnchanged(ctx, r.Client, a, func(a *assisted.Agent) { a.Spec.InstallationDiskID, a.Spec.Approved = disk, true })
+	err := r.patchAgent(ctx, s, a, func(a *assisted.Agent) { a.Spec.InstallationDiskID, a.Spec.Approved = disk, true })
 	if err != nil {
 		return kube.Explained(err, fmt.Sprintf("the approval of Agent %s with disk %s", a.Name, disk))
 	}

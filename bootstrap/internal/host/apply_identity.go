@@ -59,7 +59,7 @@ func (r *Reconciler) deleteLeftover(ctx context.Context, s *scope, a *assisted.A
 // claim writes the Machine's claim to the Agent, unless the Agent changed since it was read: of two Machines that recognise one Agent, one
 // wins and the other sees it in the next pass.
 func (r *Reconciler) claim(ctx context.Context, s *scope, a *assisted.Agent) error {
-	err := kube.PatchUnchanged(ctx, r.Client, a, func(a *assisted.Agent) { setClaim(a, s.claim()) })
+	err := r.patchAgent(ctx, s, a, func(a *assisted.Agent) { setClaim(a, s.claim()) })
 	if err != nil {
 		return kube.Explained(err, fmt.Sprintf("the claim of Agent %s for Machine %s", a.Name, s.machine.Name))
 	}
@@ -77,7 +77,7 @@ func setClaim(a *assisted.Agent, claim string) {
 // whoever binds it next. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5). The claim stays too, unless
 // another Agent is vouched for.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope, d recognition) error {
-	err := kube.PatchUnchanged(ctx, r.Client, d.withdraw, func(a *assisted.Agent) {
+	err := r.patchAgent(ctx, s, d.withdraw, func(a *assisted.Agent) {
 		a.Spec.ClusterDeploymentName, a.Spec.Approved = nil, false
 		if d.release {
 			delete(a.Annotations, bootstrapv1.ClaimAnnotation)
@@ -123,13 +123,14 @@ func (r *Reconciler) powerCycle(ctx context.Context, s *scope, record powerCycle
 	if ended := metal3.ProvisioningEnded(s.host).UTC(); record.Time.Before(ended) {
 		record.Time = ended
 	}
-	err := kube.PatchUnchanged(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
+	written, err := kube.Rewrite(ctx, r.Client, s.host, func(h *bmov1alpha1.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, rebootAnnotation, rebootMode)
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, bootstrapv1.PowerCycleAnnotation, record.String())
 	})
 	if err != nil {
 		return fmt.Errorf("reboot BareMetalHost %s: %w", s.host.Name, err)
 	}
+	r.wrote(s, bmov1alpha1.GroupVersion, kindHost, written)
 	r.event(s, corev1.EventTypeWarning, bootstrapv1.EventHostRebooted, "%s: rebooting BareMetalHost %s", why, s.host.Name)
 	return nil
 }

@@ -31,7 +31,7 @@ func (r *Reconciler) applyJoining(ctx context.Context, s *scope, d joining) kube
 // pre-install states (ASSISTED fact 3), and an unbound Agent may keep values of an earlier bind (8.8 rule 5).
 func (r *Reconciler) bind(ctx context.Context, s *scope, b *binding) error {
 	ctrl.LoggerFrom(ctx).Info("Binding Agent", "Agent", b.agent.Name, "role", b.role, "hostname", b.hostname)
-	if err := kube.PatchUnchanged(ctx, r.Client, b.agent, b.set); err != nil {
+	if err := r.patchAgent(ctx, s, b.agent, b.set); err != nil {
 		return kube.Explained(err, fmt.Sprintf("the binding of Agent %s to ClusterDeployment %s", b.agent.Name, b.cluster.Name))
 	}
 	if b.disk != "" {

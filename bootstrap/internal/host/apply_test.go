@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -54,7 +56,7 @@ func TestBindThatFails(t *testing.T) {
 			g := NewWithT(t)
 			s := discovered()
 			c := patching(t, s, func() error { return test.answer })
-			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
+			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController()}
 			d := decide(s)
 			g.Expect(d.bind).NotTo(BeNil())
 			read := s.agents[0].DeepCopy()
@@ -98,8 +100,10 @@ func TestClaimWithBind(t *testing.T) {
 				g.Expect(s.config.Annotations).To(HaveKey(bootstrapv1.InstallationDiskAnnotation))
 				return kube.OutcomeOf(test.saved)
 			}
-			patches := 0
-			r := &Reconciler{Client: patching(t, s, func() error { patches++; return test.patched }), Recorder: events.NewFakeRecorder(10)}
+			patches, deferred := 0, &deferrals{FakeController: capicontrollerutil.NewFakeController()}
+			r := &Reconciler{
+				Client: patching(t, s, func() error { patches++; return test.patched }), Recorder: events.NewFakeRecorder(10), controller: deferred,
+			}
 			d := decide(s)
 			o := r.apply(t.Context(), s, d)
 			setStatus(s.config, result{decision: &d, outcomes: o})
@@ -115,8 +119,23 @@ func TestClaimWithBind(t *testing.T) {
 			agent := &assisted.Agent{}
 			g.Expect(r.Client.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), agent)).To(Succeed())
 			g.Expect(agent.Annotations[bootstrapv1.ClaimAnnotation] == s.claim() && agent.Spec.Approved).To(Equal(test.claimed))
+			if test.claimed {
+				g.Expect(deferred.until).To(Equal([]string{"Agent " + agent.ResourceVersion}), "the next pass sees what this one has written")
+			} else {
+				g.Expect(deferred.until).To(BeEmpty())
+			}
 		})
 	}
+}
+
+// deferrals notes what the next pass waits for.
+type deferrals struct {
+	*capicontrollerutil.FakeController
+	until []string
+}
+
+func (d *deferrals) DeferNextReconcileUntilCacheUpToDate(_ metav1.Object, of capicontrollerutil.GroupVersionKindType, version string) {
+	d.until = append(d.until, of.Kind+" "+version)
 }
 
 // TestClaimOfAnAgentThatHasChanged: the conditions of the host and what it is waited for stay as they are together, for the pass that the

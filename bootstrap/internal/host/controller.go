@@ -10,6 +10,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,6 +42,12 @@ import (
 // +kubebuilder:rbac:groups=agent-install.openshift.io,resources=agents,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=extensions.hive.openshift.io,resources=agentclusterinstalls,verbs=list;watch
 
+// The kinds that the pass of a host writes.
+const (
+	kindAgent = "Agent"
+	kindHost  = "BareMetalHost"
+)
+
 // Reconciler takes the host of a config into its cluster. It has no queue of its own: the controller of configs calls it in each pass, and
 // writes what it sets on the config together with what it sets itself, so that one config has one writer.
 type Reconciler struct {
@@ -57,6 +64,8 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
+	// controller defers a pass until the cache has seen what the pass before wrote.
+	controller    capicontrollerutil.Controller
 	infraMachines external.ObjectTracker
 	// changes lets real changes through.
 	changes predicate.Predicate
@@ -68,7 +77,7 @@ type Reconciler struct {
 func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontrollerutil.Controller) error {
 	log := ctrl.LoggerFrom(ctx)
 	cache, mapper := mgr.GetCache(), mapping.Mapper{Client: mgr.GetClient(), Gate: r.Gate}
-	r.changes = predicates.ResourceIsChanged(mgr.GetScheme(), log)
+	r.controller, r.changes = c, predicates.ResourceIsChanged(mgr.GetScheme(), log)
 	r.infraMachines = external.ObjectTracker{Controller: c, Cache: cache, Scheme: mgr.GetScheme(), PredicateLogger: &log}
 	watch := func(crd string, kind client.Object, to handler.MapFunc, more ...predicate.Predicate) error {
 		only := append([]predicate.Predicate{r.changes}, more...)
@@ -158,6 +167,21 @@ func (r *Reconciler) Release(ctx context.Context, config types.NamespacedName) e
 		}
 	}
 	return nil
+}
+
+// patchAgent writes to an Agent, unless it has changed since it was read.
+func (r *Reconciler) patchAgent(ctx context.Context, s *scope, a *assisted.Agent, change func(*assisted.Agent)) error {
+	written, err := kube.Rewrite(ctx, r.Client, a, change)
+	if err == nil {
+		r.wrote(s, assisted.GroupVersion, kindAgent, written)
+	}
+	return err
+}
+
+// wrote defers the next pass of the config until the cache has seen an object that was written: it would decide on what was there before,
+// and the API server would refuse what it wrote.
+func (r *Reconciler) wrote(s *scope, of schema.GroupVersion, kind string, written client.Object) {
+	r.controller.DeferNextReconcileUntilCacheUpToDate(s.config, capicontrollerutil.StructuredObject(of, kind), written.GetResourceVersion())
 }
 
 func (r *Reconciler) event(s *scope, eventType, reason, note string, args ...any) {

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -168,7 +170,7 @@ func TestBindWithDisk(t *testing.T) {
 			scheme := runtime.NewScheme()
 			g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&s.agents[0]).Build()
-			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
+			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController()}
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(&s.agents[0]), &s.agents[0])).To(Succeed())
 			carryOut := func(d joining) {
 				decided := decision{joining: d}

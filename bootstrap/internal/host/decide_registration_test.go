@@ -20,6 +20,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -177,7 +178,7 @@ func TestRegistrationTimeout(t *testing.T) {
 		for _, o := range []client.Object{s.host, &s.agents[0]} {
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
 		}
-		r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100)}
+		r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), controller: capicontrollerutil.NewFakeController()}
 		d := decide(s)
 		g.Expect(d.bind).NotTo(BeNil())
 		g.Expect(r.apply(t.Context(), s, d).err()).To(HaveOccurred())
@@ -204,7 +205,7 @@ func TestRegistrationTimeout(t *testing.T) {
 		}
 		s.machine.DeletionTimestamp = nil // The fake API server takes no object that is being deleted and has no finalizer.
 		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host, s.machine).Build()
-		r := &Reconciler{Client: c, APIReader: c}
+		r := &Reconciler{Client: c, APIReader: c, controller: capicontrollerutil.NewFakeController()}
 		g.Expect(r.applyDeparture(t.Context(), s, departure{unhook: true, forget: true}).err()).To(Succeed())
 		host := &bmov1alpha1.BareMetalHost{}
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), host)).To(Succeed())
@@ -255,7 +256,7 @@ func neverRegisters(t *testing.T, after, stale bool) {
 	asked := 0
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host).WithInterceptorFuncs(ending(after, &asked)).Build()
 	recorder := events.NewFakeRecorder(100)
-	r := &Reconciler{Client: c, APIReader: c, Recorder: recorder}
+	r := &Reconciler{Client: c, APIReader: c, Recorder: recorder, controller: capicontrollerutil.NewFakeController()}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed()) }
 	read()
 	for pass := range 100 {

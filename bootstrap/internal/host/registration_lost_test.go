@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -41,7 +43,7 @@ func lossIsAskedForOnce(t *testing.T, sinceBoot time.Duration) {
 		g.Expect(add(scheme)).To(Succeed())
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host).Build()
-	r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100)}
+	r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), controller: capicontrollerutil.NewFakeController()}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed()) }
 	// pass is one that ends before it writes the config, and after baremetal-operator has done what it was asked for.
 	pass := func() (decision, bool) {
@@ -97,7 +99,7 @@ func TestALossIsForgottenBeforeTheNextOne(t *testing.T) {
 				},
 			}).Build()
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
-			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100)}
+			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), controller: capicontrollerutil.NewFakeController()}
 
 			d := decide(s)
 			g.Expect(d.record).To(Equal("a-0"))
