@@ -206,8 +206,14 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 	return options
 }
 
-// reduce drops what nobody reads of objects of which there are many, and that are large.
+// reduce drops what nobody reads of objects of which there are many, and that are large. What kubectl has applied is there a second time,
+// in an annotation: patches, which are made of what was read, leave it alone.
 func reduce(in any) (any, error) {
+	if o, ok := in.(client.Object); ok {
+		annotations := o.GetAnnotations()
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(annotations)
+	}
 	switch o := in.(type) {
 	case *assisted.Agent:
 		assisted.ReduceAgent(o)

@@ -8,6 +8,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/openshift/assisted-service/api/common"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,10 +25,12 @@ func TestReduce(t *testing.T) {
 	transform := cacheOptions(Options{}, Config{Name: "reduce"}, runtime.NewScheme()).DefaultTransform
 	for _, o := range []client.Object{agent, host} {
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "x"}})
+		o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "a": "b"})
 		reduced, err := transform(o)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(reduced).To(BeIdenticalTo(o))
 		g.Expect(o.GetManagedFields()).To(BeEmpty())
+		g.Expect(o.GetAnnotations()).To(Equal(map[string]string{"a": "b"}))
 	}
 	g.Expect(agent.Status.ValidationsInfo).To(BeEmpty())
 	g.Expect(host.Status.HardwareDetails.Hostname).To(BeEmpty())

@@ -33,7 +33,7 @@ var (
 // Size checks the size alone.
 func (l Limits) Size(document []byte) error {
 	if len(document) > l.Bytes {
-		return fmt.Errorf("it has %d bytes: no more than %d are read", len(document), l.Bytes)
+		return fmt.Errorf("it is too long: no more than %d bytes are read", l.Bytes)
 	}
 	return nil
 }

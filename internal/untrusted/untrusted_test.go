@@ -23,7 +23,7 @@ func TestDocuments(t *testing.T) {
 	}{
 		"an object":                   {document: `{"a": [1, "two", null]}`},
 		"nothing":                     {document: ``},
-		"too large":                   {document: strings.Repeat(" ", 1025), json: "1025 bytes", yaml: "1025 bytes"},
+		"too large":                   {document: strings.Repeat(" ", 1025), json: "1024 bytes", yaml: "1024 bytes"},
 		"too deep":                    {document: deep, json: "16 values", yaml: "16 values"},
 		"too many values, not nested": {document: many, json: "16 values", yaml: "16 values"},
 		"brackets in a string":        {document: `"` + strings.Repeat(`[,\"`, 100) + `"`},

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -59,7 +59,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 			d := decide(s)
 			r := &Reconciler{
 				Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController(),
-				secrets: secrets{recent: cache.NewExpiring()},
+				secrets: newSecrets(nil, clock.RealClock{}),
 			}
 			o := r.apply(ctx, s, d)
 			g.Expect(o.err()).NotTo(HaveOccurred())

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +61,7 @@ func TestUnreadableInfrastructure(t *testing.T) {
 				return context.DeadlineExceeded
 			})
 			r := &Reconciler{
-				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: newSecrets(c, clock.RealClock{}),
 				Hosts: &hosts{}, controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			key := client.ObjectKey{Namespace: "ns", Name: "m-0"}
@@ -143,7 +143,7 @@ func TestHostsPass(t *testing.T) {
 			counted := interceptor.NewClient(c.(client.WithWatch), countWrites(func() { writes++ }))
 			r := &Reconciler{
 				Client: counted, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10),
-				secrets: secrets{reader: c, recent: cache.NewExpiring()}, WatchFilter: tt.filter, Hosts: asked, Ignitions: fetched,
+				secrets: newSecrets(c, clock.RealClock{}), WatchFilter: tt.filter, Hosts: asked, Ignitions: fetched,
 				controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
@@ -173,7 +173,7 @@ func TestHostIsLookedAtInTime(t *testing.T) {
 			g := NewWithT(t)
 			c := newClient(t, metal3.MachineKind, false, func() error { return errors.New("no answer") })
 			r := &Reconciler{
-				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+				Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: newSecrets(c, clock.RealClock{}),
 				Hosts: &hosts{again: again}, controller: capicontrollerutil.NewFakeController(), Now: time.Now,
 			}
 			came, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "m-0"}})

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -261,7 +260,7 @@ func TestNetworksAreMade(t *testing.T) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secretsOfHosts...).Build()
 	clock := clocktesting.NewFakeClock(time.Now())
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiringWithClock(clock)}}
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10), secrets: newSecrets(c, clock)}
 	pass := func() decision {
 		s.networks, s.nmstates = nil, nil
 		g.Expect(r.observeNetworks(ctx, s)).To(Succeed())
@@ -290,7 +289,7 @@ func TestNetworksAreMade(t *testing.T) {
 	secret.Data = networkData("00:00:5e:00:53:aa")
 	g.Expect(c.Update(ctx, secret)).To(Succeed())
 	g.Expect(pass().networks.empty()).To(BeTrue(), "it was read a moment ago")
-	clock.Step(networkRetry)
+	clock.Step(networkRetry + 1)
 	g.Expect(names(pass().networks.write)).To(Equal([]string{"demo-x-host-0"}))
 	d = pass()
 	g.Expect(d.image.Reason).To(Equal(bootstrapv1.NetworkDataPendingReason), "the image is from before")

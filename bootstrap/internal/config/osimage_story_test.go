@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -86,7 +86,7 @@ func newHub(t *testing.T, images ...string) *hub {
 	})
 	h.r = &Reconciler{
 		Client: h.client, APIReader: live, Recorder: h.recorder, controller: capicontrollerutil.NewFakeController(),
-		secrets: secrets{recent: cache.NewExpiring()},
+		secrets: newSecrets(nil, clock.RealClock{}),
 	}
 	return h
 }

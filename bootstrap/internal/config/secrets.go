@@ -14,6 +14,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/nmstate"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -25,7 +26,21 @@ const dataSecretMemory = 5 * time.Minute
 // many and tell nothing of a Secret, so what was read is remembered for a while instead of being asked for in every pass.
 type secrets struct {
 	reader client.Reader
-	recent *cache.Expiring
+	// recent has Secrets without their data, and networks network data as it is parsed.
+	recent, networks *cache.LRUExpireCache
+}
+
+// How many Secrets are remembered at most: those of all hosts that boot at a time, and 64 MiB of network data. A Secret more is read anew.
+const (
+	maxDataSecrets = 1 << 14
+	maxNetworks    = 1 << 10
+)
+
+func newSecrets(reader client.Reader, clock cache.Clock) secrets {
+	return secrets{
+		reader: reader, recent: cache.NewLRUExpireCacheWithClock(maxDataSecrets, clock),
+		networks: cache.NewLRUExpireCacheWithClock(maxNetworks, clock),
+	}
 }
 
 // dataSecretKey asks for the bootstrap data Secret of a config in one version: a config that changes is looked at anew.
@@ -53,7 +68,7 @@ func (r secrets) dataSecret(ctx context.Context, s *scope) (*corev1.Secret, erro
 		secret.Data = nil
 	}
 	if secret == nil || intact(s, secret) {
-		r.recent.Set(keyOf(s), secret.DeepCopy(), dataSecretMemory)
+		r.recent.Add(keyOf(s), secret.DeepCopy(), dataSecretMemory)
 	}
 	return secret, nil
 }
@@ -62,17 +77,17 @@ func (r secrets) dataSecret(ctx context.Context, s *scope) (*corev1.Secret, erro
 // else has changed the config, and the next pass need not ask again.
 func (r secrets) keep(s *scope, version string) {
 	if known, ok := r.recent.Get(keyOf(s)); ok {
-		r.recent.Set(dataSecretKey{config: s.config.UID, resourceVersion: version}, known, dataSecretMemory)
+		r.recent.Add(dataSecretKey{config: s.config.UID, resourceVersion: version}, known, dataSecretMemory)
 	}
 }
 
 // forget makes the next pass read the bootstrap data Secret of the config again.
-func (r secrets) forget(s *scope) { r.recent.Delete(keyOf(s)) }
+func (r secrets) forget(s *scope) { r.recent.Remove(keyOf(s)) }
 
 // networkData reads a Secret with network data; nil when there is none. All configs of a namespace ask for the Secrets of the same hosts:
 // each Secret is read once in networkRetry.
 func (r secrets) networkData(ctx context.Context, key types.NamespacedName) (map[string][]byte, error) {
-	if known, ok := r.recent.Get(key); ok {
+	if known, ok := r.networks.Get(key); ok {
 		data, _ := known.(map[string][]byte)
 		return data, nil
 	}
@@ -82,12 +97,9 @@ func (r secrets) networkData(ctx context.Context, key types.NamespacedName) (map
 	}
 	var data map[string][]byte
 	if secret != nil {
-		data = map[string][]byte{}
-		for name, value := range secret.Data {
-			data[name] = value
-		}
+		data = nmstate.Bound(secret.Data)
 	}
-	r.recent.Set(key, data, networkRetry)
+	r.networks.Add(key, data, networkRetry)
 	return data, nil
 }
 

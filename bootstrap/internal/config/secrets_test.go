@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +49,7 @@ func countSecretReads(g *WithT, objects ...client.Object) *secretReads {
 }
 
 func (r *secretReads) reconciler() *Reconciler {
-	return &Reconciler{Client: r, secrets: secrets{reader: r, recent: cache.NewExpiringWithClock(r.clock)}}
+	return &Reconciler{Client: r, secrets: newSecrets(r, r.clock)}
 }
 
 // TestNetworkDataIsReadRarely: however many passes and configs there are, each Secret is read once a minute, and only the missing one while
@@ -84,14 +83,14 @@ func TestNetworkDataIsReadRarely(t *testing.T) {
 		g.Expect(pass().image.Reason).To(Equal(bootstrapv1.NetworkDataMissingReason))
 	}
 	g.Expect(reads.count).To(Equal(1), "the one that is missing")
-	reads.clock.Step(networkRetry)
+	reads.clock.Step(networkRetry + 1)
 	pass()
 	g.Expect(reads.count).To(Equal(2), "after a minute it is looked for again")
 
 	g.Expect(reads.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "host-000", Namespace: "ns"},
 		Data: networkData("00:00:5e:00:00:00")})).
 		To(Succeed())
-	reads.clock.Step(networkRetry)
+	reads.clock.Step(networkRetry + 1)
 	for range passes {
 		g.Expect(names(pass().networks.write)).To(Equal([]string{"demo-x-host-000"}))
 	}
@@ -125,11 +124,11 @@ func TestDataSecretIsReadRarely(t *testing.T) {
 	r.secrets.keep(s, "2.1")
 	s.config.ResourceVersion = "2.1"
 	pass(2, "nobody but the pass itself has changed the config")
-	reads.clock.Step(dataSecretMemory)
+	reads.clock.Step(dataSecretMemory + 1)
 	pass(3, "somebody may have changed it")
 
 	g.Expect(reads.Delete(ctx, secret)).To(Succeed())
-	reads.clock.Step(dataSecretMemory)
+	reads.clock.Step(dataSecretMemory + 1)
 	pass(4, "it is missing")
 	g.Expect(s.secret).To(BeNil())
 	r.secrets.forget(s)

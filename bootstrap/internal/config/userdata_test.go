@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -219,7 +219,7 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 			}).Build()
 			served := &fakeIgnitions{err: test.serves}
 			r := &Reconciler{
-				Client: c, Ignitions: served, Recorder: events.NewFakeRecorder(10), secrets: secrets{reader: c, recent: cache.NewExpiring()},
+				Client: c, Ignitions: served, Recorder: events.NewFakeRecorder(10), secrets: newSecrets(c, clock.RealClock{}),
 			}
 			d := decide(s)
 			o := r.apply(t.Context(), s, d)

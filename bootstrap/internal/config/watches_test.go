@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,7 +72,7 @@ func TestMachinePool(t *testing.T) {
 			g.Expect(bootstrapv1.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(config, cluster).WithStatusSubresource(config).Build()
 			key := client.ObjectKeyFromObject(config)
-			r := &Reconciler{Client: c, controller: capicontrollerutil.NewFakeController(), secrets: secrets{recent: cache.NewExpiring()}}
+			r := &Reconciler{Client: c, controller: capicontrollerutil.NewFakeController(), secrets: newSecrets(nil, clock.RealClock{})}
 			_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
 			g.Expect(err).NotTo(HaveOccurred())
 			got := &bootstrapv1.OpenshiftAssistedConfig{}

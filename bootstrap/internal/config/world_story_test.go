@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -116,7 +115,7 @@ func (w *world) controllers(calls *inject.Calls) []inject.Controller {
 	hosts := &host.Reconciler{Client: cached, APIReader: live, Gate: gate, Recorder: recorder, Now: now}
 	configs := &Reconciler{
 		Client: cached, APIReader: live, Ignitions: ignitions{w, calls.Remote}, Gate: gate, Recorder: recorder, Hosts: hosts, Now: now,
-		secrets: secrets{reader: live, recent: utilcache.NewExpiringWithClock(w.clock)},
+		secrets: newSecrets(live, w.clock),
 	}
 	agents := &agent.Reconciler{Client: cached, APIReader: live, Gate: gate, Recorder: recorder}
 	ofConfigs, ofAgents := w.newWatched(calls, cached), w.newWatched(calls, cached)

@@ -20,7 +20,7 @@ func bomb(n int) string {
 // Whoever may create a Secret beside a BareMetalHost chooses these bytes.
 func TestHugeDocuments(t *testing.T) {
 	for name, test := range map[string]struct{ document, want string }{
-		"108 KiB with aliases": {document: bomb(100 << 10), want: "no more than 65536 are read"},
+		"108 KiB with aliases": {document: bomb(100 << 10), want: "no more than 65536 bytes are read"},
 		"50 KiB with aliases":  {document: bomb(40 << 10), want: "YAML alias"},
 		"deep lists": {document: "interfaces: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
 			want: "nested more than 64 deep"},

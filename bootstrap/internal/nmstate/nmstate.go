@@ -5,6 +5,7 @@
 package nmstate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,18 @@ var (
 
 // Document is an nmstate document.
 type Document map[string]any
+
+// Bound returns a copy of what Parse reads of a Secret's data, and no more of a document than it may have, and one byte: so that one that is
+// too long is refused as before. A Secret may have a mebibyte, and a tenant thousands of them.
+func Bound(data map[string][]byte) map[string][]byte {
+	bound := map[string][]byte{}
+	for _, key := range keys {
+		if raw, found := data[key]; found {
+			bound[key] = bytes.Clone(raw[:min(len(raw), limits.Bytes+1)])
+		}
+	}
+	return bound
+}
 
 // Parse returns the document of a Secret's data.
 func Parse(data map[string][]byte) (Document, error) {

@@ -3,6 +3,7 @@
 package nmstate
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -145,4 +146,18 @@ func TestParse(t *testing.T) {
 			g.Expect(string(raw)).To(Equal(tt.json))
 		})
 	}
+}
+
+// TestBound: of network data, what is parsed is kept, and what is too long is refused whether or not it was cut.
+func TestBound(t *testing.T) {
+	g := NewWithT(t)
+	long := []byte(strings.Repeat(" ", 1<<20))
+	bound := Bound(map[string][]byte{"networkData": long, "nmstate": []byte("interfaces: []"), "userData": long})
+	g.Expect(bound).To(And(HaveLen(2), HaveKeyWithValue("nmstate", []byte("interfaces: []"))))
+	g.Expect(cap(bound["networkData"])).To(BeNumerically("<", 80<<10))
+	delete(bound, "nmstate")
+	_, whole := Parse(map[string][]byte{"networkData": long})
+	_, cut := Parse(bound)
+	g.Expect(cut).To(And(MatchError(whole.Error()), MatchError(ContainSubstring("too long"))))
+	g.Expect(Bound(nil)).NotTo(BeNil(), "a Secret without data is none that is missing")
 }

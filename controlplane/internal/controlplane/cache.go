@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -33,13 +34,31 @@ func CacheRules() map[client.Object]cache.ByObject {
 
 // keepKubeconfigs drops the data of Secrets that are no kubeconfig of a Cluster and no copy of an installer's credential.
 func keepKubeconfigs(in any) (any, error) {
-	if s, ok := in.(*corev1.Secret); ok {
-		s.SetManagedFields(nil)
-		if !strings.HasSuffix(s.Name, "-"+string(secret.Kubeconfig)) && !strings.HasSuffix(s.Name, view.InstallerCredentialsSuffix) {
-			s.Data = nil
+	if s, ok := in.(*corev1.Secret); ok && !strings.HasSuffix(s.Name, "-"+string(secret.Kubeconfig)) &&
+		!strings.HasSuffix(s.Name, view.InstallerCredentialsSuffix) {
+		s.Data = nil
+	}
+	return boundKubeconfigs(in)
+}
+
+// boundKubeconfigs keeps of a Secret what is read of it, and of a kubeconfig no more than is ever parsed: a tenant who labels many large
+// Secrets must not fill the memory of the manager, which works for all tenants.
+func boundKubeconfigs(in any) (any, error) {
+	s, ok := in.(*corev1.Secret)
+	if !ok {
+		return in, nil
+	}
+	s.SetManagedFields(nil)
+	delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
+	for key, value := range s.Data {
+		switch key {
+		case secret.KubeconfigDataName, assisted.KubeconfigKey:
+			s.Data[key] = render.BoundKubeconfig(value)
+		default:
+			delete(s.Data, key)
 		}
 	}
-	return in, nil
+	return s, nil
 }
 
 // NewInstallerKubeconfigCache adds a cache of the Secrets in which the Assisted Installer publishes kubeconfigs to a manager. It is one of
@@ -47,12 +66,14 @@ func keepKubeconfigs(in any) (any, error) {
 // (CONTRACT CP-58).
 func NewInstallerKubeconfigCache(mgr ctrl.Manager, namespace string) (cache.Cache, error) {
 	options := cache.Options{
-		HTTPClient:       mgr.GetHTTPClient(),
-		Scheme:           mgr.GetScheme(),
-		Mapper:           mgr.GetRESTMapper(),
-		DefaultTransform: cache.TransformStripManagedFields(),
+		HTTPClient: mgr.GetHTTPClient(),
+		Scheme:     mgr.GetScheme(),
+		Mapper:     mgr.GetRESTMapper(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{assisted.HiveSecretTypeLabel: assisted.HiveSecretTypeKubeconfig})},
+			&corev1.Secret{}: {
+				Label:     labels.SelectorFromSet(labels.Set{assisted.HiveSecretTypeLabel: assisted.HiveSecretTypeKubeconfig}),
+				Transform: boundKubeconfigs,
+			},
 		},
 	}
 	if namespace != metav1.NamespaceAll {

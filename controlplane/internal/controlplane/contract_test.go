@@ -27,6 +27,7 @@ func TestContractInitialization(t *testing.T) {
 	t.Run("CP-55 a kubeconfig Secret is made, adopted or left alone", testKubeconfigSecret)
 	t.Run("CP-56 the kubeconfig is there while no Machine has a Node", testKubeconfigIsEarly)
 	t.Run("CORE-17 the cache keeps the data of kubeconfigs alone", testKeepKubeconfigs)
+	t.Run("CORE-17 the cache keeps no more of a kubeconfig than is read", testBoundKubeconfigs)
 }
 
 func TestContractLifecycle(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
 
 func (w *world) initialized() bool {
@@ -126,6 +127,24 @@ func testKeepKubeconfigs(t *testing.T) {
 		} else {
 			NewWithT(t).Expect(data).To(BeEmpty(), name)
 		}
+	}
+}
+
+// testBoundKubeconfigs: of a Secret in which a tenant stores a mebibyte, the manager keeps what it would read of a kubeconfig, and says that
+// it is too long.
+func testBoundKubeconfigs(t *testing.T) {
+	g := NewWithT(t)
+	data := map[string][]byte{"value": make([]byte, 1<<19), "kubeconfig": []byte("short"), "more": make([]byte, 1<<19)}
+	huge := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "c-kubeconfig"}, Data: data}
+	huge.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
+	for _, transform := range []func(any) (any, error){keepKubeconfigs, boundKubeconfigs} {
+		kept, err := transform(huge.DeepCopy())
+		g.Expect(err).NotTo(HaveOccurred())
+		secret := kept.(*corev1.Secret)
+		g.Expect(secret.Data).To(And(HaveLen(2), HaveKeyWithValue("kubeconfig", []byte("short"))))
+		g.Expect(cap(secret.Data["value"])).To(BeNumerically("<", 160<<10))
+		g.Expect(render.CheckKubeconfig(secret.Data["value"])).To(MatchError(ContainSubstring("no more than 131072 bytes are read")))
+		g.Expect(secret.Annotations).To(BeEmpty())
 	}
 }
 

@@ -70,7 +70,7 @@ func TestLayers(t *testing.T) {
 		"zstd":               {layer: zstandard(t, 8<<20, plain)},
 		"a window of 512 MB": {layer: zstandard(t, 512<<20, plain), want: "window size exceeded"},
 		"a million images":   {layer: gzipped(t, hostile), want: "more than 100000 values"},
-		"a file of 5 MiB":    {layer: gzipped(t, archive(t, strings.Repeat(" ", 5<<20))), want: "no more than 4194304 are read"},
+		"a file of 5 MiB":    {layer: gzipped(t, archive(t, strings.Repeat(" ", 5<<20))), want: "no more than 4194304 bytes are read"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			g := NewWithT(t)

@@ -186,7 +186,7 @@ func TestOverrideProblems(t *testing.T) {
 		{"a field of ours", `{"networking":{}}`, "install.configOverrides.networking: Forbidden: must not be overridden: use install.networking"},
 		{"in another case", `{"Platform":{}}`, "configOverrides.Platform"},
 		{"a nested one", `{"controlPlane":{"Replicas":5}}`, "use spec.replicas"}, {"a list", `["a"]`, "must be an object"},
-		{"too much", `{"a":"` + string(make([]byte, 70000)) + `"}`, "no more than 65536 are read"},
+		{"too much", `{"a":"` + string(make([]byte, 70000)) + `"}`, "no more than 65536 bytes are read"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func FuzzRewriteKubeconfig(f *testing.F) {
 // Whoever may create Secrets in the namespace of a Cluster chooses these bytes.
 func TestHugeKubeconfigs(t *testing.T) {
 	for name, test := range map[string]struct{ source, want string }{
-		"900 KiB with aliases": {source: aliases(900), want: "no more than 131072 are read"},
+		"900 KiB with aliases": {source: aliases(900), want: "no more than 131072 bytes are read"},
 		"100 KiB with aliases": {source: aliases(100), want: "YAML alias"},
 		"many values":          {source: "users: [" + strings.Repeat("{},", 10_000) + "]", want: "more than 1000 values"},
 	} {

@@ -71,7 +71,7 @@ func TestMembersThatNoEtcdLists(t *testing.T) {
 		"no members":                 {`{"header":{}}`, "lists 0 members"},
 		"more members than any etcd": {`{"members":[` + strings.Repeat("{},", maxMembers) + `{}]}`, "lists 33 members"},
 		"too many values":            {`{"members":[` + strings.Repeat("{},", 1<<16) + `{}]}`, "has more than 3200 values"},
-		"too long":                   {`{"members":"` + strings.Repeat("x", maxOutput) + `"}`, "no more than 1048576 are read"},
+		"too long":                   {`{"members":"` + strings.Repeat("x", maxOutput) + `"}`, "no more than 1048576 bytes are read"},
 		"an ID in hex, of --hex":     {list(`{"ID":"8211f1d0f64f3269"}`), "cannot unmarshal string"},
 		"an ID with a fraction":      {list(member("1.5", "a", peer)), "cannot unmarshal number 1.5"},
 		"an ID of 65 bits":           {list(member("18446744073709551616", "a", peer)), "cannot unmarshal number 18446744073709551616"},
