@@ -10,11 +10,14 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"slices"
 )
 
-// maxOperations is how many objects etcd takes in one transaction.
-const maxOperations = 128
+// maxOperations is how many objects etcd takes in one transaction, and maxBytes how large they may be together: etcd takes two mebibytes, in
+// which they are not in base64 but have keys.
+const (
+	maxOperations = 128
+	maxBytes      = 3 << 19
+)
 
 // StoredObject is an object as the management cluster's kube-apiserver keeps it in etcd.
 type StoredObject struct {
@@ -77,12 +80,28 @@ func (cp *ControlPlane) Erase(ctx context.Context, beginnings []StoredObject) er
 
 // change makes transactions of operations.
 func (e *etcd) change(ctx context.Context, operations []operation) error {
-	for batch := range slices.Chunk(operations, maxOperations) {
+	for len(operations) > 0 {
+		batch := operations[:fitting(operations)]
 		if err := e.transaction(ctx, batch); err != nil {
 			return fmt.Errorf("cannot change %d objects in etcd: %w", len(batch), err)
 		}
+		operations = operations[len(batch):]
 	}
 	return nil
+}
+
+// fitting is how many of some operations one transaction takes; at least one.
+func fitting(operations []operation) int {
+	bytes := 0
+	for i, o := range operations {
+		if o.RequestPut != nil {
+			bytes += len(o.RequestPut.Key) + len(o.RequestPut.Value)
+		}
+		if i == maxOperations || i > 0 && bytes > maxBytes {
+			return i
+		}
+	}
+	return len(operations)
 }
 
 func (e *etcd) transaction(ctx context.Context, operations []operation) error {

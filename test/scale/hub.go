@@ -237,12 +237,19 @@ func installedSpec(seed []*unstructured.Unstructured, agent *unstructured.Unstru
 
 // run starts both managers and returns when they have settled.
 func (h *hub) run(ctx context.Context, timeout time.Duration, args ...string) (time.Duration, error) {
-	for name := range managerSpecs() {
-		if err := h.startManager(ctx, name, name, args...); err != nil {
-			return 0, err
-		}
+	if err := h.startManagers(ctx, args...); err != nil {
+		return 0, err
 	}
 	return h.settle(ctx, timeout)
+}
+
+func (h *hub) startManagers(ctx context.Context, args ...string) error {
+	for name := range managerSpecs() {
+		if err := h.startManager(ctx, name, name, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startManager starts a replica of a manager. A Lease of an earlier one is gone.
@@ -320,15 +327,7 @@ func (h *hub) add(ctx context.Context, workers int) error {
 // erase removes all clusters, while no manager runs.
 func (h *hub) erase(ctx context.Context) error {
 	for _, c := range h.copies {
-		var folders []localcontrolplane.StoredObject
-		for _, k := range kinds {
-			folder := localcontrolplane.StoredObject{Group: k.group, Resource: k.resource, Namespace: c.namespace}
-			if k.clusterScoped {
-				folder.Namespace, folder.Name = "", c.namespace
-			}
-			folders = append(folders, folder)
-		}
-		if err := h.cp.Erase(ctx, folders); err != nil {
+		if err := h.eraseNamespace(ctx, c.namespace); err != nil {
 			return err
 		}
 	}

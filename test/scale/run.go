@@ -25,7 +25,7 @@ type Sizes struct{ Clusters, Hosts []int }
 
 // hubProfiles are those of clusters that are installed already.
 func hubProfiles() []string {
-	return []string{profileIdle, profileRestart, profileStorm, profileResync, profileFailover, profileBurst}
+	return []string{profileIdle, profileRestart, profileStorm, profileResync, profileFailover, profileBurst, profileFairness}
 }
 
 // pinned are the sizes that have a name, so that runs can be compared.
@@ -89,7 +89,7 @@ func (m *measurement) add(result Result, err error) error {
 	if err != nil {
 		return err
 	}
-	if result.Profile != profileBurst && result.Profile != profileInstall {
+	if !slices.Contains([]string{profileBurst, profileInstall, profileFairness, profileFairness + alone}, result.Profile) {
 		result.wroteNothing()
 	}
 	fmt.Fprintln(m.opts.Progress, summary(result))
@@ -151,9 +151,15 @@ func (m *measurement) measureHub(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if m.wants(profileBurst) {
+	for _, perHosts := range []struct {
+		profile string
+		measure func(context.Context, *hub, int) error
+	}{{profileBurst, m.measureHosts}, {profileFairness, m.measureFairness}} {
+		if !m.wants(perHosts.profile) {
+			continue
+		}
 		for _, size := range m.opts.Sizes.Hosts {
-			if err := m.measureHosts(ctx, h, size); err != nil {
+			if err := perHosts.measure(ctx, h, size); err != nil {
 				return err
 			}
 		}

@@ -5,7 +5,6 @@
 package nmstate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,17 +36,23 @@ var (
 // Document is an nmstate document.
 type Document map[string]any
 
-// Bound returns a copy of what Parse reads of a Secret's data, and no more of a document than it may have, and one byte: so that one that is
-// too long is refused as before. A Secret may have a mebibyte, and a tenant thousands of them.
+// Bound returns what Parse reads of a Secret's data, with one text in the place of all documents that are too long, which is refused for the
+// same reason. A Secret may have a mebibyte, and a tenant thousands of them.
 func Bound(data map[string][]byte) map[string][]byte {
 	bound := map[string][]byte{}
 	for _, key := range keys {
-		if raw, found := data[key]; found {
-			bound[key] = bytes.Clone(raw[:min(len(raw), limits.Bytes+1)])
+		raw, found := data[key]
+		if found && limits.Size(raw) != nil {
+			raw = tooLong
+		}
+		if found {
+			bound[key] = raw
 		}
 	}
 	return bound
 }
+
+var tooLong = make([]byte, limits.Bytes+1)
 
 // Parse returns the document of a Secret's data.
 func Parse(data map[string][]byte) (Document, error) {

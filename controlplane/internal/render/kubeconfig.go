@@ -3,7 +3,6 @@
 package render
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -18,11 +17,16 @@ import (
 // kubeconfigLimits are those of a kubeconfig. The installer's have some 20 KiB, most of it certificates.
 var kubeconfigLimits = untrusted.Limits{Bytes: 128 << 10, Values: 1000}
 
-// BoundKubeconfig returns a copy of a kubeconfig that is as long as what is parsed of one at most, and one byte longer where the kubeconfig
-// is too long, so that it is refused as before.
+// BoundKubeconfig returns a kubeconfig that may be parsed as it is, and in the place of all that are too long one text that is refused for
+// the same reason.
 func BoundKubeconfig(source []byte) []byte {
-	return bytes.Clone(source[:min(len(source), kubeconfigLimits.Bytes+1)])
+	if kubeconfigLimits.Size(source) != nil {
+		return tooLong
+	}
+	return source
 }
+
+var tooLong = make([]byte, kubeconfigLimits.Bytes+1)
 
 // RewriteKubeconfig makes the installer's kubeconfig usable from the management cluster: its server becomes the Cluster's control-plane
 // endpoint, "<host>:<port>", and the certificate is checked against apiName (api.<cluster>.<domain>) where the endpoint's host is another
