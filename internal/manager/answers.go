@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
+
+	"github.com/capi-openshift/agent-providers/internal/fair"
 )
 
 const (
@@ -42,12 +44,13 @@ var (
 
 func init() { metrics.Registry.MustRegister(answerSeconds, ownAnswerSeconds) }
 
-// Build builds a controller that tells how soon it answers. Every controller of the managers is built with it.
+// Build builds a controller that tells how soon it answers, and of whose workers no namespace gets all: passes wait for the APIs of
+// installed clusters, and any tenant can have hundreds that never answer. Every controller of the managers is built with it.
 func Build(
 	ctx context.Context, builder *capicontrollerutil.Builder, options controller.Options, r reconcile.Reconciler,
 ) (capicontrollerutil.Controller, error) {
 	a := newAnswers(time.Now)
-	options.NewQueue = a.newQueue
+	options.NewQueue = a.newQueue(options.MaxConcurrentReconciles)
 	return builder.WithOptions(options).Build(ctx, a.timed(r))
 }
 
@@ -71,20 +74,25 @@ func newAnswers(now func() time.Time) *answers {
 	return &answers{now: now, woken: map[reconcile.Request]wake{}, taken: map[reconcile.Request]bool{}}
 }
 
-// newQueue makes the queue that controller-runtime makes by itself, and listens to it.
+// newQueue makes the queue that controller-runtime makes by itself, lets it share out the workers fairly, and listens to it.
 func (a *answers) newQueue(
-	controllerName string, limiter workqueue.TypedRateLimiter[reconcile.Request],
-) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.controller = controllerName
-	return &answerQueue{
-		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
+	workers int,
+) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(
+		controllerName string, limiter workqueue.TypedRateLimiter[reconcile.Request],
+	) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.controller = controllerName
+		queue := workqueue.NewTypedRateLimitingQueueWithConfig(
 			limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: controllerName},
-		),
-		answers: a,
+		)
+		return &answerQueue{TypedRateLimitingInterface: fair.NewQueue(queue, workers, namespaceOf, a.now), answers: a}
 	}
 }
+
+// namespaceOf is the tenant of an object.
+func namespaceOf(request reconcile.Request) string { return request.Namespace }
 
 // answerQueue tells of what comes and goes.
 type answerQueue struct {

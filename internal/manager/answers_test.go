@@ -44,7 +44,7 @@ func newAnswering(t *testing.T) *answering {
 	t.Helper()
 	a := &answering{t: t, g: NewWithT(t), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	a.answers = newAnswers(func() time.Time { return a.now })
-	queue := a.answers.newQueue(t.Name(), workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	queue := a.answers.newQueue(1)(t.Name(), workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	listening, ok := queue.(*answerQueue)
 	a.g.Expect(ok).To(BeTrue())
 	listening.TypedRateLimitingInterface = aside{listening.TypedRateLimitingInterface, &a.after}

@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// workers is the number of ignitions that are fetched at a time, and places that of those for configs of one namespace.
+	// workers is the number of ignitions that are fetched at a time, and places that of those for configs of one namespace, which is what
+	// the queue gives to a namespace when no other has any.
 	workers = 8
-	places  = 4
+	places  = workers / 2
 	// patience is for how long a pass waits for an ignition. A server that works answers within it, and the pass goes on; passes that wait
 	// are no more than the places of a namespace.
 	patience = 500 * time.Millisecond
@@ -49,7 +50,7 @@ type Fetches struct {
 	clock    clock.PassiveClock
 	patience time.Duration
 
-	queue  *fair.Queue
+	queue  *fair.Queue[types.NamespacedName]
 	events chan event.GenericEvent
 
 	mu    sync.Mutex
@@ -79,8 +80,8 @@ func (f *fetch) finished() bool { return !f.at.IsZero() }
 func NewFetches(source Source) *Fetches {
 	return &Fetches{
 		source: source, clock: clock.RealClock{}, patience: patience,
-		queue: fair.NewQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retry, retry), places), // No fetch is repeated by itself.
+		queue: fair.NewNamedQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retry, retry), workers), // No fetch is repeated by itself.
 		events: make(chan event.GenericEvent), known: map[types.NamespacedName]*fetch{}, unfinished: map[string]int{},
 	}
 }

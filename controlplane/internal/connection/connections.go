@@ -55,9 +55,6 @@ type Connections struct {
 	codecs  serializer.CodecFactory
 	kinds   []*kind
 	now     func() time.Time
-	// silent has a place for each cluster that is waited for although it did not answer the last time. They take half of the controller's
-	// workers at most, so that clusters that answer are probed in time though hundreds of others do not.
-	silent chan struct{}
 	// ends with the manager.
 	ends context.Context //nolint:containedctx // Connections live longer than the pass that makes them.
 
@@ -80,7 +77,7 @@ type cluster struct {
 // SetupWithManager adds the controller that opens, probes and closes connections.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options, options controller.Options) (*Connections, error) {
 	ends, end := context.WithCancel(context.Background())
-	c, err := newConnections(ends, mgr.GetClient(), mgr.GetScheme(), o, options.MaxConcurrentReconciles)
+	c, err := newConnections(ends, mgr.GetClient(), mgr.GetScheme(), o)
 	if err != nil {
 		end()
 		return nil, err
@@ -104,16 +101,14 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options, options 
 	return c, nil
 }
 
-func newConnections(
-	ends context.Context, reader client.Reader, scheme *runtime.Scheme, o Options, workers int,
-) (*Connections, error) {
+func newConnections(ends context.Context, reader client.Reader, scheme *runtime.Scheme, o Options) (*Connections, error) {
 	kinds, err := newKinds(scheme, o.Mapper, o.Kinds)
 	if err != nil {
 		return nil, err
 	}
 	return &Connections{
 		options: o, reader: reader, scheme: scheme, codecs: serializer.NewCodecFactory(scheme), kinds: kinds, now: time.Now, ends: ends,
-		silent: make(chan struct{}, max(1, workers/2)), clusters: map[client.ObjectKey]*cluster{},
+		clusters: map[client.ObjectKey]*cluster{},
 	}, nil
 }
 

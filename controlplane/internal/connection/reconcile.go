@@ -25,8 +25,6 @@ const (
 	// Cluster API's ClusterCache.
 	probeInterval    = 10 * time.Second
 	failureThreshold = 5
-	// turn is after how long a cluster that has not answered is looked at again when as many of them as may be are being waited for.
-	turn = 5 * time.Second
 )
 
 // Reconcile opens the connection to a cluster that has none, and probes it again and again. One whose credential is refused is opened anew
@@ -69,14 +67,6 @@ func (c *Connections) step(ctx context.Context, key client.ObjectKey, known *clu
 	}
 	if wait > 0 {
 		return noChange, wait
-	}
-	if health.ConsecutiveFailures > 0 {
-		select {
-		case c.silent <- struct{}{}:
-			defer func() { <-c.silent }()
-		default:
-			return noChange, turn
-		}
 	}
 	if made == nil {
 		if c.connect(ctx, key, known) {

@@ -36,8 +36,6 @@ import (
 const (
 	token = "secret"
 	limit = time.Minute
-	// workers is how many Clusters the manager looks at simultaneously.
-	workers = 10
 )
 
 var key = types.NamespacedName{Namespace: "ns", Name: "c"}
@@ -270,12 +268,7 @@ func connectionsOf(t *testing.T, kubeconfigs map[string][]byte) *Connections {
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	hub := fake.NewClientBuilder().WithScheme(scheme)
 	for name, kubeconfig := range kubeconfigs {
-		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name}}
-		cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-		hub.WithObjects(cluster, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: secret.Name(name, secret.Kubeconfig)},
-			Data:       map[string][]byte{secret.KubeconfigDataName: kubeconfig},
-		})
+		hub.WithObjects(clusterWith(client.ObjectKey{Namespace: key.Namespace, Name: name}, kubeconfig)...)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
@@ -285,9 +278,19 @@ func connectionsOf(t *testing.T, kubeconfigs map[string][]byte) *Connections {
 		SecretClient: reader, Wanted: func(c *clusterv1.Cluster) bool { return c.Labels["other"] == "" },
 		Kinds: []Kind{{Object: &corev1.ConfigMap{}, Namespace: "ns", Keep: wanted}}, Mapper: mapper,
 		UserAgent: "test", QPS: 100, Burst: 100, RetryInterval: time.Minute,
-	}, workers)
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	return made
+}
+
+// clusterWith is a Cluster and the Secret with its kubeconfig.
+func clusterWith(of client.ObjectKey, kubeconfig []byte) []client.Object {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	return []client.Object{cluster, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: secret.Name(of.Name, secret.Kubeconfig)},
+		Data:       map[string][]byte{secret.KubeconfigDataName: kubeconfig},
+	}}
 }
 
 // wanted keeps ConfigMaps but those that are called ignored.

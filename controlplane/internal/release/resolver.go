@@ -19,10 +19,8 @@ import (
 )
 
 const (
-	// workers is the number of registries that are asked at a time, and places that of those for control planes of one namespace. They are
-	// fewer, so that the dead registries of one tenant hold up nobody else.
+	// workers is the number of registries that are asked at a time. The dead registries of one tenant take half of them at most.
 	workers = 8
-	places  = 4
 	// firstRetry and lastRetry are the times between attempts. No event tells when a registry is back or has been given the image.
 	firstRetry = 30 * time.Second
 	lastRetry  = time.Hour
@@ -64,7 +62,7 @@ type Resolver struct {
 	Registry Fetcher
 
 	events chan event.GenericEvent
-	queue  *fair.Queue
+	queue  *fair.Queue[types.NamespacedName]
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]entry
@@ -82,8 +80,8 @@ func NewResolver(reader client.Reader, registry Fetcher) *Resolver {
 		Reader:   reader,
 		Registry: registry,
 		events:   make(chan event.GenericEvent),
-		queue: fair.NewQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry), places,
+		queue: fair.NewNamedQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry), workers,
 		),
 		known: map[types.NamespacedName]entry{},
 	}

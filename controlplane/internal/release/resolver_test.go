@@ -69,8 +69,8 @@ func init() { SetDefaultEventuallyTimeout(time.Minute) }
 func start(t *testing.T, registry Fetcher, objects ...client.Object) *Resolver {
 	t.Helper()
 	r := NewResolver(fakeClient().WithObjects(objects...).Build(), registry)
-	r.queue = fair.NewQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond), places)
+	r.queue = fair.NewNamedQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, 10*time.Millisecond), workers)
 	run(t, r)
 	return r
 }
