@@ -182,5 +182,5 @@ scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)
 
 .PHONY: scale
 scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:
-##> PROFILE=idle,restart,storm,resync,failover,burst,install SIZES=small|full|50,200,500 OUT=folder
+##> PROFILE=idle,restart,storm,resync,failover,burst,fairness,install SIZES=small|full|50,200,500 OUT=folder
 	$(GO_BUILD) run $(GO_FLAGS) ./test/scale/cmd/scale $(scale_flags)

@@ -87,7 +87,8 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontroll
 		watch(assisted.CRDAgents, &assisted.Agent{}, mapper.FromAgent),
 		watch(assisted.CRDAgents, &assisted.Agent{}, mapper.FromStranger, mapping.Strangers),
 		watch(assisted.CRDAgentClusterInstalls, &hiveext.AgentClusterInstall{}, mapper.FromClusterLabel, mapping.Installs),
-		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromAnyHost),
+		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromHost),
+		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromAnyHost, mapping.Identities),
 		watch(metal3.CRDBareMetalHosts, &bmov1alpha1.BareMetalHost{}, mapper.FromSerial, mapping.Serials),
 	)
 }

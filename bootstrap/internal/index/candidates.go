@@ -82,7 +82,7 @@ func (g gathering) ofHost(ctx context.Context, w Wanted) error {
 	}
 	hosts := []*bmov1alpha1.BareMetalHost{w.Host}
 	if serial := metal3.SerialNumber(w.Host); serial != "" {
-		twins, err := g.Hosts(ctx, HostSerial, serial)
+		twins, err := g.HostsWithSerial(ctx, serial)
 		if err != nil {
 			return err
 		}

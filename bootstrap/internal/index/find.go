@@ -3,8 +3,10 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -109,9 +111,24 @@ func (f Finder) AgentsOf(ctx context.Context, host *bmov1alpha1.BareMetalHost) (
 		if err != nil {
 			return nil, err
 		}
-		agents = append(agents, found...)
+		agents = append(agents, crowded(found)...)
 	}
 	return agents, nil
+}
+
+// crowd is how many Agents or BareMetalHosts of one address are looked at, the first by name. Two are enough to know that nobody can tell
+// them apart. Without the limit, each of a thousand objects that a tenant gives one address would make the manager compare all with all.
+const crowd = 16
+
+func crowded[T client.Object](all []T) []T {
+	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return all[:min(len(all), crowd)]
+}
+
+// HostsWithSerial finds the BareMetalHosts of a serial number.
+func (f Finder) HostsWithSerial(ctx context.Context, serial string) ([]*bmov1alpha1.BareMetalHost, error) {
+	hosts, err := f.Hosts(ctx, HostSerial, serial)
+	return crowded(hosts), err
 }
 
 // two hosts are enough to know that an address is not that of one host alone.
@@ -132,7 +149,7 @@ func (f Finder) HostsOf(ctx context.Context, agent *assisted.Agent) (can, shared
 		if err != nil {
 			return nil, nil, err
 		}
-		if can = append(can, boot...); len(have) == two {
+		if can = append(can, crowded(boot)...); len(have) == two {
 			shared = append(shared, have...)
 			continue
 		}

@@ -4,6 +4,7 @@ package mapping
 
 import (
 	"context"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
@@ -113,7 +114,7 @@ func (m Mapper) fromNamesakes(ctx context.Context, host *bmov1alpha1.BareMetalHo
 	if serial == "" {
 		return nil
 	}
-	namesakes, err := m.in(host.Namespace).Hosts(ctx, index.HostSerial, serial)
+	namesakes, err := m.in(host.Namespace).HostsWithSerial(ctx, serial)
 	if err != nil {
 		return failed(ctx, err)
 	}
@@ -179,6 +180,16 @@ func (m Mapper) FromSerial(ctx context.Context, o client.Object) []reconcile.Req
 	}
 	return requests
 }
+
+// Identities lets through what changes by what a BareMetalHost is recognised: its addresses, its serial number, and the Agent that somebody
+// vouches for. Of everything else its own config alone has to know.
+var Identities = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*bmov1alpha1.BareMetalHost)
+	after, same := e.ObjectNew.(*bmov1alpha1.BareMetalHost)
+	return ok && same && (metal3.BootMAC(before) != metal3.BootMAC(after) || metal3.SerialNumber(before) != metal3.SerialNumber(after) ||
+		!slices.Equal(metal3.InspectedMACs(before), metal3.InspectedMACs(after)) ||
+		before.Annotations[bootstrapv1.VouchedAgentAnnotation] != after.Annotations[bootstrapv1.VouchedAgentAnnotation])
+}}
 
 // Serials lets through what changes the serial number of a BareMetalHost that existed before.
 var Serials = predicate.Funcs{

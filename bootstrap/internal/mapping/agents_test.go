@@ -137,6 +137,49 @@ func TestFromAnyHost(t *testing.T) {
 	}
 }
 
+// TestIdentities: others than its own config hear of a BareMetalHost when what it is recognised by changes, and of nothing else.
+func TestIdentities(t *testing.T) {
+	before := bareMetalHost("x", "a", "ff:00", "s-x")
+	for name, tt := range map[string]struct {
+		change func(*bmov1alpha1.BareMetalHost)
+		want   bool
+	}{
+		"its boot address":    {func(h *bmov1alpha1.BareMetalHost) { h.Spec.BootMACAddress = "ff:01" }, true},
+		"its serial number":   {func(h *bmov1alpha1.BareMetalHost) { h.Status.HardwareDetails.SystemVendor.SerialNumber = "s-y" }, true},
+		"its other addresses": {func(h *bmov1alpha1.BareMetalHost) { h.Status.HardwareDetails.NIC = []bmov1alpha1.NIC{{MAC: "ff:02"}} }, true},
+		"somebody vouches": {func(h *bmov1alpha1.BareMetalHost) {
+			h.Annotations = map[string]string{bootstrapv1.VouchedAgentAnnotation: "y"}
+		}, true},
+		"another annotation":     {func(h *bmov1alpha1.BareMetalHost) { h.Annotations = map[string]string{"example.com/flap": "1"} }, false},
+		"its state and consumer": {func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn, h.Spec.ConsumerRef = true, nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := before.DeepCopy()
+			tt.change(after)
+			NewWithT(t).Expect(Identities.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(tt.want))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(Identities.Create(event.CreateEvent{Object: before})).To(BeTrue())
+	g.Expect(Identities.Delete(event.DeleteEvent{Object: before})).To(BeTrue())
+}
+
+// TestCrowd: of a thousand Agents and hosts with one address, an event wakes some, and the time grows with their number, not its square.
+func TestCrowd(t *testing.T) {
+	g := NewWithT(t)
+	var objects []client.Object
+	for i := range 40 {
+		name := fmt.Sprintf("crowd-%02d", i)
+		objects = append(append(objects, waiting(name, "ff:ff", "s-f")...), agentOf(fmt.Sprintf("agent-%02d", i), "", "ff:ff"))
+	}
+	m := mapperOf(t, objects...)
+	woken := names(m.FromAnyHost(t.Context(), bareMetalHost("x", "", "ff:ff", "s-f")))
+	slices.Sort(woken)
+	g.Expect(slices.Compact(slices.Clone(woken))).To(HaveLen(16))
+	g.Expect(len(woken)).To(BeNumerically("<", 5000), "40 of each would be 65,600")
+	g.Expect(slices.Compact(woken)[0]).To(Equal("ns/crowd-00"), "the first by name")
+}
+
 // TestFromStranger: an Agent that is nobody's wakes the configs that wait for a host, once, and not one more when there are many.
 func TestFromStranger(t *testing.T) {
 	g := NewWithT(t)
