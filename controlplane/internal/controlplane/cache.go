@@ -33,7 +33,7 @@ func CacheRules() map[client.Object]cache.ByObject {
 	}
 }
 
-// dropDisks drops the disks of Agents too: the bootstrap manager chooses among them. They are a third of what is kept of an Agent.
+// dropDisks drops the disks of Agents too: the bootstrap manager chooses among them. They are much of what an Agent has.
 func dropDisks(in any) (any, error) {
 	if agent, ok := in.(*assisted.Agent); ok {
 		agent.SetManagedFields(nil)
