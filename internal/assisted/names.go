@@ -12,6 +12,12 @@ const (
 	// SkipSpokeCleanupAnnotation, on an Agent, lets it be deleted or unbound without reaching the installed cluster (ASSISTED 1.2, 8.5).
 	SkipSpokeCleanupAnnotation = "agent.agent-install.openshift.io/skip-spoke-cleanup"
 
+	// InventoryAnnotation and ChecksAnnotation, on an Agent, repeat its inventory and its checks as JSON, which takes more than all the rest
+	// of it (ASSISTED 1.2). Nothing reads them.
+	InventoryAnnotation = "agent.agent-install.openshift.io/inventory"
+	// ChecksAnnotation: see InventoryAnnotation.
+	ChecksAnnotation = "agent.agent-install.openshift.io/validations-info"
+
 	// InstallConfigOverridesAnnotation, on an AgentClusterInstall, is JSON merged into the install-config (ASSISTED 1.3).
 	InstallConfigOverridesAnnotation = "agent-install.openshift.io/install-config-overrides"
 

@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/assisted-service/api/common"
 )
 
-// TestReduceAgent: checks that fail stay, with all that is told of them, and the rest of an Agent stays as it is.
+// TestReduceAgent: checks that fail stay, with all that is told of them, and the rest of an Agent but for what it says twice.
 func TestReduceAgent(t *testing.T) {
 	g := NewWithT(t)
 	agent := &Agent{Status: AgentStatus{
@@ -20,6 +20,7 @@ func TestReduceAgent(t *testing.T) {
 			"operator": {{ID: "lvm", Status: "disabled"}},
 		},
 	}}
+	agent.Annotations = map[string]string{InventoryAnnotation: "{}", ChecksAnnotation: "{}", "kept": "x"}
 	failing, inventory := FailingChecks(agent.Status.ValidationsInfo), agent.Status.Inventory
 	ReduceAgent(agent)
 	g.Expect(FailingChecks(agent.Status.ValidationsInfo)).To(Equal(failing))
@@ -27,4 +28,5 @@ func TestReduceAgent(t *testing.T) {
 		"hardware": {{ID: "has-memory", Status: "failure", Message: "too little"}}, "network": {{ID: "ntp-synced", Status: "error"}},
 	}))
 	g.Expect(agent.Status.Inventory).To(Equal(inventory))
+	g.Expect(agent.Annotations).To(Equal(map[string]string{"kept": "x"}), "the status tells the rest")
 }

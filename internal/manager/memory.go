@@ -19,8 +19,8 @@ const (
 	// garbageVariable is Go's own variable for how much garbage may lie about, in percent of what is in use.
 	garbageVariable = "GOGC"
 	// garbageShare is that in a manager, where Go has 100: what a manager holds of thousands of clusters hardly changes, so that the collector
-	// has little to do, and the memory is what costs.
-	garbageShare = 50
+	// has little to do, and the memory is what costs. A share of stacks counts too.
+	garbageShare = 25
 	// memoryShare is the share of the container's memory, in percent, up to which Go lets garbage lie about. The rest is for what Go does not
 	// count: the program itself, and what the kernel holds for it.
 	memoryShare = 90

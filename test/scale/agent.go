@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // The size of a real host's Agent, some 20 KB: what a server of two sockets with two dual-port cards and its service network reports.
@@ -17,9 +19,6 @@ const (
 	realDisks       = 10
 	realValidations = 60
 )
-
-// inventoryAnnotation holds the inventory once more.
-const inventoryAnnotation = "agent.agent-install.openshift.io/inventory"
 
 // enlarge gives an Agent the interfaces, disks and checks of a real host. Addresses of the further interfaces follow from that of the
 // first, so that they are those of no other host either.
@@ -44,7 +43,7 @@ func enlarge(agent *unstructured.Unstructured) error {
 		return fmt.Errorf("encode the inventory of Agent %s: %w", agent.GetName(), err)
 	}
 	annotations := agent.GetAnnotations()
-	annotations[inventoryAnnotation] = string(text)
+	annotations[assisted.InventoryAnnotation] = string(text)
 	agent.SetAnnotations(annotations)
 	if err := unstructured.SetNestedMap(agent.Object, inventory, "status", "inventory"); err != nil {
 		return fmt.Errorf("write the inventory of Agent %s: %w", agent.GetName(), err)

@@ -159,7 +159,7 @@ func (t *template) newAgent(c copyOf, i int) (*unstructured.Unstructured, error)
 		"namespace": c.namespace, "name": own.agent, "ownerReferences": owners(agent),
 		"labels": map[string]any{assisted.InfraEnvLabel: t.infraEnv},
 		"annotations": map[string]any{
-			inventoryAnnotation: agent.GetAnnotations()[inventoryAnnotation],
+			assisted.InventoryAnnotation: agent.GetAnnotations()[assisted.InventoryAnnotation],
 		},
 	}
 	agent.Object["metadata"] = metadata

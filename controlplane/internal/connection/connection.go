@@ -77,21 +77,16 @@ func (c *connection) asksBy() (http.RoundTripper, error) {
 	if c.asking != nil {
 		return c.asking, nil
 	}
-	config := rest.CopyConfig(c.config)
-	if config.Proxy == nil {
-		// client-go shares no connection of a configuration with a proxy.
-		config.Proxy = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
-	}
-	own, err := rest.HTTPClientFor(config)
+	transport, err := transportOf(c.config)
 	if err != nil {
-		return nil, fmt.Errorf("make an HTTP client: %w", err)
+		return nil, err
 	}
-	c.asking = own.Transport
+	c.asking = transport
 	time.AfterFunc(askingLifetime, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.asking = nil
-		utilnet.CloseIdleConnectionsFor(own.Transport)
+		utilnet.CloseIdleConnectionsFor(transport)
 	})
 	return c.asking, nil
 }

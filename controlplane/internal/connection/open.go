@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
@@ -68,17 +69,20 @@ func (c *Connections) configOf(ctx context.Context, cluster client.ObjectKey) (*
 
 // newConnection makes a connection to a cluster that answers.
 func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*connection, error) {
-	shared, err := rest.HTTPClientFor(config)
+	transport, err := transportOf(config)
 	if err != nil {
-		return nil, fmt.Errorf("make an HTTP client: %w", err)
+		return nil, err
 	}
 	made := &connection{
 		kinds: c.kinds, serializer: c.codecs.WithoutConversion(), config: config, stores: map[*kind]*store{}, watches: map[string]bool{},
 	}
-	if made.rest, err = made.restBy(shared.Transport); err != nil {
+	if made.rest, err = made.restBy(transport); err != nil {
 		return nil, err
 	}
 	err = probe(ctx, made.rest)
+	if err != nil {
+		utilnet.CloseIdleConnectionsFor(transport)
+	}
 	if refused(err) {
 		return nil, fmt.Errorf("the cluster refuses the credential: %w", err)
 	}

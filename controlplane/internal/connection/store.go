@@ -65,15 +65,20 @@ func newStore(k *kind, c *connection) *store {
 	return &store{kind: k, connection: c, tried: make(chan struct{}), objects: map[client.ObjectKey]client.Object{}}
 }
 
-// run reads and watches until the context ends.
+// run reads and watches until the context ends. It and what it calls are on the stack of each watch, which is to stay small.
 func (s *store) run(ctx context.Context) {
-	// It ends with the context, and nothing else can be wrong.
-	_ = retries.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		if err := s.follow(ctx); ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).V(4).Info("A watch of an installed cluster ended", "resource", s.kind.path, "reason", err.Error())
+	pause := retries.DelayWithReset(clock.RealClock{}, 2*time.Minute)
+	for ctx.Err() == nil {
+		err := s.follow(ctx)
+		if ctx.Err() != nil {
+			return
 		}
-		return false, nil
-	})
+		ctrl.LoggerFrom(ctx).V(4).Info("A watch of an installed cluster ended", "resource", s.kind.path, "reason", err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause()):
+		}
+	}
 }
 
 // follow reads all objects and watches them until they have to be read anew.
@@ -156,33 +161,51 @@ func (s *store) request(by rest.Interface) *rest.Request {
 
 // watch follows the changes since a version, and returns the last one that it knows. Without an error the watch has just ended, as all do.
 func (s *store) watch(ctx context.Context, version string) (string, error) {
-	lifetime := wait.Jitter(watchLifetime, 1)
+	lifetime, from := wait.Jitter(watchLifetime, 1), time.Now()
 	ctx, cancel := context.WithTimeout(ctx, lifetime+watchSlack)
 	defer cancel()
-	from := time.Now()
-	body, err := s.request(s.connection.rest).Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).
-		Param("timeoutSeconds", strconv.Itoa(int(lifetime/time.Second))).Stream(ctx)
+	events, err := s.open(ctx, version, lifetime)
 	if err != nil {
 		return version, err
 	}
-	defer func() { _ = body.Close() }()
-	events := newStream(body, s.kind.decoder)
+	defer func() { _ = events.close() }()
 	for {
-		event, o, err := events.next()
-		if err != nil {
-			if time.Since(from) < shortWatch || !ended(err) {
-				return version, fmt.Errorf("watch: %w", err)
-			}
+		if err = events.wait(); err == nil {
+			version, err = s.take(events, version)
+		}
+		if ended(err) && time.Since(from) >= shortWatch {
 			return version, nil
 		}
-		if event == watch.Error {
-			return version, apierrors.FromObject(o)
-		}
-		if changed, ok := o.(client.Object); ok {
-			version = changed.GetResourceVersion()
-			s.apply(event, changed)
+		if err != nil {
+			return version, err
 		}
 	}
+}
+
+// open opens a watch.
+func (s *store) open(ctx context.Context, version string, lifetime time.Duration) (*stream, error) {
+	body, err := s.request(s.connection.rest).Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).
+		Param("timeoutSeconds", strconv.Itoa(int(lifetime/time.Second))).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newStream(body, s.kind.decoder), nil
+}
+
+// take decodes and takes over the event that has begun. It returns the version that is known from then on.
+func (s *store) take(events *stream, version string) (string, error) {
+	event, o, err := events.next()
+	if err != nil {
+		return version, fmt.Errorf("watch: %w", err)
+	}
+	if event == watch.Error {
+		return version, apierrors.FromObject(o)
+	}
+	if changed, ok := o.(client.Object); ok {
+		version = changed.GetResourceVersion()
+		s.apply(event, changed)
+	}
+	return version, nil
 }
 
 // ended reports whether a stream has come to its end, and not to something that cannot be read.

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +33,13 @@ func eventOf(kind, name string) string {
 	return `{"type":"` + kind + `","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}}`
 }
 
+func read(s *stream) (watch.EventType, runtime.Object, error) {
+	if err := s.wait(); err != nil {
+		return "", nil, err
+	}
+	return s.next()
+}
+
 // TestStream: events are read one by one however they arrive, and while nothing more has come, no buffer is kept.
 func TestStream(t *testing.T) {
 	g := NewWithT(t)
@@ -53,16 +61,16 @@ func TestStream(t *testing.T) {
 		name  string
 		kept  bool
 	}{{watch.Added, "one", true}, {watch.Modified, "two", true}, {watch.Deleted, "three", false}, {watch.Bookmark, large, false}} {
-		kind, o, err := s.next()
+		kind, o, err := read(s)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(kind).To(Equal(want.event))
 		g.Expect(o.(client.Object).GetName()).To(Equal(want.name))
 		g.Expect(o).To(BeAssignableToTypeOf(&corev1.ConfigMap{}))
 		g.Expect(s.frames != nil).To(Equal(want.kept), string(want.event))
 	}
-	_, _, err := s.next()
+	_, _, err := read(s)
 	g.Expect(err).To(MatchError(ContainSubstring("decode an event")))
-	_, _, err = s.next()
+	_, _, err = read(s)
 	g.Expect(err).To(MatchError(io.EOF))
 }
 
@@ -71,8 +79,16 @@ func TestStreamWithoutEnd(t *testing.T) {
 	g := NewWithT(t)
 	body := &endless{says: " "}
 	begun := strings.NewReader(`{"type":"ADDED","object":{"data":"`)
-	s := newStream(io.MultiReader(begun, body), clientgoscheme.Codecs.UniversalDeserializer())
-	_, _, err := s.next()
+	s := newStream(io.NopCloser(io.MultiReader(begun, body)), clientgoscheme.Codecs.UniversalDeserializer())
+	_, _, err := read(s)
 	g.Expect(err).To(MatchError(errLargeEvent))
 	g.Expect(body.read).To(BeNumerically("<=", 2*largestEvent))
+}
+
+// TestStreamAtRest: the end of a line begins no event, so that no decoder is kept after it.
+func TestStreamAtRest(t *testing.T) {
+	g := NewWithT(t)
+	s := newStream(io.NopCloser(strings.NewReader("\n")), clientgoscheme.Codecs.UniversalDeserializer())
+	g.Expect(s.wait()).To(MatchError(io.EOF))
+	g.Expect(s.frames).To(BeNil())
 }
