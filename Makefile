@@ -9,7 +9,8 @@ GO_FLAGS := -trimpath
 # The race detector needs cgo.
 # API servers and tests with the race detector allocate a lot: collecting garbage less often takes a tenth off the time, for more memory.
 # Nobody reads a memory profile of the tests, and each garbage collection goes over all of its stack traces.
-TEST_ENV := GODEBUG=memprofilerate=0
+# A program with the race detector sleeps for a second before it ends, unless it is told otherwise, and there are a hundred packages.
+TEST_ENV := GODEBUG=memprofilerate=0 GORACE=atexit_sleep_ms=100
 TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD))
 # LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.

@@ -24,9 +24,9 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-// grouped are faults of a host that are tried in a cluster of three: clusterctl shows several Machines that are not ready as one line without
-// their messages, and a report has to be seen all the same. Two before the installation, one of a host that alone would be installed at
-// once, and one in it stand for the others.
+// grouped are faults of a host that are tried in a cluster of three: clusterctl shows several Machines that are not ready as one line
+// without their messages, and a report has to be seen all the same. Two before the installation, one of a host that alone would be
+// installed at once, and one in it stand for the others.
 var grouped = []string{"control-plane-never-boots", "host-disconnects", "wrong-boot-order"}
 
 // speed makes an installation take some seconds of simulated time.

@@ -12,8 +12,8 @@ import (
 	"path"
 )
 
-// maxOperations is how many objects etcd takes in one transaction, and maxBytes how large they may be together: etcd takes two mebibytes, in
-// which they are not in base64 but have keys.
+// maxOperations is how many objects etcd takes in one transaction, and maxBytes how large they may be together: etcd takes two mebibytes,
+// keys and all.
 const (
 	maxOperations = 128
 	maxBytes      = 3 << 19

@@ -44,7 +44,7 @@ func (n noise) objects() []localcontrolplane.StoredObject {
 	for i := range n.size {
 		all = append(all,
 			n.stored(n.cluster(i), n.name(i)), n.stored(n.controlPlane(i), n.name(i)), n.stored(n.machine(i), n.name(i)),
-			n.stored(n.config(i), n.name(i)), n.stored(n.host(i), n.name(i)), n.stored(n.agent(i), n.name(i)),
+			n.stored(n.config(i), n.name(i)), n.stored(n.host(), n.name(i)), n.stored(n.agent(), n.name(i)),
 			n.stored(n.install(i), n.name(i)),
 			n.stored(n.secret(map[string]any{
 				"cluster.x-k8s.io/cluster-name": n.name(i),
@@ -61,7 +61,7 @@ func (n noise) objects() []localcontrolplane.StoredObject {
 func (n noise) flapping() []*unstructured.Unstructured {
 	var targets []*unstructured.Unstructured
 	for i := range n.size {
-		for _, object := range []map[string]any{n.cluster(i), n.controlPlane(i), n.machine(i), n.config(i), n.host(i), n.agent(i)} {
+		for _, object := range []map[string]any{n.cluster(i), n.controlPlane(i), n.machine(i), n.config(i), n.host(), n.agent()} {
 			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"]}}
 			o.SetNamespace(n.namespace)
 			o.SetName(n.name(i))
@@ -95,7 +95,11 @@ func (n noise) stored(object map[string]any, name string) localcontrolplane.Stor
 			}
 		}
 	}
-	out.Data, _ = json.Marshal(object) // It has maps, texts and numbers only.
+	data, err := json.Marshal(object)
+	if err != nil {
+		panic(err) // It has maps, texts and numbers only.
+	}
+	out.Data = data
 	return out
 }
 
@@ -165,7 +169,7 @@ func (n noise) config(i int) map[string]any {
 }
 
 // host has the boot MAC address of all others.
-func (n noise) host(i int) map[string]any {
+func (n noise) host() map[string]any {
 	return map[string]any{
 		"apiVersion": metal3Group + "/v1alpha1", "kind": "BareMetalHost",
 		"spec":   map[string]any{"online": true, "bootMACAddress": noisyMAC},
@@ -174,7 +178,7 @@ func (n noise) host(i int) map[string]any {
 }
 
 // agent has the MAC address of every host, and an InfraEnv that does not exist.
-func (n noise) agent(i int) map[string]any {
+func (n noise) agent() map[string]any {
 	return map[string]any{
 		"apiVersion": agentGroup + "/v1beta1", "kind": "Agent",
 		"metadata": map[string]any{"labels": map[string]any{assisted.InfraEnvLabel: "gone"}},

@@ -58,6 +58,8 @@ type Options struct {
 	Sizes    Sizes
 	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute.
 	Idle, Window time.Duration
+	// Busy is true where other work runs on the same CPUs: how much longer somebody waits is shown then, and no reason to fail.
+	Busy bool
 	// Out is the folder for the results; empty keeps none.
 	Out string
 	// Output gets the table, and Progress what is being done.

@@ -266,7 +266,7 @@ func (r *Reconciler) concerned(ctx context.Context, o client.Object) []reconcile
 	if !ok {
 		return nil
 	}
-	agents, err := r.in(host.Namespace).AgentsOf(ctx, host)
+	agents, err := index.Finder{Reader: r.Client, Namespace: host.Namespace, Events: true}.AgentsOf(ctx, host)
 	return requests(ctx, agents, err)
 }
 

@@ -61,6 +61,36 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+// TestCrowd: of hosts and Agents that are many with one address, some are looked at, the same in each pass, and nobody is recognised.
+func TestCrowd(t *testing.T) {
+	const size = 100
+	reader, w := indextest.NewReader(), madeUp{}
+	for i := range size {
+		host := bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("host-%02d", i)}}
+		host.Spec.BootMACAddress = "52:54:00:00:00:01"
+		agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("agent-%02d", i), Labels: map[string]string{assisted.InfraEnvLabel: infraEnv},
+		}}
+		agent.Status.Inventory.Interfaces = []assisted.Interface{{MACAddress: host.Spec.BootMACAddress}}
+		w.hosts, w.agents = append(w.hosts, host), append(w.agents, agent)
+		reader.Put(&host)
+		reader.Put(&agent)
+	}
+	g, last := NewWithT(t), &w.hosts[size-1]
+	wanted := index.Wanted{Host: last, Claim: claimOf(last), InfraEnv: infraEnv}
+	first, err := index.Finder{Reader: reader, Namespace: namespace}.Candidates(t.Context(), wanted)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(first.Agents).To(HaveLen(16))
+	g.Expect(len(first.Hosts)).To(BeNumerically("<=", 16+1+2*16), "its own, and two of each Agent that show that the address is shared")
+	again, err := index.Finder{Reader: reader, Namespace: namespace}.Candidates(t.Context(), wanted)
+	g.Expect(err).NotTo(HaveOccurred())
+	all := identity.Recognize(w.request(last, w.agents, w.hosts))
+	some := identity.Recognize(w.request(last, first.Agents, first.Hosts))
+	g.Expect(identity.Recognize(w.request(last, again.Agents, again.Hosts))).To(Equal(some))
+	g.Expect(some.Agent).To(BeNil())
+	g.Expect(some.Reason).To(And(Equal(all.Reason), Not(BeEmpty())))
+}
+
 const infraEnv = "demo-x"
 
 type madeUp struct {

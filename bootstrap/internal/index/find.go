@@ -28,6 +28,8 @@ type Finder struct {
 	Reader client.Reader
 	// Namespace is the namespace.
 	Namespace string
+	// Events is true for who looks for what an event concerns: a crowd hears nothing of one of its own.
+	Events bool
 }
 
 // Agents finds Agents.
@@ -107,28 +109,47 @@ func (f Finder) AgentsOf(ctx context.Context, host *bmov1alpha1.BareMetalHost) (
 				continue
 			}
 		}
-		found, err := f.Agents(ctx, AgentMAC, mac)
+		found, err := some(f.Events, func(opts ...client.ListOption) ([]*assisted.Agent, error) {
+			return f.Agents(ctx, AgentMAC, mac, opts...)
+		})
 		if err != nil {
 			return nil, err
 		}
-		agents = append(agents, crowded(found)...)
+		agents = append(agents, found...)
 	}
 	return agents, nil
 }
 
-// crowd is how many Agents or BareMetalHosts of one address are looked at, the first by name. Two are enough to know that nobody can tell
-// them apart. Without the limit, each of a thousand objects that a tenant gives one address would make the manager compare all with all.
+// crowd is how many Agents or BareMetalHosts of one address or serial number are looked at, the first by name. Two are enough to know that
+// nobody can tell them apart. Without the limit, each event of a thousand objects that a tenant gives one address would make the manager
+// compare all with all.
 const crowd = 16
 
-func crowded[T client.Object](all []T) []T {
-	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return all[:min(len(all), crowd)]
+// some finds objects that are alike: all, if they are no crowd, and else the first by name, or none for an event.
+func some[T client.Object](event bool, find func(...client.ListOption) ([]T, error)) ([]T, error) {
+	found, err := find(client.Limit(crowd + 1))
+	if err != nil || len(found) <= crowd {
+		return found, err
+	}
+	if event {
+		return nil, nil
+	}
+	if found, err = find(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return found[:min(len(found), crowd)], nil
 }
 
 // HostsWithSerial finds the BareMetalHosts of a serial number.
 func (f Finder) HostsWithSerial(ctx context.Context, serial string) ([]*bmov1alpha1.BareMetalHost, error) {
-	hosts, err := f.Hosts(ctx, HostSerial, serial)
-	return crowded(hosts), err
+	return f.someHosts(ctx, HostSerial, serial)
+}
+
+func (f Finder) someHosts(ctx context.Context, field, value string) ([]*bmov1alpha1.BareMetalHost, error) {
+	return some(f.Events, func(opts ...client.ListOption) ([]*bmov1alpha1.BareMetalHost, error) {
+		return f.Hosts(ctx, field, value, opts...)
+	})
 }
 
 // two hosts are enough to know that an address is not that of one host alone.
@@ -141,7 +162,7 @@ func (f Finder) HostsOf(ctx context.Context, agent *assisted.Agent) (can, shared
 		return nil, nil, err
 	}
 	for _, mac := range agent.MACAddresses() {
-		boot, err := f.Hosts(ctx, HostBoot, mac)
+		boot, err := f.someHosts(ctx, HostBoot, mac)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -149,7 +170,7 @@ func (f Finder) HostsOf(ctx context.Context, agent *assisted.Agent) (can, shared
 		if err != nil {
 			return nil, nil, err
 		}
-		if can = append(can, crowded(boot)...); len(have) == two {
+		if can = append(can, boot...); len(have) == two {
 			shared = append(shared, have...)
 			continue
 		}

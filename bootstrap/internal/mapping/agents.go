@@ -134,11 +134,12 @@ func (m Mapper) FromStranger(ctx context.Context, o client.Object) []reconcile.R
 	if infraEnv == "" {
 		return nil
 	}
-	strangers, err := m.in(o.GetNamespace()).Agents(ctx, index.AgentStranger, infraEnv)
+	most := 2 * identity.MaxStrangers // Some more, so that who counts at the same time counts them all.
+	strangers, err := m.in(o.GetNamespace()).Agents(ctx, index.AgentStranger, infraEnv, client.Limit(int64(most)+1))
 	if err != nil {
 		return failed(ctx, err)
 	}
-	if len(strangers) > 2*identity.MaxStrangers { // Some more, so that who counts at the same time counts them all.
+	if len(strangers) > most {
 		return nil
 	}
 	return m.configs(ctx, o.GetNamespace(), index.ConfigUnrecognized, infraEnv)

@@ -91,7 +91,7 @@ type Mapper struct {
 func (m Mapper) served(crd string) bool { return m.Gate == nil || len(m.Gate.Missing(crd)) == 0 }
 
 func (m Mapper) in(namespace string) index.Finder {
-	return index.Finder{Reader: m.Client, Namespace: namespace}
+	return index.Finder{Reader: m.Client, Namespace: namespace, Events: true}
 }
 
 // FromMachine is the config of a Machine.

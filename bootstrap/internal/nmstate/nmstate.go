@@ -36,8 +36,8 @@ var (
 // Document is an nmstate document.
 type Document map[string]any
 
-// Bound returns what Parse reads of a Secret's data, with one text in the place of all documents that are too long, which is refused for the
-// same reason. A Secret may have a mebibyte, and a tenant thousands of them.
+// Bound returns what Parse reads of a Secret's data, with one text in the place of all documents that are too long, which is refused for
+// the same reason. A Secret may have a mebibyte, and a tenant thousands of them.
 func Bound(data map[string][]byte) map[string][]byte {
 	bound := map[string][]byte{}
 	for _, key := range keys {

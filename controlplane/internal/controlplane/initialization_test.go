@@ -130,8 +130,8 @@ func testKeepKubeconfigs(t *testing.T) {
 	}
 }
 
-// testBoundKubeconfigs: of a Secret in which a tenant stores a mebibyte, the manager keeps what it would read of a kubeconfig, and says that
-// it is too long.
+// testBoundKubeconfigs: of a Secret in which a tenant stores a mebibyte, the manager keeps what it would read of a kubeconfig, and says
+// that it is too long.
 func testBoundKubeconfigs(t *testing.T) {
 	g := NewWithT(t)
 	data := map[string][]byte{"value": make([]byte, 1<<19), "kubeconfig": []byte("short"), "more": make([]byte, 1<<19)}
