@@ -54,8 +54,11 @@ type Config struct {
 	LeaderElectionID string
 	// Kinds adds the kinds that it handles to its scheme, besides those that both handle.
 	Kinds runtime.SchemeBuilder
-	// Cache are the cache rules of single kinds. Rules for CustomResourceDefinitions are added.
+	// Cache are the cache rules of single kinds, which the API server has to serve when the manager starts: none of others' CRDs. Rules for
+	// CustomResourceDefinitions are added.
 	Cache map[client.Object]cache.ByObject
+	// Reduce drops what this manager alone does not read of an object on its way into the cache; it may be nil.
+	Reduce func(client.Object)
 }
 
 // kinds are what both managers handle: Kubernetes' own and those of Cluster API core, of the Assisted Installer and of the bootstrap
@@ -196,7 +199,7 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 	}
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
-		DefaultTransform: reduce,
+		DefaultTransform: cfg.reduce,
 		ByObject:         byObject,
 		NewInformer:      capicontrollerutil.NewInformerFunc(scheme, cfg.Name),
 	}
@@ -208,11 +211,15 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 
 // reduce drops what nobody reads of objects of which there are many, and that are large. What kubectl has applied is there a second time,
 // in an annotation: patches, which are made of what was read, leave it alone.
-func reduce(in any) (any, error) {
-	if o, ok := in.(client.Object); ok {
+func (cfg Config) reduce(in any) (any, error) {
+	o, ok := in.(client.Object)
+	if ok {
 		annotations := o.GetAnnotations()
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		o.SetAnnotations(annotations)
+	}
+	if ok && cfg.Reduce != nil {
+		cfg.Reduce(o)
 	}
 	switch o := in.(type) {
 	case *assisted.Agent:

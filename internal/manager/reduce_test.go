@@ -22,7 +22,8 @@ func TestReduce(t *testing.T) {
 	agent, host := &assisted.Agent{}, &bmov1alpha1.BareMetalHost{}
 	agent.Status.ValidationsInfo = common.ValidationsStatus{"network": {{ID: "connected", Status: "success"}}}
 	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: "x"}
-	transform := cacheOptions(Options{}, Config{Name: "reduce"}, runtime.NewScheme()).DefaultTransform
+	seen := 0
+	transform := cacheOptions(Options{}, Config{Name: "reduce", Reduce: func(client.Object) { seen++ }}, runtime.NewScheme()).DefaultTransform
 	for _, o := range []client.Object{agent, host} {
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "x"}})
 		o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "a": "b"})
@@ -32,6 +33,7 @@ func TestReduce(t *testing.T) {
 		g.Expect(o.GetManagedFields()).To(BeEmpty())
 		g.Expect(o.GetAnnotations()).To(Equal(map[string]string{"a": "b"}))
 	}
+	g.Expect(seen).To(Equal(2), "each manager drops more of its own")
 	g.Expect(agent.Status.ValidationsInfo).To(BeEmpty())
 	g.Expect(host.Status.HardwareDetails.Hostname).To(BeEmpty())
 }

@@ -23,25 +23,21 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// CacheRules are the manager's rules for Secrets: those of Clusters only, and the data of none but kubeconfigs (CONTRACT CORE-17); and for
-// Agents, of which this manager reads less than the other one.
+// CacheRules are the manager's rules for Secrets: those of Clusters only, and the data of none but kubeconfigs (CONTRACT CORE-17).
 func CacheRules() map[client.Object]cache.ByObject {
 	ofCluster, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
 	utilruntime.Must(err)
 	return map[client.Object]cache.ByObject{
-		&corev1.Secret{}:  {Label: labels.NewSelector().Add(*ofCluster), Transform: keepKubeconfigs},
-		&assisted.Agent{}: {Transform: dropDisks},
+		&corev1.Secret{}: {Label: labels.NewSelector().Add(*ofCluster), Transform: keepKubeconfigs},
 	}
 }
 
-// dropDisks drops the disks of Agents too: the bootstrap manager chooses among them. They are much of what an Agent has.
-func dropDisks(in any) (any, error) {
-	if agent, ok := in.(*assisted.Agent); ok {
-		agent.SetManagedFields(nil)
-		assisted.ReduceAgent(agent)
+// DropDisks drops the disks of Agents, which are much of what an Agent has: the bootstrap manager chooses among them. It is no CacheRule,
+// for which the CRD of Agents would have to be served when the manager starts.
+func DropDisks(o client.Object) {
+	if agent, ok := o.(*assisted.Agent); ok {
 		agent.Status.Inventory.Disks = nil
 	}
-	return in, nil
 }
 
 // keepKubeconfigs drops the data of Secrets that are no kubeconfig of a Cluster and no copy of an installer's credential.
