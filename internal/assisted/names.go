@@ -12,10 +12,10 @@ const (
 	// SkipSpokeCleanupAnnotation, on an Agent, lets it be deleted or unbound without reaching the installed cluster (ASSISTED 1.2, 8.5).
 	SkipSpokeCleanupAnnotation = "agent.agent-install.openshift.io/skip-spoke-cleanup"
 
-	// InventoryAnnotation and ChecksAnnotation, on an Agent, repeat its inventory and its checks as JSON, which takes more than all the rest
-	// of it (ASSISTED 1.2). Nothing reads them.
+	// InventoryAnnotation, on an Agent, repeats status.inventory as JSON (ASSISTED 1.2). The managers never read it, and drop it on the way
+	// into the cache: it is as large as the status.
 	InventoryAnnotation = "agent.agent-install.openshift.io/inventory"
-	// ChecksAnnotation: see InventoryAnnotation.
+	// ChecksAnnotation, on an Agent, repeats status.validationsInfo as JSON; it is dropped like InventoryAnnotation.
 	ChecksAnnotation = "agent.agent-install.openshift.io/validations-info"
 
 	// InstallConfigOverridesAnnotation, on an AgentClusterInstall, is JSON merged into the install-config (ASSISTED 1.3).

@@ -9,7 +9,8 @@ import (
 	"github.com/openshift/assisted-service/api/common"
 )
 
-// TestReduceAgent: checks that fail stay, with all that is told of them, and the rest of an Agent but for what it says twice.
+// TestReduceAgent: ReduceAgent drops the checks that pass and the two annotations that repeat the status, and keeps everything else of an
+// Agent: the checks that fail with their messages, too.
 func TestReduceAgent(t *testing.T) {
 	g := NewWithT(t)
 	agent := &Agent{Status: AgentStatus{

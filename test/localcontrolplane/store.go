@@ -92,12 +92,12 @@ func (e *etcd) change(ctx context.Context, operations []operation) error {
 
 // fitting is how many of some operations one transaction takes; at least one.
 func fitting(operations []operation) int {
-	bytes := 0
+	size := 0
 	for i, o := range operations {
 		if o.RequestPut != nil {
-			bytes += len(o.RequestPut.Key) + len(o.RequestPut.Value)
+			size += len(o.RequestPut.Key) + len(o.RequestPut.Value)
 		}
-		if i == maxOperations || i > 0 && bytes > maxBytes {
+		if i == maxOperations || i > 0 && size > maxBytes {
 			return i
 		}
 	}

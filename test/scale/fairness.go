@@ -60,7 +60,7 @@ func (m *measurement) measureFairness(ctx context.Context, h *hub, size int) err
 		return err
 	}
 	m.judge(before, &m.results[len(m.results)-1])
-	return h.eraseNamespace(ctx, noisy.namespace)
+	return h.eraseNamespace(ctx, noisyNamespace)
 }
 
 // calm lets the hosts of one cluster register while something else goes on, and measures how long they wait.

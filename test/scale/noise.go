@@ -29,13 +29,13 @@ const (
 type noise struct {
 	size int
 	// server is where its registry and its clusters' APIs never answer, as host and port.
-	server    string
-	namespace string
-	now       string
+	server string
+	// now is when its objects were made.
+	now string
 }
 
 func newNoise(size int, server string) noise {
-	return noise{size: size, server: server, namespace: noisyNamespace, now: time.Now().UTC().Format(time.RFC3339)}
+	return noise{size: size, server: server, now: time.Now().UTC().Format(time.RFC3339)}
 }
 
 // objects are all that the tenant has, as they are stored.
@@ -63,7 +63,7 @@ func (n noise) flapping() []*unstructured.Unstructured {
 	for i := range n.size {
 		for _, object := range []map[string]any{n.cluster(i), n.controlPlane(i), n.machine(i), n.config(i), n.host(), n.agent()} {
 			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"]}}
-			o.SetNamespace(n.namespace)
+			o.SetNamespace(noisyNamespace)
 			o.SetName(n.name(i))
 			targets = append(targets, o)
 		}
@@ -91,7 +91,7 @@ func (n noise) stored(object map[string]any, name string) localcontrolplane.Stor
 		if k.kind == kind {
 			out = localcontrolplane.StoredObject{Group: k.group, Resource: k.resource, Name: name}
 			if !k.clusterScoped {
-				metadata["namespace"], out.Namespace = n.namespace, n.namespace
+				metadata["namespace"], out.Namespace = noisyNamespace, noisyNamespace
 			}
 		}
 	}
