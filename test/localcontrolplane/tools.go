@@ -53,6 +53,7 @@ var tools = []tool{
 		name: "cluster-api-operator", moduleDir: "operator", module: "sigs.k8s.io/cluster-api-operator",
 		pkg: modulePath + "/" + toolModules + "/operator",
 	},
+	{name: "helm", moduleDir: "helm", module: "helm.sh/helm/v4", pkg: "helm.sh/helm/v4/cmd/helm"},
 	{name: "kustomize", moduleDir: "dev", module: "sigs.k8s.io/kustomize/kustomize/v5", pkg: "sigs.k8s.io/kustomize/kustomize/v5"},
 	{
 		name: "controller-gen", moduleDir: "dev", module: "sigs.k8s.io/controller-tools",
