@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/cluster-api/util/container"
@@ -130,7 +131,6 @@ func defaultsOf(objects []unstructured.Unstructured) (defaults, error) {
 
 // templates returns the templates of the provider's objects, a file for each kind.
 func (p provider) templates(base []unstructured.Unstructured, others []rendered, d defaults) (map[string][]byte, error) {
-	keys, merged := []string{}, map[string]any{}
 	trees := make([]variant, 0, len(others))
 	for _, other := range others {
 		tree, err := p.tree(other.objects, d)
@@ -151,9 +151,8 @@ func (p provider) templates(base []unstructured.Unstructured, others []rendered,
 	if !ok {
 		return nil, fmt.Errorf("the variants have nothing in common: %T", all)
 	}
-	keys = slices.Sorted(maps.Keys(merged))
 	printers := map[string]*printer{}
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(merged)) {
 		kind, _, _ := strings.Cut(key, "/")
 		file := path.Join("templates", p.folder, strings.ToLower(kind)+".yaml")
 		if printers[file] == nil {
@@ -249,12 +248,16 @@ func setNested(object map[string]any, value any, fields ...string) error {
 	return nil
 }
 
-// replaceWatched puts the value of the chart in the place of the namespace that the namespaced folder names.
+// replaceWatched puts the value of the chart in the place of the namespace that the namespaced folder names, below the keys that name one:
+// "clusters" is a resource too.
 func replaceWatched(tree any) any {
 	switch tree := tree.(type) {
 	case map[string]any:
 		replaced := make(map[string]any, len(tree))
 		for key, value := range tree {
+			if value == watched && (key == "namespace" || key == corev1.LabelMetadataName) {
+				value = text(watchedExpression)
+			}
 			replaced[key] = replaceWatched(value)
 		}
 		return replaced
@@ -265,11 +268,8 @@ func replaceWatched(tree any) any {
 		}
 		return replaced
 	case string:
-		if flag, ok := strings.CutSuffix(tree, "="+watched); ok {
+		if flag, ok := strings.CutSuffix(tree, "="+watched); ok && strings.HasPrefix(flag, "--") {
 			return text(flag + "=" + watchedExpression)
-		}
-		if tree == watched {
-			return text(watchedExpression)
 		}
 	}
 	return tree

@@ -17,7 +17,9 @@ import (
 
 var _ = Describe("managers that are older than the CRDs they need (CTL-20)", func() {
 	It("are ready, say what they wait for, and work when the CRDs appear, without a restart", func(ctx SpecContext) {
-		late, err := sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed, LateCRDs: true})
+		late, err := sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{
+			Progress: GinkgoWriter, Speed: speed, LateCRDs: true, Policies: true,
+		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(end, late)
 		managers := []*localcontrolplane.Manager{late.Bootstrap, late.ControlPlane}

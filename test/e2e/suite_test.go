@@ -47,7 +47,7 @@ func TestContractScenarios(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	// The world outlives the node that starts it.
-	world, err = sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed})
+	world, err = sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed, Policies: true})
 	Expect(err).NotTo(HaveOccurred())
 })
 
@@ -67,9 +67,10 @@ func enter(w *sandbox.World) {
 // permissions is what the managers of all worlds may do, and what they did.
 var permissions = security.Record{}
 
-// end stops a world, and records what its managers did.
+// end stops a world, and records what its managers did. The policies were in force, or else the managers were not held to them.
 func end(w *sandbox.World) {
 	GinkgoHelper()
+	Expect(w.PoliciesInForce(context.Background())).To(Succeed())
 	for _, manager := range []*localcontrolplane.Manager{w.Bootstrap, w.ControlPlane} {
 		Expect(permissions.Add(context.Background(), w.Client, w.Management.AuditLog(), manager.Name(), manager.User)).To(Succeed())
 	}

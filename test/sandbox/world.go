@@ -95,6 +95,8 @@ type WorldOptions struct {
 	// Install puts Cluster API core, both providers and Metal3's CRDs into the cluster, as clusterctl does, and starts core; the World then
 	// runs both managers as they are installed. Default: the World installs everything from this repository.
 	Install func(context.Context, *localcontrolplane.ControlPlane) error
+	// Policies limits what the managers write by the admission policies that a user may apply; see WritePolicies.
+	Policies bool
 	// Adjust changes how a manager is run, before it is started. Default: nothing.
 	Adjust func(*localcontrolplane.ControlPlane, *localcontrolplane.ManagerSpec)
 }
@@ -175,6 +177,11 @@ func (w *World) start(ctx context.Context) error {
 	}
 	if w.Client, err = client.New(unlimited(w.Management.Admin()), client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("cannot create the sandbox's client: %w", err)
+	}
+	if w.opts.Policies {
+		if err := ApplyPolicies(ctx, w.Client, w.Management.Tools().Root()); err != nil {
+			return err
+		}
 	}
 	if w.opts.LateCRDs {
 		return w.StartManagers(ctx)
