@@ -72,6 +72,11 @@ release: ## Write a release into out/release: VERSION=v0.1.0 REGISTRY=host/owner
 	kustomize=$$($(call tool,kustomize)); \
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/release -version=$(VERSION) -out=out/release -kustomize="$$kustomize" $(release_flags)
 
+.PHONY: chart
+chart: release ## Write the Helm chart of that release into out/openshift-assisted, with the flags of make release.
+	kustomize=$$($(call tool,kustomize)); \
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/chart -version=$(VERSION) -out=out -release=out/release -kustomize="$$kustomize"
+
 ##@ Generate and check
 
 .PHONY: generate

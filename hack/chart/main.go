@@ -18,7 +18,7 @@ func main() {
 	flag.StringVar(&c.root, "root", ".", "folder with config/")
 	flag.StringVar(&c.release, "release", "out/release", "folder with the components files of the release")
 	flag.StringVar(&c.version, "version", "", "semantic version of the release with a leading v; required")
-	flag.StringVar(&c.out, "out", "out/chart", "folder that gets the folder of the chart, which is removed and written anew")
+	flag.StringVar(&c.out, "out", "out", "folder that gets the folder of the chart, which is removed and written anew")
 	flag.StringVar(&c.kustomize, "kustomize", "kustomize", "path of kustomize")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

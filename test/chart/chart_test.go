@@ -83,7 +83,10 @@ func run(ctx context.Context, program string, args ...string) ([]byte, error) {
 // render returns what Helm makes of the chart with values.
 func render(t *testing.T, values string) ([]byte, error) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "values.yaml")
+	// The name of a test has commas, between which Helm takes several files.
+	folder, err := os.MkdirTemp(filepath.Dir(suite.chart), "values-")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(folder, "values.yaml")
 	NewWithT(t).Expect(os.WriteFile(file, []byte(values), 0o600)).To(Succeed())
 	return run(t.Context(), suite.helm, "template", "providers", suite.chart, "--values="+file)
 }
