@@ -45,14 +45,15 @@ var (
 
 func init() { metrics.Registry.MustRegister(answerSeconds, ownAnswerSeconds) }
 
-// Build builds a controller that tells how soon it answers, whose passes can be traced, and of whose workers no namespace gets all: passes wait for the APIs of
-// installed clusters, and any tenant can have hundreds that never answer. Every controller of the managers is built with it.
+// Build builds a controller that tells how soon it answers, whose passes can be traced, and of whose workers no namespace gets all: passes
+// wait for the APIs of installed clusters, and any tenant can have hundreds that never answer. Every controller of the managers is built
+// with it.
 func Build(
 	ctx context.Context, builder *capicontrollerutil.Builder, options controller.Options, r reconcile.Reconciler,
 ) (capicontrollerutil.Controller, error) {
 	a := newAnswers(time.Now)
 	options.NewQueue = a.newQueue(options.MaxConcurrentReconciles)
-	return builder.WithOptions(options).Build(ctx, a.timed(tracing.Passes(ctx, a.name, r)))
+	return builder.WithOptions(options).Build(ctx, a.observed(ctx, r))
 }
 
 // answers measures how soon a controller answers events. The histograms of controller-runtime do not tell: an object that Cluster API's
@@ -174,6 +175,11 @@ func (a *answers) begin(request reconcile.Request) (wake, bool) {
 	w, woken := a.woken[request]
 	delete(a.woken, request)
 	return w, woken
+}
+
+// observed is a reconciler whose passes are measured, and traced when the context says so.
+func (a *answers) observed(ctx context.Context, r reconcile.Reconciler) reconcile.Reconciler {
+	return a.timed(tracing.Passes(ctx, a.name, r))
 }
 
 // timed lets a reconciler's passes be measured, whether they succeed or not.

@@ -32,8 +32,8 @@ func Mark(ctx context.Context, config metav1.Object) {
 	config.SetAnnotations(annotations)
 }
 
-// Link links the pass of a context to the one that is noted on a config. What is no note in W3C's format is ignored: everybody who may write
-// to the config can have written it.
+// Link links the pass of a context to the one that is noted on a config. What is no note in W3C's format is ignored: everybody who may
+// write to the config can have written it.
 func Link(ctx context.Context, config metav1.Object) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

@@ -42,8 +42,8 @@ const (
 )
 
 // Setup returns a context with which passes are traced, and a function that sends the last spans, within 3 s. Without a collector it
-// returns the context itself, and a function that does nothing. A setting that cannot be used is no reason for a manager to stand still: the
-// log tells of it, and there is no tracing.
+// returns the context itself, and a function that does nothing. A setting that cannot be used is no reason for a manager to stand still:
+// the log tells of it, and there is no tracing.
 func Setup(ctx context.Context, name, version string, log logr.Logger) (context.Context, func()) {
 	return setup(ctx, name, version, log, flushTimeout)
 }

@@ -16,8 +16,8 @@ const (
 	OSImageVersionAnnotation = "bootstrap.cluster.x-k8s.io/os-image-version"
 
 	// TraceAnnotation, on a config, is the first traced pass of its Machine, in the format of W3C's header traceparent. Every later pass is
-	// linked to it. It is written with what is written anyway, and only when the manager sends traces (docs/guides/tracing.md). Whoever sets it
-	// before has the passes linked to a span of their own.
+	// linked to it. It is written with what is written anyway, and only when the manager sends traces (docs/guides/tracing.md). Whoever sets
+	// it before has the passes linked to a span of their own.
 	TraceAnnotation = "bootstrap.cluster.x-k8s.io/traceparent"
 
 	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6). It is written before

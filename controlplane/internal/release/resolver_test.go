@@ -197,7 +197,8 @@ func TestDeadRegistriesOfOneNamespaceHoldUpNobodyElse(t *testing.T) {
 	r := NewResolver(fakeClient().WithObjects(secret, bad).Build(), hangingRegistry{found})
 	run(t, r)
 	for i := range 10 * workers {
-		r.Lookup(t.Context(), types.NamespacedName{Namespace: "bad", Name: fmt.Sprint(i)}, Request{Image: "hangs.example.org/ocp:4.20.4", PullSecret: "pull"})
+		bad := types.NamespacedName{Namespace: "bad", Name: fmt.Sprint(i)}
+		r.Lookup(t.Context(), bad, Request{Image: "hangs.example.org/ocp:4.20.4", PullSecret: "pull"})
 	}
 	r.Lookup(t.Context(), controlPlane, request)
 	g.Eventually(r.Events()).Should(Receive(WithTransform(key, Equal(controlPlane))))

@@ -64,7 +64,7 @@ func (r *Recorder) Below(ctx context.Context, name string) tracetest.SpanStubs {
 func Value(span tracetest.SpanStub, name string) string {
 	for _, attribute := range span.Attributes {
 		if string(attribute.Key) == name {
-			return attribute.Value.Emit()
+			return attribute.Value.String()
 		}
 	}
 	return ""
