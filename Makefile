@@ -80,6 +80,7 @@ release-notes: ## Write what changed since a revision into out/release-notes.md:
 
 .PHONY: released-api
 released-api: ## Take the API of a revision for that of the last release: REVISION=v0.1.0. Run it after each release.
+	rm -f api/testdata/released/*.yaml
 	git archive $(REVISION) config/bootstrap/crd/bases config/controlplane/crd/bases | \
 		tar --extract --directory=api/testdata/released --strip-components=4 --wildcards '*.yaml'
 	git rev-parse --verify --end-of-options '$(REVISION)^{commit}' >api/testdata/released/revision

@@ -26,6 +26,7 @@ func TestBook(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(start)).To(And(
 		ContainSubstring(`<a href="quick-start.html" aria-current="page">`), ContainSubstring(`<a href="../../index.html">`),
+		ContainSubstring("<details open>\n<summary>Start</summary>"), ContainSubstring("<details>\n<summary>Reference</summary>"),
 		ContainSubstring(`href="install.html#kubectl"`), ContainSubstring(sources+"tree/main/templates"),
 		Not(ContainSubstring("<script"))))
 }

@@ -32,6 +32,7 @@ type view struct {
 type (
 	partView struct {
 		Title string
+		Open  bool // it has the page, or the page is in no part
 		Links []linkView
 	}
 	linkView struct {
@@ -85,12 +86,13 @@ func (b *book) render(number int) ([]byte, error) {
 	}
 	v := view{page: p, Home: home, Body: template.HTML(body.String())} //nolint:gosec // Pages are our own, and goldmark has escaped them.
 	for _, part := range b.parts {
-		shown := partView{Title: part.Title}
+		shown := partView{Title: part.Title, Open: number == 0}
 		for _, entry := range part.Entries {
 			link, err := b.linkTo(p, b.byPath[entry.path], entry.Title)
 			if err != nil {
 				return nil, err
 			}
+			shown.Open = shown.Open || link.Current
 			shown.Links = append(shown.Links, *link)
 		}
 		v.Parts = append(v.Parts, shown)
