@@ -28,7 +28,8 @@ func exampleCRD() *apiextensionsv1.CustomResourceDefinition {
 		Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 			Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"name": {Type: "string", MaxLength: ptr.To[int64](10), Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"b"`)}}},
+				"name": {Type: "string", MaxLength: ptr.To[int64](10), Enum: enum(`"a"`, `"b"`)},
+				"open": {Type: "object", XPreserveUnknownFields: ptr.To(true)},
 				"list": {
 					Type: "array", XListType: ptr.To("atomic"), MinItems: ptr.To[int64](1),
 					Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "integer", Minimum: ptr.To(1.0)}},
@@ -64,18 +65,19 @@ func TestIncompatibilities(t *testing.T) {
 		"a required one": {
 			func(c *crd) { c.Spec.Versions[0].Schema.OpenAPIV3Schema.Required = []string{"name"} }, "v1.name: the field has become required",
 		},
-		"a type":     {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.Type = "integer" }), "v1.name: the type"},
-		"a value":    {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = s.Enum[:1] }), `the value "b" is gone`},
-		"an enum":    {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = []apiextensionsv1.JSON{{Raw: []byte("1")}} }), "limited"},
-		"a maximum":  {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = ptr.To[int64](9) }), "narrower"},
-		"a minimum":  {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.MinItems = ptr.To[int64](2) }), "narrower"},
-		"a new one":  {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxItems = ptr.To[int64](99) }), "narrower"},
-		"an item":    {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.Items.Schema.Minimum = ptr.To(2.0) }), "v1.list[]: a bound"},
-		"a pattern":  {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.Pattern = "^a" }), "pattern"},
-		"a list":     {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.XListType = ptr.To("set") }), "kind of list"},
-		"a rule":     {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.XValidations = rule("true") }), "new rule"},
-		"nothing":    {func(*crd) {}, ""},
-		"wider":      {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength, s.Enum = nil, nil }), ""},
+		"a type":    {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.Type = "integer" }), "v1.name: the type"},
+		"a value":   {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = s.Enum[:1] }), `the value "b" is gone`},
+		"an enum":   {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = enum("1") }), "limited"},
+		"a maximum": {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = ptr.To[int64](9) }), "narrower"},
+		"a minimum": {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.MinItems = ptr.To[int64](2) }), "narrower"},
+		"a new one": {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxItems = ptr.To[int64](99) }), "narrower"},
+		"an item":   {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.Items.Schema.Minimum = ptr.To(2.0) }), "v1.list[]: a bound"},
+		"a pattern": {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.Pattern = "^a" }), "pattern"},
+		"a list":    {field("list", func(s *apiextensionsv1.JSONSchemaProps) { s.XListType = ptr.To("set") }), "kind of list"},
+		"a rule":    {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.XValidations = rule("true") }), "new rule"},
+		"the rest":  {field("open", func(s *apiextensionsv1.JSONSchemaProps) { s.XPreserveUnknownFields = nil }), "dropped"},
+		"nothing":   {func(*crd) {}, ""},
+		"wider":     {field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength, s.Enum = nil, nil }), ""},
 		"a minimum of 0": {
 			field("name", func(s *apiextensionsv1.JSONSchemaProps) { s.MinLength = ptr.To[int64](0) }), "",
 		},
@@ -99,6 +101,14 @@ func TestIncompatibilities(t *testing.T) {
 	NewWithT(t).Expect(incompatibilities(exampleCRD(), nil)).To(ConsistOf("Example: the kind is gone"))
 }
 
+func enum(values ...string) []apiextensionsv1.JSON {
+	var all []apiextensionsv1.JSON
+	for _, value := range values {
+		all = append(all, apiextensionsv1.JSON{Raw: []byte(value)})
+	}
+	return all
+}
+
 func rule(text string) apiextensionsv1.ValidationRules {
 	return apiextensionsv1.ValidationRules{{Rule: text}}
 }
@@ -119,8 +129,10 @@ func TestVersionsConvert(t *testing.T) {
 		methods map[string]bool
 		want    []string
 	}{
-		"one version":             {exampleCRD(), none, nil},
-		"two without conversions": {two, none, []string{"example/v1 Example has no Hub", "example/v2 Example has no ConvertTo", "example/v2 Example has no ConvertFrom"}},
+		"one version": {exampleCRD(), none, nil},
+		"two without conversions": {two, none, []string{
+			"example/v1 Example has no Hub", "example/v2 Example has no ConvertTo", "example/v2 Example has no ConvertFrom",
+		}},
 		"two with them": {two, map[string]bool{
 			"example/v1 Example.Hub": true, "example/v2 Example.ConvertTo": true, "example/v2 Example.ConvertFrom": true,
 		}, nil},

@@ -71,7 +71,9 @@ func incompatibilities(before, now *apiextensionsv1.CustomResourceDefinition) []
 	return problems
 }
 
-func versionProblems(kind string, before *apiextensionsv1.CustomResourceDefinitionVersion, crd *apiextensionsv1.CustomResourceDefinition) []string {
+func versionProblems(
+	kind string, before *apiextensionsv1.CustomResourceDefinitionVersion, crd *apiextensionsv1.CustomResourceDefinition,
+) []string {
 	index := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == before.Name })
 	name := kind + " " + before.Name
 	if index < 0 || before.Served && !crd.Spec.Versions[index].Served {
@@ -115,6 +117,9 @@ func shapeProblems(path string, before, now *apiextensionsv1.JSONSchemaProps) []
 	}
 	if ptr.Deref(before.XListType, "") != ptr.Deref(now.XListType, "") || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
 		problems = append(problems, path+": the kind of list is another one, which changes how it is merged")
+	}
+	if ptr.Deref(before.XPreserveUnknownFields, false) && !ptr.Deref(now.XPreserveUnknownFields, false) {
+		problems = append(problems, path+": unknown fields are dropped now")
 	}
 	for _, required := range now.Required {
 		if !slices.Contains(before.Required, required) {

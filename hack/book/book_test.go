@@ -48,7 +48,7 @@ func TestProblems(t *testing.T) {
 		more           map[string]string
 		want           string
 	}{
-		"nothing":          {page: "# A\n\n[self](#a) [home](README.md#part) [file](../go.mod) [folder](guides) [web](https://example.com/x#y)\n"},
+		"nothing":          {page: "# A\n\n[self](#a) [home](README.md#part) [file](../go.mod) [folder](guides) [web](https://example.com/#y)\n"},
 		"a file":           {page: "# A\n\n[gone](b.md)\n", want: "docs/a.md: link to b.md: stat docs/b.md"},
 		"an anchor":        {page: "# A\n\n[gone](#b)\n", want: "docs/a.md has no heading with the anchor b"},
 		"one of another":   {page: "# A\n\n[gone](README.md#b)\n", want: "docs/README.md has no heading with the anchor b"},
@@ -59,7 +59,7 @@ func TestProblems(t *testing.T) {
 		"no title":         {page: "A\n", want: "docs/a.md has 0 headings"},
 		"twice":            {contents: "# C\n\n## Part\n\n- [A](a.md)\n- [A](a.md)\n", page: "# A\n", want: "lists docs/a.md twice"},
 		"a missing page":   {contents: "# C\n\n## Part\n\n- [A](a.md)\n- [B](b.md)\n", page: "# A\n", want: "docs/b.md"},
-		"an unlisted page": {page: "# A\n", more: map[string]string{"docs/guides/c.md": "# C\n"}, want: "does not list docs/guides/c.md: add a line"},
+		"an unlisted page": {page: "# A\n", more: map[string]string{"docs/guides/c.md": "# C\n"}, want: "does not list docs/guides/c.md"},
 		"one of the root":  {page: "# A\n", more: map[string]string{"NEWS.md": "# N\n"}, want: "does not list NEWS.md"},
 		"before a part":    {contents: "# C\n\n- [A](a.md)\n", page: "# A\n", want: "before the first part"},
 		"no part":          {contents: "# C\n", page: "# A\n", want: "has no parts"},

@@ -45,8 +45,12 @@ var categories = []struct {
 	title   string
 	belongs func(file string) bool
 }{
-	{"API", func(file string) bool { return below(file, "api/") && !isTest(file) || strings.Contains(file, "/crd/bases/") }},
-	{"Behaviour of the managers", func(file string) bool { return below(file, "bootstrap/", "controlplane/", "internal/") && !isTest(file) }},
+	{"API", func(file string) bool {
+		return below(file, "api/") && !isTest(file) || strings.Contains(file, "/crd/bases/")
+	}},
+	{"Behaviour of the managers", func(file string) bool {
+		return below(file, "bootstrap/", "controlplane/", "internal/") && !isTest(file)
+	}},
 	{"Installation and templates", func(file string) bool {
 		return below(file, "config/", "templates/", "Dockerfile", "metadata.yaml", "hack/release/")
 	}},
