@@ -100,7 +100,7 @@ func New(in *Input) *Report {
 	if len(lines) > 0 && lines[0].Created.Before(r.Start) {
 		r.Start = lines[0].Created
 	}
-	r.Waves = wavesOf(lines, in.Now, r.Compact)
+	r.Waves = wavesOf(lines, r.Start, in.Now, r.Compact)
 	r.Stats = statsOf(r.Waves)
 	slices.SortStableFunc(r.Details, func(a, b Detail) int {
 		return cmp.Or(rank(a.Line.Role)-rank(b.Line.Role), strings.Compare(a.Line.Name, b.Line.Name))

@@ -82,7 +82,9 @@ func next(segments []Segment) Phase {
 // leave nothing to see of the first installation on a common one.
 type Wave struct {
 	Start, End time.Time
-	Groups     []Group
+	// Applied says that it starts with the template's application.
+	Applied bool
+	Groups  []Group
 }
 
 // Group has the Lines of a role.
@@ -95,11 +97,11 @@ const (
 	// shortestWave is the least time by which waves are told apart.
 	shortestWave = 10 * time.Minute
 	// longestWait is the part of an axis by which those that still wait may prolong it.
-	longestWait = 1.5
+	longestWait = 1.2
 )
 
 // wavesOf parts Lines, which are sorted by their creation. A wave ends when nothing is created for as long as it has lasted.
-func wavesOf(lines []*Line, now time.Time, compact bool) []Wave {
+func wavesOf(lines []*Line, applied, now time.Time, compact bool) []Wave {
 	var waves []Wave
 	var current []*Line
 	var end time.Time
@@ -117,6 +119,9 @@ func wavesOf(lines []*Line, now time.Time, compact bool) []Wave {
 	}
 	if len(current) > 0 {
 		waves = append(waves, newWave(current, now, compact))
+	}
+	if len(waves) > 0 && waves[0].Start.Sub(applied) < shortestWave {
+		waves[0].Start, waves[0].Applied = applied, true
 	}
 	return waves
 }

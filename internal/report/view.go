@@ -40,7 +40,7 @@ const (
 	thinnest = 0.2
 	// A segment of these widths has room for its number, and for its name.
 	roomForNumber = 2.6
-	roomForName   = 15
+	roomForName   = 18
 )
 
 // place is a time's place on the axis of a wave.
@@ -104,7 +104,7 @@ func (l *Line) state(now time.Time) string {
 	case l.Done:
 		return duration(l.Total())
 	default:
-		return fmt.Sprintf("no %s for %s", l.Next.label(), duration(now.Sub(l.End())))
+		return fmt.Sprintf("waits %s for “%s”", duration(now.Sub(l.End())), l.Next.label())
 	}
 }
 
