@@ -210,7 +210,7 @@ func oneMachine() *Input {
 	return in
 }
 
-// sixMachines is a cluster that is being installed: a host does not register, another one fails checks, and a worker came weeks later.
+// sixMachines is a cluster that is being installed: a host does not register, and another one fails checks.
 func sixMachines() *Input {
 	in := newInput(40 * time.Minute)
 	for i := range 3 {

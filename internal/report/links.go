@@ -62,19 +62,20 @@ var eventAnchors = map[string]string{
 
 // advice is the section of docs/troubleshooting.md about a reason.
 var advice = map[string]string{
-	bootstrapv1.AgentNotRecognizedReason:            "a-host-reports-another-mac-address-than-its-baremetalhost",
-	bootstrapv1.SeveralAgentsReason:                 "two-machines-report-one-identity",
-	bootstrapv1.SeveralHostsReason:                  "two-machines-report-one-identity",
-	bootstrapv1.DuplicateSerialNumberReason:         "two-hosts-have-one-serial-number",
-	bootstrapv1.HostNeverRegisteredReason:           "a-control-plane-host-never-boots",
-	bootstrapv1.EventHostRebooted:                   "a-host-registers-only-when-it-is-power-cycled",
-	bootstrapv1.HostErrorReason:                     "a-baremetalhost-cannot-be-provisioned",
-	bootstrapv1.NoHostAvailableReason:               "the-inspection-of-hosts-fails",
-	bootstrapv1.AgentDisconnectedReason:             "a-host-falls-silent-before-the-installation",
-	bootstrapv1.AgentNeedsAttentionReason:           "a-host-boots-the-discovery-image-again",
-	bootstrapv1.AgentLostReason:                     "an-agent-disappears",
-	bootstrapv1.AgentPreparationFailedReason:        "the-installation-cannot-be-prepared",
-	bootstrapv1.AgentInstallationFailedReason:       "the-installation-fails",
+	bootstrapv1.AgentNotRecognizedReason:      "a-host-reports-another-mac-address-than-its-baremetalhost",
+	bootstrapv1.SeveralAgentsReason:           "two-machines-report-one-identity",
+	bootstrapv1.SeveralHostsReason:            "two-machines-report-one-identity",
+	bootstrapv1.DuplicateSerialNumberReason:   "two-hosts-have-one-serial-number",
+	bootstrapv1.HostNeverRegisteredReason:     "a-control-plane-host-never-boots",
+	bootstrapv1.EventHostRebooted:             "a-host-registers-only-when-it-is-power-cycled",
+	bootstrapv1.HostErrorReason:               "a-baremetalhost-cannot-be-provisioned",
+	bootstrapv1.NoHostAvailableReason:         "the-inspection-of-hosts-fails",
+	bootstrapv1.AgentDisconnectedReason:       "a-host-falls-silent-before-the-installation",
+	bootstrapv1.AgentNeedsAttentionReason:     "a-host-boots-the-discovery-image-again",
+	bootstrapv1.AgentLostReason:               "an-agent-disappears",
+	bootstrapv1.AgentPreparationFailedReason:  "the-installation-cannot-be-prepared",
+	bootstrapv1.AgentInstallationFailedReason: "the-installation-fails",
+	checkReason: "a-check-on-the-cluster-fails-for-a-while",
 	bootstrapv1.AgentValidationsFailingReason:       "a-check-on-the-cluster-fails-for-a-while",
 	controlplanev1.RetryWaitingReason:               "the-installation-fails",
 	controlplanev1.RetriesExhaustedReason:           "the-installation-fails",
@@ -82,6 +83,12 @@ var advice = map[string]string{
 	controlplanev1.ConnectionDownReason:             "the-installed-clusters-api-does-not-answer-for-a-while",
 	controlplanev1.EtcdClusterNotHealthyReason:      "etcd-has-lost-its-quorum",
 	controlplanev1.WaitingForOrphanedMachinesReason: "the-deletion-waits-for-orphaned-machines",
+}
+
+// checkConditions are the conditions that repeat the failing checks of assisted-service, by the object that has the checks.
+var checkConditions = map[string]struct{ kind, condition string }{
+	kindAgent:   {kindConfig, bootstrapv1.AgentInstalledCondition},
+	kindInstall: {kindControlPlane, controlplanev1.InstalledCondition},
 }
 
 // linker makes links into the documentation.
@@ -110,6 +117,9 @@ func (l linker) of(f *Fault) []Link {
 		links = append(links, Link{"what to do", l.docs + troubleshootingPage + anchor})
 	}
 	reference := l.condition(f.Kind, f.What)
+	if repeated, ok := checkConditions[f.Kind]; ok && f.Reason == checkReason {
+		reference = l.condition(repeated.kind, repeated.condition)
+	}
 	if anchor := eventAnchors[f.Kind]; f.Event && anchor != "" {
 		reference = l.docs + conditionsPage + anchor
 	}

@@ -70,6 +70,13 @@ func TestLinksOfFaults(t *testing.T) {
 			Fault{Kind: kindControlPlane, What: "event", Reason: "Other", Event: true},
 			[]Link{{"what it means", "docs/reference/conditions.md#reasons-of-the-events-that-the-control-plane-manager-records"}},
 		},
+		"check of a host": {
+			Fault{Kind: kindAgent, What: "check has-min-memory", Reason: checkReason},
+			[]Link{
+				{"what to do", "docs/troubleshooting.md#a-check-on-the-cluster-fails-for-a-while"},
+				{"what it means", "docs/reference/conditions.md#agentinstalled"},
+			},
+		},
 		"of the control plane, second of its name": {
 			Fault{Kind: kindControlPlane, What: "Deleting"}, []Link{{"what it means", "docs/reference/conditions.md#deleting-1"}},
 		},
