@@ -162,6 +162,12 @@ test-chaos: ## Kill managers, and let everything around them fail, one thing aft
 test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
 	$(TESTSUM) $(TEST_FLAGS) $(CONTRACT_PACKAGES)
 
+.PHONY: test-report
+test-report: ## Measure the report of 1, 6 and 200 Machines in headless Chromium, and leave pictures in out/: CHROMIUM=program.
+	@command -v "$(or $(CHROMIUM),chromium)" >/dev/null || { \
+		echo "make test-report needs Chromium: apt-get install chromium, or CHROMIUM=program; make test needs none" >&2; exit 1; }
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 -tags=browser -run='InBrowser|Measure' ./internal/report
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while, e.g. FUZZTIME=10s: the parsers of what users, hosts and registries send.
 	for package in $$(grep -rl --include=*_test.go '^func Fuzz' api bootstrap controlplane internal | xargs -n1 dirname | sort -u); do \
@@ -202,6 +208,12 @@ sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
 
 scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) -out=$(or $(OUT),out)
+
+report_flags = $(if $(NAMESPACE),-namespace=$(NAMESPACE)) $(if $(OUT),-out=$(OUT)) $(if $(DOCS),-docs=$(DOCS))
+
+.PHONY: report
+report: ## Write a page about a cluster of any management cluster: CLUSTER=name NAMESPACE=name KUBECONFIG=file OUT=file DOCS=address
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/report -cluster=$(CLUSTER) $(report_flags)
 
 .PHONY: scale
 scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:
