@@ -77,6 +77,23 @@ chart: release ## Write the Helm chart of that release into out/openshift-assist
 	kustomize=$$($(call tool,kustomize)); \
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/chart -version=$(VERSION) -out=out -release=out/release -kustomize="$$kustomize"
 
+.PHONY: release-notes
+release-notes: ## Write what changed since a revision into out/release-notes.md: FROM=v0.1.0 TO=v0.2.0; the last tag and HEAD by default.
+	@mkdir -p out
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/releasenotes $(if $(FROM),-from=$(FROM)) $(if $(TO),-to=$(TO)) >out/release-notes.md
+	@echo out/release-notes.md
+
+.PHONY: released-api
+released-api: ## Take the API of a revision for that of the last release: REVISION=v0.1.0. Run it after each release.
+	rm -f api/testdata/released/*.yaml
+	git archive $(REVISION) config/bootstrap/crd/bases config/controlplane/crd/bases | \
+		tar --extract --directory=api/testdata/released --strip-components=4 --wildcards '*.yaml'
+	git rev-parse --verify --end-of-options '$(REVISION)^{commit}' >api/testdata/released/revision
+
+.PHONY: book
+book: ## Build the documentation as a website into out/book; links that lead nowhere fail.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/book -out=out/book
+
 ##@ Generate and check
 
 .PHONY: generate
@@ -103,6 +120,11 @@ verify: generate ## Fail when a generated file, go.mod or a tool's module is not
 	fi
 	go mod tidy -diff
 	go mod verify
+
+.PHONY: apidiff
+apidiff: ## Fail when the Go API is not compatible with that of the last release: BASE=revision for another one.
+	apidiff=$$($(call tool,apidiff)); \
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/apidiff -apidiff="$$apidiff" $(if $(BASE),-base=$(BASE))
 
 .PHONY: lint
 lint: ## Run golangci-lint.
@@ -145,6 +167,12 @@ test-chaos: ## Kill managers, and let everything around them fail, one thing aft
 test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
 	$(TESTSUM) $(TEST_FLAGS) $(CONTRACT_PACKAGES)
 
+.PHONY: test-report
+test-report: ## Measure the report of 1, 6 and 200 Machines in headless Chromium, and leave pictures in out/: CHROMIUM=program.
+	@command -v "$(or $(CHROMIUM),chromium)" >/dev/null || { \
+		echo "make test-report needs Chromium: apt-get install chromium, or CHROMIUM=program; make test needs none" >&2; exit 1; }
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 -tags=browser -run='InBrowser|Measure' ./internal/report
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while, e.g. FUZZTIME=10s: the parsers of what users, hosts and registries send.
 	for package in $$(grep -rl --include=*_test.go '^func Fuzz' api bootstrap controlplane internal | xargs -n1 dirname | sort -u); do \
@@ -185,6 +213,12 @@ sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
 
 scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) -out=$(or $(OUT),out)
+
+report_flags = $(if $(NAMESPACE),-namespace=$(NAMESPACE)) $(if $(OUT),-out=$(OUT)) $(if $(DOCS),-docs=$(DOCS))
+
+.PHONY: report
+report: ## Write a page about a cluster of any management cluster: CLUSTER=name NAMESPACE=name KUBECONFIG=file OUT=file DOCS=address
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/report -cluster=$(CLUSTER) $(report_flags)
 
 .PHONY: scale
 scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:
