@@ -33,7 +33,7 @@ integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
 	':(glob)config/*/webhook/manifests.yaml' docs/reference/api.md docs/reference/conditions.md docs/reference/contract.md \
-	docs/reference/coverage.md docs/reference/flags.md
+	docs/reference/coverage.md docs/reference/flags.md docs/reference/metrics.md
 
 ##@ General
 
@@ -88,6 +88,7 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/coveragedoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/metricsdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
