@@ -57,12 +57,31 @@ clean: ## Remove what the other targets made in this folder.
 
 # Without VERSION it is the tag or the commit: the go command knows it only where GOFLAGS does not turn that off.
 version = $(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))
-link_flags = -s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(version)
+# A commit of its own name, and -dirty behind it where files have changed since.
+revision = $(or $(REVISION),$(shell git describe --always --abbrev=40 --exclude='*' --dirty 2>/dev/null))
+version_package := github.com/capi-openshift/agent-providers/internal/version
+link_flags = -s -w -X $(version_package).revision=$(revision) -X $(version_package).stamped=$(version)
 
 .PHONY: build
 build: ## Build both managers into bin/: VERSION=v0.1.0.
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/bootstrap ./bootstrap
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/controlplane ./controlplane
+
+# The time of everything in the images; https://reproducible-builds.org/specs/source-date-epoch
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+image_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(PLATFORMS),-platforms=$(PLATFORMS)) $(if $(BUILDER),-builder=$(BUILDER)) \
+	$(if $(FIPS),-fips=certified)
+image_folder = out/images$(if $(FIPS),-fips)
+
+.PHONY: images
+images: ## Write the images of both managers, their SBOMs and provenance, into out/images: no docker, no root; twice the same digests.
+##> VERSION=v0.1.0 REGISTRY=host/owner PLATFORMS=linux/amd64,linux/arm64 BUILDER=uri; FIPS=1 writes those with Go's FIPS 140-3 module
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -version=$(version) -revision=$(revision) -ldflags="$(link_flags)" -out=$(image_folder) \
+		$(image_flags)
+
+.PHONY: push-images
+push-images: ## Send what make images has written to REGISTRY=host/owner, with the credentials of docker or podman.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -out=$(image_folder) -push=$(REGISTRY)
 
 release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
 	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))
