@@ -74,7 +74,9 @@ func (s settings) environment(platform v1.Platform) []string {
 }
 
 // compileFlags are those of `go build`. Images are built without the repository's own stamp, so that Dockerfiles make the same program.
-func (s settings) compileFlags() []string { return []string{"-trimpath", "-buildvcs=false", "-ldflags", s.linkFlags} }
+func (s settings) compileFlags() []string {
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags", s.linkFlags}
+}
 
 // compile builds a program into a file.
 func (s settings) compile(ctx context.Context, p program, platform v1.Platform, file string) error {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func (s settings) image(ctx context.Context, p program, platform v1.Platform) (i
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder to build in: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, managerFile)
 	if err := s.compile(ctx, p, platform, file); err != nil {
 		return nil, nil, err

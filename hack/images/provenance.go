@@ -96,7 +96,7 @@ func (m *module) digest() string {
 }
 
 func toAny(values []string) []any {
-	var all []any
+	all := make([]any, 0, len(values))
 	for _, value := range values {
 		all = append(all, value)
 	}
