@@ -249,7 +249,7 @@ func groupFaults(faults []*Fault, links linker) []FaultGroup {
 		}
 		groups[k].Faults = append(groups[k].Faults, fault)
 	}
-	var out []FaultGroup
+	out := make([]FaultGroup, 0, len(order))
 	for _, k := range order {
 		out = append(out, *groups[k])
 	}
