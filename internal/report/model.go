@@ -167,7 +167,7 @@ func lineOf(s *subject, passed map[Phase]time.Time, faults []*Fault) *Line {
 		if fault.Open {
 			line.Faults = append(line.Faults, fault)
 		}
-		if !fault.From.IsZero() {
+		if fault.Dated {
 			line.Marks = append(line.Marks, fault)
 		}
 	}

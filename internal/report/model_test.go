@@ -119,6 +119,26 @@ func TestFaults(t *testing.T) {
 	))
 }
 
+// TestMarks: a condition tells since when it is False and not since when for this reason, which only a watcher knows.
+func TestMarks(t *testing.T) {
+	g := NewWithT(t)
+	in := oneMachine()
+	fail(in, "demo-control-plane-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason, "silent", 5*time.Second)
+	r := New(in)
+	g.Expect(onlyLine(g, r).Faults).To(HaveLen(1))
+	g.Expect(onlyLine(g, r).Marks).To(BeEmpty())
+	g.Expect(render(g, in)).To(ContainSubstring("False since &#43;5s"))
+	in.History.Faults = []PastFault{{
+		Kind: kindConfig, Name: "demo-control-plane-0", Condition: bootstrapv1.AgentInstalledCondition,
+		Reason: bootstrapv1.AgentDisconnectedReason, From: start.Add(20 * time.Minute), To: in.Now, Count: 3,
+	}}
+	r = New(in)
+	g.Expect(r.Past).To(BeEmpty())
+	g.Expect(onlyLine(g, r).Marks).To(HaveLen(1))
+	g.Expect(onlyLine(g, r).Marks[0].From).To(Equal(start.Add(20 * time.Minute)))
+	g.Expect(onlyLine(g, r).Marks[0].Count).To(Equal(3))
+}
+
 // TestFaultsOfOthers: Agents and Events of other clusters are left out, and so are the checks of a host that is installed.
 func TestFaultsOfOthers(t *testing.T) {
 	g := NewWithT(t)
