@@ -36,6 +36,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
@@ -96,11 +97,11 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 		return fmt.Errorf("flags: %w", err)
 	}
 	if o.Version {
-		fmt.Println(cfg.Name, version.Get())
+		fmt.Println(cfg.Name, version.Describe())
 		return nil
 	}
 	ctrl.SetLogger(klog.Background())
-	klog.Background().Info("Manager starts", "manager", cfg.Name, "version", version.Get())
+	klog.Background().Info("Manager starts", "manager", cfg.Name, "version", version.Describe())
 	cliflag.PrintFlags(pflag.CommandLine)
 	limitMemory(klog.Background())
 	if o.ContentionProfiling {
@@ -108,6 +109,8 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	}
 
 	ctx := ctrl.SetupSignalHandler()
+	ctx, flush := tracing.Setup(ctx, cfg.Name, version.Get(), klog.Background())
+	defer flush()
 	mgr, err := New(o, cfg)
 	if err != nil {
 		return err
