@@ -191,10 +191,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.refuseMachinePool(ctx, config, owners.Cluster)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
+	read := config.DeepCopy()
 	s := &scope{
 		config:  config,
-		first:   config.DeepCopy(),
-		read:    config.DeepCopy(),
+		first:   read,
+		read:    read,
 		now:     r.Now(),
 		machine: owners.Machine,
 		cluster: owners.Cluster,
@@ -262,7 +263,8 @@ func (r *Reconciler) refuseMachinePool(ctx context.Context, config *bootstrapv1.
 	if pool == "" || cluster == nil || annotations.IsPaused(cluster, config) {
 		return nil
 	}
-	s := &scope{config: config, first: config.DeepCopy(), read: config.DeepCopy(), now: r.Now()}
+	read := config.DeepCopy()
+	s := &scope{config: config, first: read, read: read}
 	refusal := result{decision: &decision{dataSecret: fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
 		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)}}
 	setStatus(s, refusal)
