@@ -49,6 +49,11 @@ var (
 	roles  = []string{"control_plane", "worker"}
 	ended  = []string{"completed", "failed"}
 
+	refused = []string{"not_recognised", "several_agents", "several_hosts", "duplicate_serial_number", "claimed_by_other"}
+	steps   = []string{
+		"machine", "agent", "infra_env", "pre_drain_hook", "drain", "volumes", "pre_terminate_hook", "infrastructure", "bootstrap", "node",
+		"workers", "orphaning", "machines", "orphans", "install", "other",
+	}
 	topologies = []string{"single_node", "two_node_arbiter", "two_node_fencing", "highly_available"}
 )
 
@@ -59,26 +64,29 @@ func Own() []Series {
 		{"openshift_assisted_hosts", Gauge, Bootstrap, labels{"state": States}},
 		{"openshift_assisted_hosts_oldest_seconds", Gauge, Bootstrap, labels{"state": States}},
 		{"openshift_assisted_unknown_agents", Gauge, Bootstrap, nil},
-		{"openshift_assisted_agents_refused_total", Counter, Bootstrap, labels{"reason": nil}},
+		{"openshift_assisted_agents_refused_total", Counter, Bootstrap, labels{"reason": refused}},
 		{"openshift_assisted_image_ready_seconds", Histogram, Bootstrap, nil},
 		{"openshift_assisted_installs_total", Counter, ControlPlane, labels{
-			"topology": topologies, "release_minor": nil, "result": {"completed", "failed", "retried"}, "reason": nil,
+			"topology": topologies, "release_minor": nil, "result": {"completed", "failed", "retried"},
+			"reason": {"", "host", "cluster", "cancelled", "asked", "automatic", "lost"},
 		}},
 		{"openshift_assisted_install_seconds", Histogram, ControlPlane, labels{"topology": topologies}},
 		{"openshift_assisted_upgrades_total", Counter, ControlPlane, labels{"release_minor": nil, "result": ended}},
 		{"openshift_assisted_upgrade_seconds", Histogram, ControlPlane, nil},
 		{"openshift_assisted_upgrades_stalled", Gauge, ControlPlane, nil},
-		{"openshift_assisted_replacements_total", Counter, ControlPlane, labels{"cause": nil, "result": nil}},
+		{"openshift_assisted_replacements_total", Counter, ControlPlane, labels{
+			"cause": {"unhealthy", "outdated"}, "result": {"started", "completed", "failed"},
+		}},
 		{"openshift_assisted_etcd_members", Gauge, ControlPlane, labels{"state": {"healthy", "unhealthy", "lost"}}},
 		{"openshift_assisted_workload_unreachable", Gauge, ControlPlane, nil},
 		{"openshift_assisted_release_resolve_seconds", Histogram, ControlPlane, labels{"result": {"resolved", "failed"}}},
 		{"openshift_assisted_deletion_age_seconds", Gauge, Both, labels{
-			"kind": {"OpenshiftAssistedConfig", "OpenshiftAssistedControlPlane", "Machine"}, "step": nil,
+			"kind": {"OpenshiftAssistedConfig", "OpenshiftAssistedControlPlane", "Machine"}, "step": steps,
 		}},
 		{"openshift_assisted_credential_expiry_seconds", Gauge, ControlPlane, nil},
 		{"openshift_assisted_build_info", Gauge, Both, labels{"version": nil, "revision": nil, "go": nil}},
-		{"openshift_assisted_answer_seconds", Histogram, Both, labels{"operation": nil}},
-		{"openshift_assisted_own_answer_seconds", Histogram, Both, labels{"operation": nil}},
+		{"openshift_assisted_answer_seconds", Histogram, Both, labels{"controller": nil}},
+		{"openshift_assisted_own_answer_seconds", Histogram, Both, labels{"controller": nil}},
 	}
 }
 
@@ -87,6 +95,8 @@ type labels = map[string][]string
 // Libraries are the metrics of controller-runtime, client-go, Cluster API and Go that queries name.
 func Libraries() []Series {
 	return []Series{
+		{"capi_reconcile_time_seconds", Histogram, Both, labels{"controller": nil}},
+		{"capi_reconcile_total", Counter, Both, labels{"controller": nil, "result": nil}},
 		{"controller_runtime_active_workers", Gauge, Both, labels{"controller": nil}},
 		{"controller_runtime_reconcile_errors_total", Counter, Both, labels{"controller": nil}},
 		{"controller_runtime_reconcile_time_seconds", Histogram, Both, labels{"controller": nil}},
