@@ -3,6 +3,7 @@
 package monitoring
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -90,9 +91,15 @@ type Check struct {
 
 // Summary is an alert that fires.
 type Summary struct {
+	// Labels are those that the rule does not have.
 	Labels  map[string]string `json:"labels"`
 	Summary string            `json:"summary"`
+	// Of is the manager whose series the alert is about; the rule's when empty. Nobody stands for the lack of series.
+	Of string `json:"of"`
 }
+
+// Nobody has the series that an alert misses.
+const Nobody = "nobody"
 
 // The file of promtool's unit tests.
 type (
@@ -196,6 +203,9 @@ func (r *Rules) expected(check Check) []expected {
 		})]
 		alert := expected{Labels: maps.Clone(rule.Labels), Annotations: maps.Clone(rule.Annotations)}
 		maps.Copy(alert.Labels, summary.Labels)
+		if of := cmp.Or(summary.Of, rule.Labels["manager"]); of != Nobody {
+			maps.Copy(alert.Labels, map[string]string{"namespace": namespaceOf(of), "job": jobOf(of)})
+		}
 		alert.Annotations["summary"] = strings.TrimSpace(summary.Summary)
 		all = append(all, alert)
 	}

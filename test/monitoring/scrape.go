@@ -31,7 +31,6 @@ func healthy() map[string]string {
 		`openshift_assisted_etcd_members{state="unhealthy"}`:                                           "0" + steady,
 		`openshift_assisted_etcd_members{state="lost"}`:                                                "0" + steady,
 		`openshift_assisted_credential_expiry_seconds`:                                                 "400000" + steady,
-		`process_start_time_seconds{manager="control-plane"}`:                                          "-100000" + steady,
 		`controller_runtime_reconcile_total{controller="config",result="success",manager="bootstrap"}`: "5000+10" + steady,
 		`controller_runtime_reconcile_total{controller="config",result="error",manager="bootstrap"}`:   "0" + steady,
 		`controller_runtime_reconcile_errors_total{controller="config",manager="bootstrap"}`:           "0" + steady,
@@ -59,13 +58,18 @@ func scrape(series map[string]string) ([]input, error) {
 		}
 		labels = slices.DeleteFunc(labels, func(label string) bool { return strings.HasPrefix(label, "manager=") })
 		for replica, values := range []string{all[name], follower(found, all[name])} {
-			target := fmt.Sprintf(`namespace="openshift-assisted-%s-system",job="openshift-assisted-%s-system/%s",pod="%s-%d",instance="%s-%d:8443"`,
-				manager, manager, manager, manager, replica, manager, replica)
+			target := fmt.Sprintf(`namespace=%q,job=%q,pod="%s-%d",instance="%s-%d:8443"`,
+				namespaceOf(manager), jobOf(manager), manager, replica, manager, replica)
 			scraped = append(scraped, input{metric + "{" + strings.Join(append([]string{target}, labels...), ",") + "}", values})
 		}
 	}
 	return scraped, nil
 }
+
+// namespaceOf and jobOf are the labels that Prometheus gives to the series of a manager.
+func namespaceOf(manager string) string { return "openshift-assisted-" + manager + "-system" }
+
+func jobOf(manager string) string { return namespaceOf(manager) + "/controller-manager" }
 
 // follower has the values of a replica that does not lead.
 func follower(series Series, leader string) string {

@@ -63,13 +63,13 @@ func TestRefused(t *testing.T) {
 // TestWrongPaths: a path that the CRD does not have is found.
 func TestWrongPaths(t *testing.T) {
 	for metric, want := range map[string]string{
-		`{type: Gauge, gauge: {path: [spec, replicas]}}`:                                                "",
-		`{type: Gauge, gauge: {path: [metadata, annotations, cluster.x-k8s.io/paused]}}`:                "",
-		`{type: Gauge, gauge: {path: [spec, replica]}}`:                                                 "there is no field spec.replica",
-		`{type: Gauge, gauge: {path: [status, conditions], valueFrom: [since]}}`:                        "no field status.conditions[].since",
-		`{type: Info, info: {path: [status, conditions], labelsFromPath: {reason: [cause]}}}`:           "label reason: there is no field",
-		`{type: Info, info: {path: [metadata, owners]}}`:                                                "no field metadata.owners",
-		`{type: StateSet, stateSet: {path: [status, install, phase], labelName: p, list: [Completed]}}`: "the field may be [",
+		`{type: Gauge, gauge: {path: [spec, replicas]}}`:                                                               "",
+		`{type: Gauge, gauge: {path: [metadata, annotations, cluster.x-k8s.io/paused]}}`:                               "",
+		`{type: Gauge, gauge: {path: [spec, replica]}}`:                                                                "there is no field spec.replica",
+		`{type: Gauge, gauge: {path: [status, conditions], valueFrom: [since]}}`:                                       "no field status.conditions[].since",
+		`{type: Info, info: {path: [status, conditions], labelsFromPath: {reason: [cause]}}}`:                          "label reason: there is no field",
+		`{type: Info, info: {path: [metadata, owners]}}`:                                                               "no field metadata.owners",
+		`{type: StateSet, stateSet: {path: [status, conditions], valueFrom: [status], labelName: p, list: [Unknown]}}`: "the field may be [",
 	} {
 		t.Run(metric, func(t *testing.T) {
 			g := NewWithT(t)
@@ -89,7 +89,7 @@ func TestWrongPaths(t *testing.T) {
 func TestValues(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "OpenshiftAssistedControlPlane",
-		"spec":   map[string]any{"replicas": int64(3), "version": "v1.35.0", "time": "1970-01-01T00:01:00Z", "on": true, "half": 0.5},
+		"spec":   map[string]any{"replicas": int64(3), "version": "v1.35.0", "time": "1970-01-01T00:01:00Z", "held": true, "half": 0.5},
 		"status": map[string]any{"install": map[string]any{"phase": "Failed"}},
 	}}
 	labels := `{customresource_group="controlplane.cluster.x-k8s.io",customresource_kind="OpenshiftAssistedControlPlane",` +
@@ -98,7 +98,7 @@ func TestValues(t *testing.T) {
 		`{type: Gauge, gauge: {path: [spec, replicas]}}`:                                    {labels + "3"},
 		`{type: Gauge, gauge: {path: [spec], valueFrom: [replicas]}}`:                       {labels + "3"},
 		`{type: Gauge, gauge: {path: [spec, time]}}`:                                        {labels + "60"},
-		`{type: Gauge, gauge: {path: [spec, on]}}`:                                          {labels + "1"},
+		`{type: Gauge, gauge: {path: [spec, held]}}`:                                        {labels + "1"},
 		`{type: Gauge, gauge: {path: [spec, half]}}`:                                        {labels + "0.5"},
 		`{type: Gauge, gauge: {path: [status, replicas]}}`:                                  nil,
 		`{type: Gauge, gauge: {path: [status, replicas], nilIsZero: true}}`:                 {labels + "0"},

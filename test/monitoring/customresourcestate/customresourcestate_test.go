@@ -15,6 +15,7 @@ import (
 
 	utilyaml "sigs.k8s.io/cluster-api/util/yaml"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/crdschema"
 	"github.com/capi-openshift/agent-providers/test/golden"
 	"github.com/capi-openshift/agent-providers/test/monitoring/customresourcestate"
@@ -66,9 +67,26 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestInstallPhases: a phase that the list does not have would be none.
+func TestInstallPhases(t *testing.T) {
+	g := NewWithT(t)
+	var listed []string
+	for _, resource := range read(t).Spec.Resources {
+		for _, metric := range resource.Metrics {
+			if metric.Name == "status_install_phase" {
+				listed = metric.Each.StateSet.List
+			}
+		}
+	}
+	g.Expect(listed).To(ConsistOf(
+		controlplanev1.InstallPhaseWaitingForHosts, controlplanev1.InstallPhasePreparing, controlplanev1.InstallPhaseInstalling,
+		controlplanev1.InstallPhaseFinalizing, controlplanev1.InstallPhaseCompleted, controlplanev1.InstallPhaseFailed,
+	))
+}
+
 // TestObjects evaluates the configuration against objects that the sandbox's managers have left: those of a cluster of a ClusterClass with
 // a worker (TEMPLATE=topology HOLD=true), and of one whose host is not recognised (FAULT=wrong-mac TOPOLOGY=sno HOLD=true). The second
-// is paused and deleted besides.
+// has the annotation cluster.x-k8s.io/paused and a deletionTimestamp besides, which nobody had.
 func TestObjects(t *testing.T) {
 	for _, name := range []string{"installed", "wrong-mac"} {
 		t.Run(name, func(t *testing.T) {
