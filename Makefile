@@ -73,6 +73,23 @@ release: ## Write a release into out/release: VERSION=v0.1.0 REGISTRY=host/owner
 	kustomize=$$($(call tool,kustomize)); \
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/release -version=$(VERSION) -out=out/release -kustomize="$$kustomize" $(release_flags)
 
+.PHONY: release-notes
+release-notes: ## Write what changed since a revision into out/release-notes.md: FROM=v0.1.0 TO=v0.2.0; the last tag and HEAD by default.
+	@mkdir -p out
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/releasenotes $(if $(FROM),-from=$(FROM)) $(if $(TO),-to=$(TO)) >out/release-notes.md
+	@echo out/release-notes.md
+
+.PHONY: released-api
+released-api: ## Take the API of a revision for that of the last release: REVISION=v0.1.0. Run it after each release.
+	rm -f api/testdata/released/*.yaml
+	git archive $(REVISION) config/bootstrap/crd/bases config/controlplane/crd/bases | \
+		tar --extract --directory=api/testdata/released --strip-components=4 --wildcards '*.yaml'
+	git rev-parse --verify --end-of-options '$(REVISION)^{commit}' >api/testdata/released/revision
+
+.PHONY: book
+book: ## Build the documentation as a website into out/book; links that lead nowhere fail.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/book -out=out/book
+
 ##@ Generate and check
 
 .PHONY: generate
@@ -100,6 +117,11 @@ verify: generate ## Fail when a generated file, go.mod or a tool's module is not
 	fi
 	go mod tidy -diff
 	go mod verify
+
+.PHONY: apidiff
+apidiff: ## Fail when the Go API is not compatible with that of the last release: BASE=revision for another one.
+	apidiff=$$($(call tool,apidiff)); \
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/apidiff -apidiff="$$apidiff" $(if $(BASE),-base=$(BASE))
 
 .PHONY: lint
 lint: ## Run golangci-lint.

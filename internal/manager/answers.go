@@ -16,6 +16,7 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	"github.com/capi-openshift/agent-providers/internal/fair"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 const (
@@ -44,14 +45,15 @@ var (
 
 func init() { metrics.Registry.MustRegister(answerSeconds, ownAnswerSeconds) }
 
-// Build builds a controller that tells how soon it answers, and of whose workers no namespace gets all: passes wait for the APIs of
-// installed clusters, and any tenant can have hundreds that never answer. Every controller of the managers is built with it.
+// Build builds a controller that tells how soon it answers, whose passes can be traced, and of whose workers no namespace gets all: passes
+// wait for the APIs of installed clusters, and any tenant can have hundreds that never answer. Every controller of the managers is built
+// with it.
 func Build(
 	ctx context.Context, builder *capicontrollerutil.Builder, options controller.Options, r reconcile.Reconciler,
 ) (capicontrollerutil.Controller, error) {
 	a := newAnswers(time.Now)
 	options.NewQueue = a.newQueue(options.MaxConcurrentReconciles)
-	return builder.WithOptions(options).Build(ctx, a.timed(r))
+	return builder.WithOptions(options).Build(ctx, a.observed(ctx, r))
 }
 
 // answers measures how soon a controller answers events. The histograms of controller-runtime do not tell: an object that Cluster API's
@@ -89,6 +91,13 @@ func (a *answers) newQueue(
 		)
 		return &answerQueue{TypedRateLimitingInterface: fair.NewQueue(queue, workers, namespaceOf, a.now), answers: a}
 	}
+}
+
+// name is the controller's, which is known when its queue is made.
+func (a *answers) name() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.controller
 }
 
 // namespaceOf is the tenant of an object.
@@ -166,6 +175,11 @@ func (a *answers) begin(request reconcile.Request) (wake, bool) {
 	w, woken := a.woken[request]
 	delete(a.woken, request)
 	return w, woken
+}
+
+// observed is a reconciler whose passes are measured, and traced when the context says so.
+func (a *answers) observed(ctx context.Context, r reconcile.Reconciler) reconcile.Reconciler {
+	return a.timed(tracing.Passes(ctx, a.name, r))
 }
 
 // timed lets a reconciler's passes be measured, whether they succeed or not.

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 // answering is a controller of which a test plays every part.
@@ -190,4 +192,19 @@ func TestAllControllersAreMeasured(t *testing.T) {
 		})).To(Succeed())
 	}
 	g.Expect(built).To(BeNumerically(">=", 8))
+}
+
+// The span of a pass has the name of the controller, and the pass is measured all the same.
+func TestPassesAreTraced(t *testing.T) {
+	a, spans := newAnswering(t), tracingtest.New()
+	r := a.answers.observed(spans.Context(t.Context()), reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		a.passTime(time.Second)
+		return reconcile.Result{}, nil
+	}))
+	a.queue.Add(request)
+	a.take()
+	_, err := r.Reconcile(t.Context(), request)
+	a.g.Expect(err).NotTo(HaveOccurred())
+	a.g.Expect(spans.Named(t.Name())).To(HaveLen(1))
+	a.observed(1, time.Second, time.Second)
 }

@@ -18,7 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
+
+// gateName is the name of the controller of CRDs.
+const gateName = "crdgate"
 
 // Watcher is a controller to which sources can be added while it runs.
 type Watcher interface {
@@ -48,9 +53,9 @@ func NewGate(ctx context.Context, mgr ctrl.Manager, crds ...string) (*Gate, erro
 		mgr.GetLogger().Info("Waiting for CRDs", "CustomResourceDefinitions", missing)
 	}
 	wanted := predicate.NewPredicateFuncs(func(o client.Object) bool { return slices.Contains(crds, o.GetName()) })
-	err = ctrl.NewControllerManagedBy(mgr).Named("crdgate").
+	err = ctrl.NewControllerManagedBy(mgr).Named(gateName).
 		Watches(&apiextensionsv1.CustomResourceDefinition{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(wanted)).
-		Complete(reconcile.Func(g.reconcile))
+		Complete(tracing.Passes(ctx, func() string { return gateName }, reconcile.Func(g.reconcile)))
 	if err != nil {
 		return nil, fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}

@@ -36,6 +36,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
@@ -108,6 +109,8 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 	}
 
 	ctx := ctrl.SetupSignalHandler()
+	ctx, flush := tracing.Setup(ctx, cfg.Name, version.Get(), klog.Background())
+	defer flush()
 	mgr, err := New(o, cfg)
 	if err != nil {
 		return err

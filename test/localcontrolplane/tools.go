@@ -59,6 +59,7 @@ var tools = []tool{
 		name: "controller-gen", moduleDir: "dev", module: "sigs.k8s.io/controller-tools",
 		pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen",
 	},
+	{name: "apidiff", moduleDir: "apidiff", module: "golang.org/x/exp", pkg: "golang.org/x/exp/cmd/apidiff"},
 	{
 		name: "golangci-lint", moduleDir: "lint", module: "github.com/golangci/golangci-lint/v2",
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",

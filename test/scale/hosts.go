@@ -225,7 +225,7 @@ func (h *hub) answer(ctx context.Context, c copyOf) error {
 			stop()
 		}
 	}
-	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+	agents, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
 		ListerWatcher: h.agents(c.namespace), ObjectType: &assisted.Agent{},
 		Handler: toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) }},
 	})
@@ -234,9 +234,27 @@ func (h *hub) answer(ctx context.Context, c copyOf) error {
 		return err
 	}
 	if len(bound) <= c.workers {
-		return fmt.Errorf("%d of %d hosts were bound when the time was over", max(0, len(bound)-1), c.workers)
+		return fmt.Errorf(
+			"%d of %d hosts were bound when the time was over; not bound: %s", max(0, len(bound)-1), c.workers, unbound(agents, bound),
+		)
 	}
 	return nil
+}
+
+// unbound tells how far three of the Agents are that are not bound, or not approved.
+func unbound(agents toolscache.Store, bound map[string]bool) string {
+	const most = 3
+	var told []string
+	for _, o := range agents.List() {
+		if agent, isAgent := o.(*assisted.Agent); isAgent && !bound[agent.Name] && len(told) < most {
+			machine, _, _ := agent.ClaimedFor()
+			told = append(told, fmt.Sprintf(
+				"Agent %s, resource version %s, state %q, claimed for %q, bound %t, approved %t", agent.Name, agent.ResourceVersion,
+				agent.Status.DebugInfo.State, machine, agent.Spec.ClusterDeploymentName != nil, agent.Spec.Approved,
+			))
+		}
+	}
+	return strings.Join(told, "; ")
 }
 
 // agents lists and watches the Agents of a namespace.

@@ -15,6 +15,11 @@ const (
 	// the service's default. A cluster that is upgraded later does not change it.
 	OSImageVersionAnnotation = "bootstrap.cluster.x-k8s.io/os-image-version"
 
+	// TraceAnnotation, on a config, is the first traced pass of its Machine, in the format of W3C's header traceparent. Every later pass is
+	// linked to it. It is written with what is written anyway, and only when the manager sends traces (docs/guides/tracing.md). Whoever sets
+	// it before has the passes linked to a span of their own.
+	TraceAnnotation = "bootstrap.cluster.x-k8s.io/traceparent"
+
 	// AgentAnnotation, on a config, records the name of the Agent that was recognised as the Machine's host (DESIGN D6). It is written before
 	// the Agent is claimed, or deleted as one of an earlier life of the host: a recorded Agent that is gone has left a host that waits for a
 	// reboot.

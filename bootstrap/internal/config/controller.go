@@ -42,6 +42,7 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // Kinds that are read from the cache are listed and watched, and got by nobody. Informers list on API servers that do not stream lists.
@@ -180,6 +181,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.WatchFilter != "" && !labels.HasWatchLabel(config, r.WatchFilter) {
 		return ctrl.Result{}, nil // Events of InfraEnvs, Agents and hosts come without the filter's label.
 	}
+	tracing.Link(ctx, config)
 	owners, err := mapping.OwnersOf(ctx, r.Client, config)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -206,6 +208,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: lookAgain}, err
 	}
 	// The queue waits longer after each error, up to 17 minutes, and would let the time pass by at which the host is to be looked at.
+	tracing.Fail(ctx, err)
 	ctrl.LoggerFrom(ctx).Error(err, "The pass failed and is repeated", "after", min(lookAgain, retryAfterError))
 	return ctrl.Result{RequeueAfter: min(lookAgain, retryAfterError)}, nil
 }
@@ -322,6 +325,9 @@ func (r *Reconciler) saveRecords(ctx context.Context, s *scope) kube.Outcome {
 func (r *Reconciler) patchRecords(ctx context.Context, s *scope) error {
 	if slices.Equal(s.read.Finalizers, s.config.Finalizers) && maps.Equal(s.read.Annotations, s.config.Annotations) {
 		return nil
+	}
+	if s.config.DeletionTimestamp.IsZero() {
+		tracing.Mark(ctx, s.config) // With what is written anyway.
 	}
 	records := s.read.DeepCopy()
 	records.Annotations, records.Finalizers = maps.Clone(s.config.Annotations), slices.Clone(s.config.Finalizers)

@@ -5,6 +5,7 @@ package config
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 // TestUnreadableInfrastructure: an infrastructure machine that cannot be read uses up the pass. The config shows its conditions all the
@@ -105,6 +108,47 @@ func (h *hosts) Pass(
 func (h *hosts) Release(context.Context, types.NamespacedName) error {
 	h.releases++
 	return nil
+}
+
+// TestTrace: the first pass that writes to the config notes itself with what it writes, and a pass that writes nothing else does not. Later
+// passes are linked to the first. None of them writes more than it does without a trace.
+func TestTrace(t *testing.T) {
+	g, spans := NewWithT(t), tracingtest.New()
+	notFound := func() error { return apierrors.NewNotFound(schema.GroupResource{}, "m-0") }
+	key, config := client.ObjectKey{Namespace: "ns", Name: "m-0"}, &bootstrapv1.OpenshiftAssistedConfig{}
+	story := func(ctx context.Context) (writes []int) {
+		c, count := newClient(t, metal3.MachineKind, false, notFound), 0
+		g.Expect(c.Get(t.Context(), key, config)).To(Succeed())
+		config.Finalizers = nil
+		g.Expect(c.Update(t.Context(), config)).To(Succeed())
+		r := &Reconciler{
+			Client: interceptor.NewClient(c.(client.WithWatch), countWrites(func() { count++ })), Gate: &manager.Gate{},
+			Recorder: events.NewFakeRecorder(10), secrets: newSecrets(c, clock.RealClock{}), Hosts: &hosts{}, Ignitions: &fakeIgnitions{},
+			controller: capicontrollerutil.NewFakeController(), Now: time.Now,
+		}
+		passes := tracing.Passes(ctx, func() string { return "openshiftassistedconfig" }, r)
+		for range 3 {
+			count = 0
+			_, err := passes.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+			g.Expect(err).NotTo(HaveOccurred())
+			writes = append(writes, count)
+		}
+		g.Expect(c.Get(t.Context(), key, config)).To(Succeed())
+		return writes
+	}
+	untraced := story(t.Context())
+	g.Expect(config.Annotations).NotTo(HaveKey(bootstrapv1.TraceAnnotation))
+	g.Expect(story(spans.Context(t.Context()))).To(Equal(untraced))
+	passes := spans.Named("openshiftassistedconfig")
+	g.Expect(passes).To(HaveLen(3))
+	first := passes[0].SpanContext
+	g.Expect(config.Annotations).To(
+		HaveKeyWithValue(bootstrapv1.TraceAnnotation, fmt.Sprintf("00-%s-%s-01", first.TraceID(), first.SpanID())))
+	g.Expect(passes[0].Links).To(BeEmpty())
+	for _, later := range passes[1:] {
+		g.Expect(later.Links).To(HaveLen(1))
+		g.Expect(later.Links[0].SpanContext.SpanID()).To(Equal(first.SpanID()))
+	}
 }
 
 // TestHostsPass: what the host's pass sets is written together with what the controller sets itself, in a patch of metadata and one of

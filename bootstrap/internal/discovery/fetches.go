@@ -17,6 +17,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/fair"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 const (
@@ -64,6 +65,8 @@ type Fetches struct {
 // fetch is what was fetched for a config, or is about to be.
 type fetch struct {
 	url string
+	// origin is the pass that has asked for it.
+	origin tracing.Origin
 	// ended is closed when the fetch has come to its end, at the time at.
 	ended chan struct{}
 	at    time.Time
@@ -92,7 +95,7 @@ func (f *Fetches) Events() <-chan event.GenericEvent { return f.events }
 // Lookup returns what was fetched for a config, once. Until then it returns ErrPending, or what the last attempt came to, and the config
 // gets an event. A fetch that has failed begins again with the first Lookup after 10 s.
 func (f *Fetches) Lookup(ctx context.Context, config types.NamespacedName, url string) ([]byte, error) {
-	current, waits := f.begin(config, url)
+	current, waits := f.begin(ctx, config, url)
 	if waits {
 		select {
 		case <-current.ended:
@@ -117,14 +120,14 @@ func (f *Fetches) Lookup(ctx context.Context, config types.NamespacedName, url s
 }
 
 // begin returns the fetch of a config, which it makes unless there is one, and reports whether a pass may wait for it.
-func (f *Fetches) begin(config types.NamespacedName, url string) (current *fetch, waits bool) {
+func (f *Fetches) begin(ctx context.Context, config types.NamespacedName, url string) (current *fetch, waits bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := f.known[config]
 	if last != nil && last.url == url && (!last.finished() || last.err == nil || f.clock.Since(last.at) < retry) {
 		return last, false
 	}
-	next := &fetch{url: url, ended: make(chan struct{})}
+	next := &fetch{url: url, origin: tracing.From(ctx), ended: make(chan struct{})}
 	if last != nil && last.url == url {
 		next.err = last.err
 	}
@@ -187,11 +190,17 @@ func (f *Fetches) next(ctx context.Context) bool {
 	if wanted == nil {
 		return true
 	}
-	data, err := f.source.Fetch(ctx, wanted.url)
+	data, err := f.traced(wanted.origin.Into(ctx), wanted.url)
 	if f.end(config, wanted, data, err) {
 		f.send(ctx, config)
 	}
 	return true
+}
+
+func (f *Fetches) traced(ctx context.Context, url string) (_ []byte, err error) {
+	ctx, call := tracing.Begin(ctx, "fetch discovery ignition")
+	defer func() { call.End(err) }()
+	return f.source.Fetch(ctx, url)
 }
 
 // wanted is the fetch of a config that has not come to its end.

@@ -4,16 +4,21 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 // hanging is the URL of a server that never answers.
@@ -147,7 +152,7 @@ func TestServersThatHangHoldUpNobodyElse(t *testing.T) {
 	f, source, _ := startFetches(t)
 	waited := 0
 	for i := range 1000 {
-		current, waits := f.begin(named("bad", i), hanging)
+		current, waits := f.begin(t.Context(), named("bad", i), hanging)
 		if waits {
 			waited++
 		}
@@ -187,4 +192,20 @@ func TestMemoryOfWhatNobodyAsksForIsBounded(t *testing.T) {
 	g.Expect(f.known).To(HaveLen(kept))
 	g.Expect(f.served).To(HaveLen(kept))
 	g.Expect(f.unfinished).To(BeEmpty())
+}
+
+// TestTrace: a fetch is shown below the pass that has asked for it, though the pass has ended before. The URL, which has a token, is not.
+func TestTrace(t *testing.T) {
+	g, spans := NewWithT(t), tracingtest.New()
+	f, source, _ := startFetches(t)
+	pass := spans.Pass(t)
+	_, err := f.Lookup(pass, named("good", 1), "https://good/byapikey/secret")
+	g.Expect(err).To(MatchError(ErrPending))
+	trace.SpanFromContext(pass).End()
+	source.answers <- &Error{Message: "it is down", cause: errors.New("Get https://good/byapikey/secret: EOF")}
+	g.Eventually(f.Events(), time.Minute).Should(Receive())
+	fetched := spans.Below(pass, "fetch discovery ignition")
+	g.Expect(fetched).To(HaveLen(1))
+	g.Expect(fetched[0].Status).To(And(
+		HaveField("Code", codes.Error), HaveField("Description", "it is down: Get https://good/[redacted] EOF")))
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
 	"github.com/capi-openshift/agent-providers/internal/kube"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // controllerName is the controller's name in logs and metrics; that of Cluster API's ClusterCache.
@@ -113,6 +114,7 @@ func (c *Connections) connect(ctx context.Context, key client.ObjectKey, known *
 	defer known.mu.Unlock()
 	known.health.LastProbeTime = now
 	if err != nil {
+		tracing.Fail(ctx, err)
 		log.Error(err, "Connect failed", "duration", now.Sub(from))
 		known.refused = now
 		known.health.ConsecutiveFailures++

@@ -9,6 +9,8 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // transportOf makes a transport whose TCP connections no other transport shares.
@@ -45,7 +47,7 @@ func (w *withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent.Header = make(http.Header, len(request.Header)+len(w.headers))
 	maps.Copy(sent.Header, request.Header)
 	maps.Copy(sent.Header, w.headers)
-	return w.RoundTripper.RoundTrip(&sent)
+	return tracing.InstalledClusters.RoundTrip(w.RoundTripper, &sent)
 }
 
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.

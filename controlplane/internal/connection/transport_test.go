@@ -3,14 +3,19 @@
 package connection
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 // TestTransport: requests have the headers of the connection, which share one copy of the token, and the caller's request stays as it was.
@@ -43,4 +48,21 @@ func TestTransport(t *testing.T) {
 	g.Expect(config.BearerToken).To(Equal("secret"), "others make clients of the configuration too")
 	utilnet.CloseIdleConnectionsFor(made)
 	g.Eventually(closed).Should(Receive())
+}
+
+// TestTrace: requests of a pass are shown below it, without their headers; others, as those of watches, are not.
+func TestTrace(t *testing.T) {
+	g, spans, a := NewWithT(t), tracingtest.New(), newAPI(t)
+	c := connections(t, a, nil)
+	pass := spans.Pass(t)
+	_, err := c.Reconcile(pass, ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Watch(pass, key, NewWatcher("configmaps", &corev1.ConfigMap{}, newWoken(), named))).To(Succeed())
+	g.Eventually(a.open, limit).Should(Equal(1))
+	asked := spans.Named("installed cluster")
+	g.Expect(asked).To(HaveLen(1))
+	g.Expect(spans.Below(pass, "installed cluster")).To(Equal(asked))
+	g.Expect(tracingtest.Value(asked[0], "http.request.method")).To(Equal(http.MethodHead))
+	g.Expect(tracingtest.Value(asked[0], "http.response.status_code")).To(Equal("200"))
+	g.Expect(fmt.Sprint(asked)).NotTo(ContainSubstring(token))
 }

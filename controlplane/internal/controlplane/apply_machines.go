@@ -33,6 +33,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/kube"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // ensureTemplateOwner makes the Cluster an owner of the infrastructure template, so that it is moved and deleted with it (CONTRACT CP-37).
@@ -134,7 +135,9 @@ func (r *Reconciler) createMachine(
 		}
 	}
 	// The config first: by it a later pass finds what this one leaves behind if it ends here.
-	if err := r.createForMachine(ctx, v, objects.Config(), &bootstrapv1.OpenshiftAssistedConfig{}); err != nil {
+	config := objects.Config()
+	tracing.Mark(ctx, config)
+	if err := r.createForMachine(ctx, v, config, &bootstrapv1.OpenshiftAssistedConfig{}); err != nil {
 		return nil, err
 	}
 	existing := &unstructured.Unstructured{}

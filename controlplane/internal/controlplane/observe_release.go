@@ -17,7 +17,7 @@ import (
 
 // Releases tells what release images are. It answers at once, and wakes the reconciler when it knows more.
 type Releases interface {
-	Lookup(controlPlane types.NamespacedName, request release.Request) release.Answer
+	Lookup(ctx context.Context, controlPlane types.NamespacedName, request release.Request) release.Answer
 	Forget(controlPlane types.NamespacedName)
 }
 
@@ -30,7 +30,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, v *view.View) error {
 	}
 	v.Release.Image = view.ReleaseImage(spec)
 	if r.Releases != nil && v.ControlPlane.Status.Release.Image != v.Release.Image {
-		v.Release.Answer = r.Releases.Lookup(client.ObjectKeyFromObject(v.ControlPlane), release.Request{
+		v.Release.Answer = r.Releases.Lookup(ctx, client.ObjectKeyFromObject(v.ControlPlane), release.Request{
 			Image: v.Release.Image, PullSecret: spec.Install.PullSecretRef.Name,
 			TrustBundle:    spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundle,
 			TrustBundleRef: spec.OpenshiftAssistedConfigSpec.AdditionalTrustBundleRef.Name, MirrorRegistryRef: spec.Install.MirrorRegistryRef.Name,

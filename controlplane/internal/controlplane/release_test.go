@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -29,7 +30,7 @@ type fakeReleases struct {
 	expects types.NamespacedName
 }
 
-func (f *fakeReleases) Lookup(controlPlane types.NamespacedName, request release.Request) release.Answer {
+func (f *fakeReleases) Lookup(_ context.Context, controlPlane types.NamespacedName, request release.Request) release.Answer {
 	f.expects = controlPlane
 	f.asked = append(f.asked, request)
 	return f.answer

@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/lru"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 const (
@@ -285,7 +286,7 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != "https" {
 		return nil, errPlainHTTP
 	}
-	response, err := g.next.RoundTrip(request)
+	response, err := tracing.Registries.RoundTrip(g.next, request)
 	if err == nil {
 		response.Body = http.MaxBytesReader(nil, response.Body, limitOf(request))
 	}

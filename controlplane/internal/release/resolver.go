@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/fair"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 const (
@@ -72,6 +73,8 @@ type Resolver struct {
 type entry struct {
 	request Request
 	answer  Answer
+	// origin is the pass that has asked.
+	origin tracing.Origin
 }
 
 // NewResolver returns a Resolver that answers once it is started.
@@ -91,13 +94,13 @@ func NewResolver(reader client.Reader, registry Fetcher) *Resolver {
 func (r *Resolver) Events() <-chan event.GenericEvent { return r.events }
 
 // Lookup returns what is known, at once. What is not known is found out, and the control plane gets an event.
-func (r *Resolver) Lookup(controlPlane types.NamespacedName, request Request) Answer {
+func (r *Resolver) Lookup(ctx context.Context, controlPlane types.NamespacedName, request Request) Answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.known[controlPlane]; ok && e.request == request {
 		return e.answer
 	}
-	r.known[controlPlane] = entry{request: request}
+	r.known[controlPlane] = entry{request: request, origin: tracing.From(ctx)}
 	r.queue.Forget(controlPlane)
 	r.queue.Add(controlPlane)
 	return Answer{}
@@ -132,11 +135,11 @@ func (r *Resolver) next(ctx context.Context) bool {
 		return false
 	}
 	defer r.queue.Done(key)
-	request, wanted := r.wanted(key)
+	request, origin, wanted := r.wanted(key)
 	if !wanted {
 		return true
 	}
-	found, err := r.resolve(ctx, key.Namespace, request)
+	found, err := r.traced(origin.Into(ctx), key.Namespace, request)
 	answer := Answer{Release: &found}
 	if err != nil {
 		answer = Answer{Err: err}
@@ -149,12 +152,19 @@ func (r *Resolver) next(ctx context.Context) bool {
 	return true
 }
 
+func (r *Resolver) traced(ctx context.Context, namespace string, request Request) (_ Release, err error) {
+	ctx, call := tracing.Begin(ctx, "resolve release image")
+	defer func() { call.End(err) }()
+	call.Set(tracing.ImageAttribute, request.Image)
+	return r.resolve(ctx, namespace, request)
+}
+
 // wanted is the request of a control plane that has no Release yet.
-func (r *Resolver) wanted(key types.NamespacedName) (Request, bool) {
+func (r *Resolver) wanted(key types.NamespacedName) (Request, tracing.Origin, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, ok := r.known[key]
-	return e.request, ok && e.answer.Release == nil
+	return e.request, e.origin, ok && e.answer.Release == nil
 }
 
 // answer keeps an answer, unless the control plane wants something else by now, and reports whether it is news.
@@ -165,7 +175,7 @@ func (r *Resolver) answer(key types.NamespacedName, request Request, answer Answ
 	if !ok || e.request != request {
 		return false // Whoever asked for something else has put the key into the queue again.
 	}
-	r.known[key] = entry{request: request, answer: answer}
+	r.known[key] = entry{request: request, answer: answer, origin: e.origin}
 	if answer.Err == nil {
 		r.queue.Forget(key)
 		return true

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/capi-openshift/agent-providers/internal/fair"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 var (
@@ -92,9 +96,9 @@ func TestResolver(t *testing.T) {
 		g := NewWithT(t)
 		registry := &fakeRegistry{answers: []Answer{{Release: found}}}
 		r := start(t, registry, secret)
-		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{}))
+		g.Expect(r.Lookup(t.Context(), controlPlane, request)).To(Equal(Answer{}))
 		g.Eventually(r.Events()).Should(Receive(WithTransform(key, Equal(controlPlane))))
-		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: found}))
+		g.Expect(r.Lookup(t.Context(), controlPlane, request)).To(Equal(Answer{Release: found}))
 		g.Expect(registry.asked).To(Equal([]Access{{PullSecret: []byte("{}"), TrustBundle: "pem", Management: MirrorsOf(nil, nil)}}))
 	})
 	t.Run("tries again, and tells only what is new", func(t *testing.T) {
@@ -103,17 +107,17 @@ func TestResolver(t *testing.T) {
 			{Err: fmt.Errorf("%w: port 1", ErrTimeout)}, {Err: fmt.Errorf("%w: port 2", ErrTimeout)}, {Err: ErrUnauthorized}, {Release: found},
 		}}
 		r := start(t, registry, secret)
-		r.Lookup(controlPlane, request)
+		r.Lookup(t.Context(), controlPlane, request)
 		registry.may <- struct{}{}
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, request).Err).To(MatchError(ErrTimeout))
+		g.Expect(r.Lookup(t.Context(), controlPlane, request).Err).To(MatchError(ErrTimeout))
 		registry.may <- struct{}{} // The same again is not told.
 		registry.may <- struct{}{}
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, request).Err).To(MatchError(ErrUnauthorized))
+		g.Expect(r.Lookup(t.Context(), controlPlane, request).Err).To(MatchError(ErrUnauthorized))
 		registry.may <- struct{}{}
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: found}))
+		g.Expect(r.Lookup(t.Context(), controlPlane, request)).To(Equal(Answer{Release: found}))
 		g.Expect(registry.calls()).To(Equal(4))
 	})
 	t.Run("asks anew for another image", func(t *testing.T) {
@@ -121,17 +125,17 @@ func TestResolver(t *testing.T) {
 		other := request
 		other.Image = "registry.example.com/ocp/release:4.20.5"
 		r := start(t, &fakeRegistry{answers: []Answer{{Release: found}}}, secret)
-		r.Lookup(controlPlane, request)
+		r.Lookup(t.Context(), controlPlane, request)
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, other)).To(Equal(Answer{}))
+		g.Expect(r.Lookup(t.Context(), controlPlane, other)).To(Equal(Answer{}))
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, other).Release).To(Equal(found))
+		g.Expect(r.Lookup(t.Context(), controlPlane, other).Release).To(Equal(found))
 	})
 	t.Run("forgets", func(t *testing.T) {
 		g := NewWithT(t)
 		registry := &fakeRegistry{answers: []Answer{{Err: ErrTimeout}}}
 		r := start(t, registry, secret)
-		r.Lookup(controlPlane, request)
+		r.Lookup(t.Context(), controlPlane, request)
 		g.Eventually(r.Events()).Should(Receive())
 		r.Forget(controlPlane)
 		g.Expect(r.known).To(BeEmpty())
@@ -146,9 +150,9 @@ func TestResolver(t *testing.T) {
 			bundle.Data = data
 			registry := &fakeRegistry{answers: []Answer{{Release: found}}}
 			r := start(t, registry, secret, bundle)
-			r.Lookup(controlPlane, byName)
+			r.Lookup(t.Context(), controlPlane, byName)
 			g.Eventually(r.Events()).Should(Receive())
-			return r.Lookup(controlPlane, byName), registry.asked
+			return r.Lookup(t.Context(), controlPlane, byName), registry.asked
 		}
 		answer, asked := ask(map[string]string{"ca-bundle.crt": "pem"})
 		g.Expect(answer.Release).To(Equal(found))
@@ -163,9 +167,9 @@ func TestResolver(t *testing.T) {
 	t.Run("says that there is no pull secret", func(t *testing.T) {
 		g := NewWithT(t)
 		r := start(t, &fakeRegistry{})
-		r.Lookup(controlPlane, request)
+		r.Lookup(t.Context(), controlPlane, request)
 		g.Eventually(r.Events()).Should(Receive())
-		g.Expect(r.Lookup(controlPlane, request).Err).
+		g.Expect(r.Lookup(t.Context(), controlPlane, request).Err).
 			To(And(MatchError(ErrPullSecret), MatchError(ContainSubstring("Secret pull does not exist"))))
 	})
 }
@@ -193,9 +197,49 @@ func TestDeadRegistriesOfOneNamespaceHoldUpNobodyElse(t *testing.T) {
 	r := NewResolver(fakeClient().WithObjects(secret, bad).Build(), hangingRegistry{found})
 	run(t, r)
 	for i := range 10 * workers {
-		r.Lookup(types.NamespacedName{Namespace: "bad", Name: fmt.Sprint(i)}, Request{Image: "hangs.example.org/ocp:4.20.4", PullSecret: "pull"})
+		bad := types.NamespacedName{Namespace: "bad", Name: fmt.Sprint(i)}
+		r.Lookup(t.Context(), bad, Request{Image: "hangs.example.org/ocp:4.20.4", PullSecret: "pull"})
 	}
-	r.Lookup(controlPlane, request)
+	r.Lookup(t.Context(), controlPlane, request)
 	g.Eventually(r.Events()).Should(Receive(WithTransform(key, Equal(controlPlane))))
-	g.Expect(r.Lookup(controlPlane, request)).To(Equal(Answer{Release: &found}))
+	g.Expect(r.Lookup(t.Context(), controlPlane, request)).To(Equal(Answer{Release: &found}))
+}
+
+// TestTrace: what the pass that has asked waits for is shown below it, though it is done beside it, and later again.
+func TestTrace(t *testing.T) {
+	g, spans, h := NewWithT(t), tracingtest.New(), newHub(t)
+	h.push("4.20.4", releaseImage(t))
+	registry := NewRegistry("test")
+	r := start(t, trusting{registry, h.access()}, secret)
+	pass, wanted := spans.Pass(t), request
+	wanted.Image = h.image("missing")
+	r.Lookup(pass, controlPlane, wanted)
+	g.Eventually(r.Events()).Should(Receive())
+	trace.SpanFromContext(pass).End()
+	h.push("missing", releaseImage(t))
+	g.Eventually(r.Events()).Should(Receive())
+
+	tries := spans.Below(pass, "resolve release image")
+	g.Expect(len(tries)).To(BeNumerically(">=", 2))
+	failed, found := tries[0], tries[len(tries)-1]
+	g.Expect(failed.Status.Code).To(Equal(codes.Error))
+	g.Expect(failed.Status.Description).To(ContainSubstring(ErrNotFound.Error()))
+	g.Expect(found.Status.Code).To(Equal(codes.Unset))
+	g.Expect(tracingtest.Value(found, tracing.ImageAttribute)).To(Equal(wanted.Image))
+	asked := spans.Below(trace.ContextWithSpanContext(t.Context(), found.SpanContext), "registry")
+	g.Expect(len(asked)).To(BeNumerically(">=", 3), "the way to log in, the manifest and layers")
+	for _, one := range asked {
+		g.Expect(tracingtest.Value(one, "http.response.status_code")).To(HavePrefix("2"))
+		g.Expect(tracingtest.Value(one, "url.path")).To(BeEmpty(), "registries redirect to addresses that are credentials")
+	}
+}
+
+// trusting asks with the access of a test.
+type trusting struct {
+	registry *Registry
+	access   Access
+}
+
+func (t trusting) Fetch(ctx context.Context, image string, _ Access) (Release, error) {
+	return t.registry.Fetch(ctx, image, t.access)
 }

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/internal/kube"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // Whose token it is that Cluster API connects to an installed cluster with (DESIGN D34). Who deletes the ServiceAccount revokes every
@@ -326,6 +327,7 @@ func configOf(kubeconfig []byte) (*rest.Config, error) {
 		return nil, errors.New("the kubeconfig names a command or a file: it must hold its credential")
 	}
 	config.Timeout = requestTimeout
+	config.Wrap(tracing.InstalledClusters.Wrap)
 	return config, nil
 }
 

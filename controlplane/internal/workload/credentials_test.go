@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 const (
@@ -361,4 +362,20 @@ func TestSilentServer(t *testing.T) {
 	_, err = workload.Cached{}.Ask(t.Context(), cluster, []byte(data), []string{publicName})
 	g.Expect(err).To(MatchError("ask Cluster ns/c: connect to " + silent.Addr().String() + ": no handshake within 5s"))
 	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()), "the connection is closed")
+}
+
+// TestTraceOfCredentials: the handshake and the requests are shown below the pass, without the token.
+func TestTraceOfCredentials(t *testing.T) {
+	g, s, spans := NewWithT(t), newAPIServer(t), tracingtest.New()
+	pass, data := spans.Pass(t), s.kubeconfig(t, goodToken)
+	_, err := workload.Cached{}.Ask(pass, cluster, data, []string{publicName, internalName})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(workload.Cached{}.EnsureAccount(pass, cluster, data)).To(Succeed())
+	_, err = workload.Cached{}.RequestToken(pass, cluster, data, time.Hour)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(spans.Below(pass, "verify certificate of installed cluster")).To(HaveLen(1))
+	asked := spans.Below(pass, "installed cluster")
+	g.Expect(asked).To(HaveLen(5))
+	g.Expect(tracingtest.Value(asked[4], "url.path")).To(HaveSuffix("/token"))
+	g.Expect(fmt.Sprint(asked)).NotTo(Or(ContainSubstring(goodToken), ContainSubstring("issued")))
 }

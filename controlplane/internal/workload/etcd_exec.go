@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/util/exec"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // Where etcd is in an OpenShift cluster: in static Pods of these labels, which have a container for etcdctl with all it needs in its
@@ -128,7 +130,10 @@ func (p *printed) failure() error {
 
 // run runs etcdctl once, whatever comes of it: nothing here may repeat a change. Exit code 0 with less output than etcdctl prints may mean
 // that the connection was cut: the protocol of exec cannot tell.
-func (p *etcdPod) run(ctx context.Context, atMost time.Duration, args ...string) (*printed, error) {
+func (p *etcdPod) run(ctx context.Context, atMost time.Duration, args ...string) (_ *printed, err error) {
+	ctx, call := tracing.Begin(ctx, "etcdctl")
+	defer func() { call.End(err) }()
+	call.SetAll(tracing.CommandAttribute, args)
 	atMost += connectTimeout
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/tracing"
+	"github.com/capi-openshift/agent-providers/internal/tracing/tracingtest"
 )
 
 const (
@@ -288,4 +290,22 @@ func TestEtcdOfALostCluster(t *testing.T) {
 	up.Cache = lostMeanwhile{up.Cache}
 	_, err = up.Members(t.Context(), cluster, "")
 	g.Expect(err).To(MatchError(clustercache.ErrClusterNotConnected))
+}
+
+// TestTraceOfEtcdctl: each command is shown below the pass, with what it came to.
+func TestTraceOfEtcdctl(t *testing.T) {
+	g, spans := NewWithT(t), tracingtest.New()
+	up, _ := serving(t, overWebSockets, func(program string) said {
+		if program == listProgram {
+			return said{stdout: twoMembers}
+		}
+		return said{stdout: oneStatus, stderr: oneFails, code: 1}
+	}, etcdPod("m-0"), etcdPod("m-1"))
+	pass := spans.Pass(t)
+	_, err := up.Members(pass, cluster, "m-1")
+	g.Expect(err).NotTo(HaveOccurred())
+	ran := spans.Below(pass, "etcdctl")
+	g.Expect(ran).To(HaveLen(2))
+	g.Expect(tracingtest.Value(ran[0], tracing.CommandAttribute)).To(HavePrefix(`["member","list"`))
+	g.Expect(tracingtest.Value(ran[1], tracing.CommandAttribute)).To(HavePrefix(`["endpoint","status"`))
 }

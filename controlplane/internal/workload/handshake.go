@@ -17,6 +17,8 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 // handshakeTimeout bounds one handshake.
@@ -27,7 +29,9 @@ var errVerified = errors.New("the certificate verifies")
 
 // verify finds the first of the names by which the server's certificate verifies, by handshakes alone: nothing is sent to the server. Who
 // does not verify at all, because the kubeconfig says so (insecure-skip-tls-verify, or http), keeps the name that the configuration has.
-func verify(ctx context.Context, config *rest.Config, names []string) (Answer, error) {
+func verify(ctx context.Context, config *rest.Config, names []string) (_ Answer, err error) {
+	ctx, call := tracing.Begin(ctx, "verify certificate of installed cluster")
+	defer func() { call.End(err) }()
 	server, err := url.Parse(config.Host)
 	if err != nil {
 		return Answer{}, errors.New("the server of the kubeconfig is no URL")
