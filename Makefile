@@ -58,12 +58,31 @@ clean: ## Remove what the other targets made in this folder.
 
 # Without VERSION it is the tag or the commit: the go command knows it only where GOFLAGS does not turn that off.
 version = $(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))
-link_flags = -s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(version)
+# A commit of its own name, and -dirty behind it where files have changed since.
+revision = $(or $(REVISION),$(shell git describe --always --abbrev=40 --exclude='*' --dirty 2>/dev/null))
+version_package := github.com/capi-openshift/agent-providers/internal/version
+link_flags = -s -w -X $(version_package).revision=$(revision) -X $(version_package).stamped=$(version)
 
 .PHONY: build
 build: ## Build both managers into bin/: VERSION=v0.1.0.
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/bootstrap ./bootstrap
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/controlplane ./controlplane
+
+# The time of everything in the images; https://reproducible-builds.org/specs/source-date-epoch
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+image_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(PLATFORMS),-platforms=$(PLATFORMS)) $(if $(BUILDER),-builder=$(BUILDER)) \
+	$(if $(FIPS),-fips=certified)
+image_folder = out/images$(if $(FIPS),-fips)
+
+.PHONY: images
+images: ## Write the images of both managers, their SBOMs and provenance, into out/images: no docker, no root; twice the same digests.
+##> VERSION=v0.1.0 REGISTRY=host/owner PLATFORMS=linux/amd64,linux/arm64 BUILDER=uri; FIPS=1 writes those with Go's FIPS 140-3 module
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -version=$(version) -revision=$(revision) -ldflags="$(link_flags)" -out=$(image_folder) \
+		$(image_flags)
+
+.PHONY: push-images
+push-images: ## Send what make images has written to REGISTRY=host/owner, with the credentials of docker or podman.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -out=$(image_folder) -push=$(REGISTRY)
 
 release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
 	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))
@@ -164,6 +183,12 @@ test-chaos: ## Kill managers, and let everything around them fail, one thing aft
 test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
 	$(TESTSUM) $(TEST_FLAGS) $(CONTRACT_PACKAGES)
 
+.PHONY: test-report
+test-report: ## Measure the report of 1, 6 and 200 Machines in headless Chromium, and leave pictures in out/: CHROMIUM=program.
+	@command -v "$(or $(CHROMIUM),chromium)" >/dev/null || { \
+		echo "make test-report needs Chromium: apt-get install chromium, or CHROMIUM=program; make test needs none" >&2; exit 1; }
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 -tags=browser -run='InBrowser|Measure' ./internal/report
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while, e.g. FUZZTIME=10s: the parsers of what users, hosts and registries send.
 	for package in $$(grep -rl --include=*_test.go '^func Fuzz' api bootstrap controlplane internal | xargs -n1 dirname | sort -u); do \
@@ -208,6 +233,12 @@ sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
 
 scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) -out=$(or $(OUT),out)
+
+report_flags = $(if $(NAMESPACE),-namespace=$(NAMESPACE)) $(if $(OUT),-out=$(OUT)) $(if $(DOCS),-docs=$(DOCS))
+
+.PHONY: report
+report: ## Write a page about a cluster of any management cluster: CLUSTER=name NAMESPACE=name KUBECONFIG=file OUT=file DOCS=address
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/report -cluster=$(CLUSTER) $(report_flags)
 
 .PHONY: scale
 scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:

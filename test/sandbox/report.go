@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/capi-openshift/agent-providers/internal/report"
 )
 
 // lockedWriter lets the narrator, which is called by watches, and the steps of a run write to one output.
@@ -63,6 +65,7 @@ func (r *run) report(ctx context.Context) error {
 			return err
 		}),
 		r.writeFile(timelineText, r.timeline.WriteText), r.writeFile(timelineChart, r.timeline.WriteSVG),
+		r.writeReport(ctx),
 	)
 }
 
@@ -115,7 +118,8 @@ func (r *run) linkTools(ctx context.Context) error {
 // clear removes what an earlier run has left in Options.Out: its kubeconfigs point to servers that are gone.
 func (r *run) clear() error {
 	var errs []error
-	for _, name := range []string{managementKubeconfig, clusterKubeconfig, timelineText, timelineChart, logFolder} {
+	page := report.FileName(runCluster)
+	for _, name := range []string{managementKubeconfig, clusterKubeconfig, timelineText, timelineChart, page, logFolder} {
 		errs = append(errs, os.RemoveAll(r.outFile(name)))
 	}
 	return errors.Join(errs...)
@@ -152,6 +156,9 @@ func (r *run) explain(ctx context.Context) {
 		description = err.Error() + "\n"
 	}
 	r.show(description)
+	if err := r.writeReport(ctx); err != nil {
+		fmt.Fprintln(r.opts.Output, "there is no report:", err)
+	}
 	logs, err := r.keepLogs()
 	if err != nil {
 		fmt.Fprintln(r.opts.Output, "the logs are lost:", err)

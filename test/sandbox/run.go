@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/capi-openshift/agent-providers/internal/report"
 )
 
 const (
@@ -94,6 +96,7 @@ type run struct {
 	world    *World
 	narrator *narrator
 	timeline *Timeline
+	recorder *report.Recorder
 	before   *Snapshot
 	// installed is what the managers had written when the cluster with its first Machines was installed.
 	installed         []managerWrites
@@ -148,7 +151,7 @@ func newRun(opts Options) (*run, error) {
 	opts.Output = &lockedWriter{out: opts.Output}
 	r := &run{
 		opts: opts, cluster: types.NamespacedName{Namespace: cmp.Or(opts.Namespace, runNamespace), Name: runCluster},
-		timeline: newTimeline(), world: opts.World,
+		timeline: newTimeline(), recorder: report.NewRecorder(), world: opts.World,
 	}
 	r.narrator = newNarrator(opts.Output, r.timeline, r.cluster.Namespace)
 	r.request = ClusterRequest{

@@ -26,6 +26,7 @@ func (r *run) startWorld(ctx context.Context) error {
 		return err
 	}
 	r.world.Watch.OnChange(r.narrator.observe)
+	r.world.Watch.OnChange(r.remember)
 	return r.world.CreateInputsFor(ctx, r.request, r.hosts)
 }
 
@@ -290,6 +291,9 @@ func (r *run) holdBroken(ctx context.Context) error {
 		return err
 	}
 	r.narrator.printf("%s is reported as it should be", r.fault.Name)
+	if err := r.writeReport(ctx); err != nil {
+		return err
+	}
 	return r.hold(ctx)
 }
 
