@@ -23,17 +23,18 @@ tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
 E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/infrastructure/...
-# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed.
+# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed,
+# and what is replayed with Prometheus.
 # The longest begin.
 CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... ./test/templates/... \
-	./test/release/... ./test/operator/...
+	./test/release/... ./test/operator/... ./test/monitoring/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
-	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities)
+	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
 	':(glob)config/*/webhook/manifests.yaml' docs/reference/api.md docs/reference/conditions.md docs/reference/contract.md \
-	docs/reference/coverage.md docs/reference/flags.md docs/reference/metrics.md
+	docs/reference/coverage.md docs/reference/flags.md docs/reference/metrics.md ':(glob)config/dashboards/*.json'
 
 ##@ General
 
@@ -123,6 +124,7 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/coveragedoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/dashboards
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/metricsdoc
 
@@ -208,6 +210,10 @@ test-clusterctl: ## Install, upgrade, move and remove with the real clusterctl, 
 .PHONY: test-operator
 test-operator: ## Install releases with the Cluster API operator, which is built on first use.
 	$(TESTSUM) $(TEST_FLAGS) ./test/operator/...
+
+.PHONY: test-monitoring
+test-monitoring: ## Replay the alerts with promtool, which is built on first use, and check every query and path of what is monitored.
+	$(TESTSUM) $(TEST_FLAGS) ./test/monitoring/... ./hack/dashboards
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/golden"
@@ -36,9 +37,17 @@ func TestGolden(t *testing.T) {
 // TestSameInputSamePage: maps on the way have no order.
 func TestSameInputSamePage(t *testing.T) {
 	g := NewWithT(t)
-	page := render(g, manyMachines(60))
+	withGone := func() *Input {
+		in := manyMachines(60)
+		for i := range 9 {
+			past := PastMachine{UID: types.UID(fmt.Sprint(i)), Name: fmt.Sprint("gone-", i), Created: start}
+			in.History.Machines = append(in.History.Machines, past)
+		}
+		return in
+	}
+	page := render(g, withGone())
 	for range 5 {
-		g.Expect(render(g, manyMachines(60))).To(Equal(page))
+		g.Expect(render(g, withGone())).To(Equal(page))
 	}
 }
 
