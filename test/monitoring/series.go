@@ -120,12 +120,7 @@ func OfObjects(config *customresourcestate.Config) []Series {
 	var all []Series
 	for _, resource := range config.Spec.Resources {
 		for _, metric := range resource.Metrics {
-			series := Series{Name: resource.Name(&metric), Type: Gauge, Labels: labels{}}
-			for _, paths := range append(metric.LabelPaths(), resource.LabelsFromPath) {
-				for label := range paths {
-					series.Labels[label] = nil
-				}
-			}
+			series := Series{Name: resource.Name(&metric), Type: Gauge, Labels: labelsOf(append(metric.LabelPaths(), resource.LabelsFromPath)...)}
 			if set := metric.Each.StateSet; set != nil {
 				series.Labels[set.LabelName] = set.List
 			}
@@ -133,6 +128,17 @@ func OfObjects(config *customresourcestate.Config) []Series {
 		}
 	}
 	return all
+}
+
+// labelsOf are labels whose values nobody knows beforehand.
+func labelsOf[Path any](all ...map[string]Path) labels {
+	found := labels{}
+	for _, paths := range all {
+		for label := range paths {
+			found[label] = nil
+		}
+	}
+	return found
 }
 
 // Find returns the metric that a query names, by one of the names that its type has, and which labels it has there.

@@ -115,21 +115,22 @@ func Upgraded(before, after *controlplanev1.OpenshiftAssistedControlPlane) strin
 
 // upgradeTimes are begin and end of the upgrade to a release, as the history of the cluster has them.
 func upgradeTimes(w Written, release string) (begin, end time.Time) {
-	end = w.Now
-	if w.Version != nil {
-		for _, past := range w.Version.History {
-			if past.Completed && past.Version == release {
-				if !past.Ended.IsZero() {
-					end = past.Ended
-				}
-				return past.Started, end
-			}
-		}
-	}
 	if was := w.Before.Status.Upgrade; was.Version == release {
 		begin = was.StartedTime.Time
 	}
-	return begin, end
+	if w.Version == nil {
+		return begin, w.Now
+	}
+	for _, past := range w.Version.History {
+		switch {
+		case !past.Completed || past.Version != release:
+		case past.Ended.IsZero():
+			return past.Started, w.Now
+		default:
+			return past.Started, past.Ended
+		}
+	}
+	return begin, w.Now
 }
 
 // upgradeFailures are the reasons of the condition Upgrading with which an upgrade has failed, or will.

@@ -50,18 +50,20 @@ func (c *Config) Evaluate(object *unstructured.Unstructured) ([]Sample, error) {
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s: %w", resource.Name(&resource.Metrics[j]), err))
 			}
-			for _, sample := range found {
-				sample.Name = resource.Name(&resource.Metrics[j])
-				for label, value := range base {
-					if _, own := sample.Labels[label]; !own {
-						sample.Labels[label] = value
-					}
-				}
-				samples = append(samples, sample)
-			}
+			samples = append(samples, named(found, resource.Name(&resource.Metrics[j]), base)...)
 		}
 	}
 	return samples, errors.Join(problems...)
+}
+
+// named gives samples their name, and the labels of their resource that they do not have.
+func named(samples []Sample, name string, base map[string]string) []Sample {
+	for i := range samples {
+		own := samples[i].Labels
+		samples[i].Name, samples[i].Labels = name, maps.Clone(base)
+		maps.Copy(samples[i].Labels, own)
+	}
+	return samples
 }
 
 func (m *Metric) evaluate(object map[string]any) ([]Sample, error) {
