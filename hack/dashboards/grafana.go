@@ -27,7 +27,8 @@ var widths = map[string]int{"stat": 4, "bargauge": 8, "timeseries": 8, "table": 
 
 // grafana is the dashboard as Grafana reads it.
 func (d dashboard) grafana() (object, error) {
-	variables := []object{{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}}
+	variables := make([]object, 0, 1+len(d.Variables))
+	variables = append(variables, object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"})
 	for _, v := range d.Variables {
 		variables = append(variables, object{
 			"name": v.Name, "label": v.Label, "type": "query", "datasource": datasource, "refresh": 2, "sort": 1,
@@ -113,7 +114,7 @@ func (p panel) grafana() (object, error) {
 }
 
 func (p panel) targets() []object {
-	var targets []object
+	targets := make([]object, 0, len(p.Queries))
 	for i, q := range p.Queries {
 		target := object{
 			"refId": string(rune('A' + i)), "datasource": datasource, "expr": strings.Join(strings.Fields(q.Expr), " "), "legendFormat": q.Legend,

@@ -51,7 +51,8 @@ func (c alertCase) replays(number int) []Replay {
 	return replays
 }
 
-// TestAlerts: each alert fires after its time and not before, with the text that somebody reads, and not for a cause that is next to its own.
+// TestAlerts: each alert fires after its time and not before, with the text that somebody reads, and not for a cause that is next to its
+// own.
 func TestAlerts(t *testing.T) {
 	g := NewWithT(t)
 	var cases []alertCase

@@ -137,8 +137,8 @@ func grafanaQueries(t *testing.T, dashboard grafana) map[string]Query {
 	return queries
 }
 
-// TestQueriesOfDashboards: every query can be parsed, and names no metric, label or value that does not exist; and every metric of ours is on
-// a dashboard.
+// TestQueriesOfDashboards: every query can be parsed, and names no metric, label or value that does not exist; and every metric of ours is
+// on a dashboard.
 func TestQueriesOfDashboards(t *testing.T) {
 	g := NewWithT(t)
 	all, used := known(t), map[string]bool{}

@@ -32,8 +32,8 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// TestRunbooks: who gets an alert is led to a section that exists, and each alert is explained in the guide; no section is about an alert that
-// does not exist.
+// TestRunbooks: who gets an alert is led to a section that exists, and each alert is explained in the guide; no section is about an alert
+// that does not exist.
 func TestRunbooks(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile(filepath.Join(root, runbooks))

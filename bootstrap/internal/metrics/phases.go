@@ -155,7 +155,13 @@ var refusedBy = map[string]string{
 
 // Refusal is the reason for which an Agent was refused by what was written; empty when none was.
 func Refusal(before, after *bootstrapv1.OpenshiftAssistedConfig) string {
-	was, is := conditions.GetReason(before, bootstrapv1.HostRecognizedCondition), conditions.GetReason(after, bootstrapv1.HostRecognizedCondition)
+	was, is := conditions.GetReason(
+		before,
+		bootstrapv1.HostRecognizedCondition,
+	), conditions.GetReason(
+		after,
+		bootstrapv1.HostRecognizedCondition,
+	)
 	if refusedBy[was] != "" || was == bootstrapv1.ReadFailedReason {
 		return ""
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
-	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,19 +115,21 @@ func TestPhases(t *testing.T) {
 		before, after stage
 		want          []string
 	}{
-		"the media":                          {way[1], way[2], []string{metrics.PhaseMedia}},
-		"the host":                           {way[2], way[3], []string{metrics.PhaseHostChosen}},
-		"the boot":                           {way[3], way[4], []string{metrics.PhaseBooted}},
-		"recognised and bound in one pass":   {way[4], way[5], []string{metrics.PhaseRecognised, metrics.PhaseBound}},
-		"installing":                         {way[5], way[6], []string{metrics.PhaseInstalling}},
-		"installed":                          {way[6], way[7], []string{metrics.PhaseInstalled}},
-		"all at once":                        {way[0], way[7], all},
-		"nothing changes":                    {way[7], way[7], nil},
-		"after a read that failed":           {unread, recognized, nil},
-		"recognised again after a dispute":   {disputed, recognized, nil},
-		"a Machine that was moved here":      {way[0], moved, nil},
-		"a config that is being deleted":     {way[6], going, nil},
-		"the installation needs somebody":    {stage{installed: bootstrapv1.AgentNeedsAttentionReason, bound: true, recognized: "x"}, recognized, []string{}},
+		"the media":                        {way[1], way[2], []string{metrics.PhaseMedia}},
+		"the host":                         {way[2], way[3], []string{metrics.PhaseHostChosen}},
+		"the boot":                         {way[3], way[4], []string{metrics.PhaseBooted}},
+		"recognised and bound in one pass": {way[4], way[5], []string{metrics.PhaseRecognised, metrics.PhaseBound}},
+		"installing":                       {way[5], way[6], []string{metrics.PhaseInstalling}},
+		"installed":                        {way[6], way[7], []string{metrics.PhaseInstalled}},
+		"all at once":                      {way[0], way[7], all},
+		"nothing changes":                  {way[7], way[7], nil},
+		"after a read that failed":         {unread, recognized, nil},
+		"recognised again after a dispute": {disputed, recognized, nil},
+		"a Machine that was moved here":    {way[0], moved, nil},
+		"a config that is being deleted":   {way[6], going, nil},
+		"the installation needs somebody": {
+			stage{installed: bootstrapv1.AgentNeedsAttentionReason, bound: true, recognized: "x"}, recognized, []string{},
+		},
 		"an Agent that is gone is installed": {way[7], stage{installed: bootstrapv1.NodeJoinedReason, bound: true, created: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

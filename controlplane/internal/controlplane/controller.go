@@ -199,8 +199,8 @@ func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.Opensh
 	return cluster, nil
 }
 
-// patchStatus writes what the pass changed in status; alone reports whether it has, and what is stored now is known to differ from before by
-// that alone.
+// patchStatus writes what the pass changed in status; alone reports whether it has, and what is stored now is known to differ from before
+// by that alone.
 func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane) (alone bool, err error) {
 	if equality.Semantic.DeepEqual(before.Status, cp.Status) {
 		return false, nil

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics makes the metrics of the control plane manager (internal/metrics says what they are). Counters and histograms count what a
-// pass has written: they compare a control plane as it was stored with the control plane as it is stored now. A manager that ends between
-// the write and the count loses one; none counts anything twice.
+// Package metrics makes the metrics of the control plane manager (internal/metrics says what they are). Counters and histograms count what
+// a pass has written: they compare a control plane as it was stored with the control plane as it is stored now. A manager that ends
+// between the write and the count loses one; none counts anything twice.
 package metrics
 
 import (

@@ -63,12 +63,13 @@ func TestRefused(t *testing.T) {
 // TestWrongPaths: a path that the CRD does not have is found.
 func TestWrongPaths(t *testing.T) {
 	for metric, want := range map[string]string{
-		`{type: Gauge, gauge: {path: [spec, replicas]}}`:                                                               "",
-		`{type: Gauge, gauge: {path: [metadata, annotations, cluster.x-k8s.io/paused]}}`:                               "",
-		`{type: Gauge, gauge: {path: [spec, replica]}}`:                                                                "there is no field spec.replica",
-		`{type: Gauge, gauge: {path: [status, conditions], valueFrom: [since]}}`:                                       "no field status.conditions[].since",
-		`{type: Info, info: {path: [status, conditions], labelsFromPath: {reason: [cause]}}}`:                          "label reason: there is no field",
-		`{type: Info, info: {path: [metadata, owners]}}`:                                                               "no field metadata.owners",
+		`{type: Gauge, gauge: {path: [spec, replicas]}}`:                                      "",
+		`{type: Gauge, gauge: {path: [metadata, annotations, cluster.x-k8s.io/paused]}}`:      "",
+		`{type: Gauge, gauge: {path: [spec, replica]}}`:                                       "there is no field spec.replica",
+		`{type: Gauge, gauge: {path: [status, conditions], valueFrom: [since]}}`:              "no field status.conditions[].since",
+		`{type: Info, info: {path: [status, conditions], labelsFromPath: {reason: [cause]}}}`: "label reason: there is no field",
+		`{type: Info, info: {path: [metadata, owners]}}`:                                      "no field metadata.owners",
+
 		`{type: StateSet, stateSet: {path: [status, conditions], valueFrom: [status], labelName: p, list: [Unknown]}}`: "the field may be [",
 	} {
 		t.Run(metric, func(t *testing.T) {
