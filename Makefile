@@ -23,17 +23,18 @@ tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
 E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/infrastructure/...
-# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed.
+# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed,
+# and what is replayed with Prometheus.
 # The longest begin.
 CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... ./test/templates/... \
-	./test/release/... ./test/operator/...
+	./test/release/... ./test/operator/... ./test/monitoring/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
-	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities)
+	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
 	':(glob)config/*/webhook/manifests.yaml' docs/reference/api.md docs/reference/conditions.md docs/reference/contract.md \
-	docs/reference/coverage.md docs/reference/flags.md
+	docs/reference/coverage.md docs/reference/flags.md docs/reference/metrics.md ':(glob)config/dashboards/*.json'
 
 ##@ General
 
@@ -57,12 +58,31 @@ clean: ## Remove what the other targets made in this folder.
 
 # Without VERSION it is the tag or the commit: the go command knows it only where GOFLAGS does not turn that off.
 version = $(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))
-link_flags = -s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=$(version)
+# A commit of its own name, and -dirty behind it where files have changed since.
+revision = $(or $(REVISION),$(shell git describe --always --abbrev=40 --exclude='*' --dirty 2>/dev/null))
+version_package := github.com/capi-openshift/agent-providers/internal/version
+link_flags = -s -w -X $(version_package).revision=$(revision) -X $(version_package).stamped=$(version)
 
 .PHONY: build
 build: ## Build both managers into bin/: VERSION=v0.1.0.
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/bootstrap ./bootstrap
 	$(GO_BUILD) build $(GO_FLAGS) -ldflags "$(link_flags)" -o bin/controlplane ./controlplane
+
+# The time of everything in the images; https://reproducible-builds.org/specs/source-date-epoch
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+image_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(PLATFORMS),-platforms=$(PLATFORMS)) $(if $(BUILDER),-builder=$(BUILDER)) \
+	$(if $(FIPS),-fips=certified)
+image_folder = out/images$(if $(FIPS),-fips)
+
+.PHONY: images
+images: ## Write the images of both managers, their SBOMs and provenance, into out/images: no docker, no root; twice the same digests.
+##> VERSION=v0.1.0 REGISTRY=host/owner PLATFORMS=linux/amd64,linux/arm64 BUILDER=uri; FIPS=1 writes those with Go's FIPS 140-3 module
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -version=$(version) -revision=$(revision) -ldflags="$(link_flags)" -out=$(image_folder) \
+		$(image_flags)
+
+.PHONY: push-images
+push-images: ## Send what make images has written to REGISTRY=host/owner, with the credentials of docker or podman.
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -out=$(image_folder) -push=$(REGISTRY)
 
 release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
 	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))
@@ -109,7 +129,9 @@ generate: ## Write deep-copy functions, CRDs, roles, webhook manifests and refer
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/conditionsdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/contractdoc
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/coveragedoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/dashboards
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/flagsdoc
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/metricsdoc
 
 .PHONY: verify
 verify: generate ## Fail when a generated file, go.mod or a tool's module is not up to date.
@@ -193,6 +215,10 @@ test-clusterctl: ## Install, upgrade, move and remove with the real clusterctl, 
 .PHONY: test-operator
 test-operator: ## Install releases with the Cluster API operator, which is built on first use.
 	$(TESTSUM) $(TEST_FLAGS) ./test/operator/...
+
+.PHONY: test-monitoring
+test-monitoring: ## Replay the alerts with promtool, which is built on first use, and check every query and path of what is monitored.
+	$(TESTSUM) $(TEST_FLAGS) ./test/monitoring/... ./hack/dashboards
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.

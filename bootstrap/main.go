@@ -11,12 +11,14 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/config"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/discovery"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/host"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/metrics"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/webhook"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/bounded"
@@ -69,6 +71,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}
 	if err := agents.SetupWithManager(ctx, mgr, o.ControllerOptions(o.AgentConcurrency)); err != nil {
 		return err
+	}
+	gauges := &metrics.Gauges{
+		Client: mgr.GetClient(), Gate: gate, Elected: mgr.Elected(), WatchFilter: o.WatchFilter, Now: time.Now, Log: mgr.GetLogger(),
+	}
+	if err := ctrlmetrics.Registry.Register(gauges); err != nil {
+		return fmt.Errorf("register the metrics of hosts: %w", err)
 	}
 	return webhook.Setup(mgr)
 }

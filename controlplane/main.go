@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/csr"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/leftovers"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/metrics"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/node"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/release"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
@@ -86,6 +88,12 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}
 	if err := setupInstalledClusters(ctx, mgr, gate, clusters, o); err != nil {
 		return err
+	}
+	gauges := &metrics.Gauges{
+		Cache: mgr.GetCache(), Elected: mgr.Elected(), WatchFilter: o.WatchFilter, Now: time.Now, Log: mgr.GetLogger(),
+	}
+	if err := ctrlmetrics.Registry.Register(gauges); err != nil {
+		return fmt.Errorf("register the metrics of control planes: %w", err)
 	}
 	return webhook.Setup(mgr)
 }

@@ -12,13 +12,13 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
 
 	versionutil "k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
 )
 
 // name is that of the chart and of its folder.
@@ -124,7 +124,7 @@ func (c chart) provider(ctx context.Context, p provider) (defaults, map[string][
 	}
 	others := make([]rendered, 0, len(variants))
 	for _, v := range variants {
-		data, err := c.build(ctx, v.folder(c.root, p))
+		data, err := c.build(ctx, v.kustomization(c.root, p))
 		if err != nil {
 			return d, nil, err
 		}
@@ -138,19 +138,15 @@ func (c chart) provider(ctx context.Context, p provider) (defaults, map[string][
 	return d, templates, err
 }
 
-// build returns what kustomize makes of a folder, or of a component of the provider's default.
-func (c chart) build(ctx context.Context, folder kustomization) ([]byte, error) {
-	dir := folder.resource
-	if folder.component != "" {
-		made, err := os.MkdirTemp("", "chart-")
-		if err != nil {
-			return nil, fmt.Errorf("make a folder for a kustomization: %w", err)
-		}
-		defer os.RemoveAll(made)
-		if err := folder.write(made); err != nil {
-			return nil, err
-		}
-		dir = made
+// build returns what kustomize makes of a kustomization.
+func (c chart) build(ctx context.Context, k kustomization) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "chart-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for a kustomization: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := k.write(dir); err != nil {
+		return nil, err
 	}
 	out, err := exec.CommandContext(ctx, c.kustomize, "build", dir).Output()
 	if err != nil {
@@ -158,40 +154,61 @@ func (c chart) build(ctx context.Context, folder kustomization) ([]byte, error) 
 		if errors.As(err, &exit) {
 			err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
 		}
-		return nil, fmt.Errorf("render %s: %w", dir, err)
+		return nil, fmt.Errorf("render %s: %w", append(k.resources, k.components...), err)
 	}
 	return out, nil
 }
 
-// kustomization is a folder that kustomize renders, or that and a component.
-type kustomization struct{ resource, component string }
+// kustomization are folders that kustomize renders together.
+type kustomization struct{ resources, components []string }
 
 // write writes it as a folder of its own.
 func (k kustomization) write(dir string) error {
-	var paths []any
-	for _, folder := range []string{k.resource, k.component} {
-		folder, err := filepath.Abs(folder)
-		if err == nil {
-			// kustomize takes no absolute paths of folders.
-			folder, err = filepath.Rel(dir, folder)
-		}
-		if err != nil {
-			return fmt.Errorf("find folder %s: %w", folder, err)
-		}
-		paths = append(paths, folder)
+	resources, err := relative(dir, k.resources)
+	if err != nil {
+		return err
 	}
-	data := fmt.Sprintf("resources: [%q]\ncomponents: [%q]\n", paths...)
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(data), 0o600); err != nil {
+	components, err := relative(dir, k.components)
+	if err != nil {
+		return err
+	}
+	data, err := yaml.Marshal(map[string][]string{"resources": resources, "components": components})
+	if err != nil {
+		return fmt.Errorf("encode a kustomization: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), data, 0o600); err != nil {
 		return fmt.Errorf("write a kustomization: %w", err)
 	}
 	return nil
 }
 
-// folder is what a variant of a provider is rendered from.
-func (v variantFolder) folder(root string, p provider) kustomization {
-	own := filepath.Join(root, filepath.FromSlash(path.Join("config", p.folder)))
-	if v.component {
-		return kustomization{filepath.Join(own, "default"), filepath.Join(own, v.name)}
+// relative returns the paths of folders as they are seen from dir, since kustomize takes no absolute ones.
+func relative(dir string, folders []string) ([]string, error) {
+	paths := make([]string, 0, len(folders))
+	for _, folder := range folders {
+		absolute, err := filepath.Abs(folder)
+		if err != nil {
+			return nil, fmt.Errorf("find folder %s: %w", folder, err)
+		}
+		seen, err := filepath.Rel(dir, absolute)
+		if err != nil {
+			return nil, fmt.Errorf("find folder %s: %w", folder, err)
+		}
+		paths = append(paths, seen)
 	}
-	return kustomization{resource: filepath.Join(own, v.name)}
+	return paths, nil
+}
+
+// kustomization is what a variant of a provider is rendered from.
+func (v variantFolder) kustomization(root string, p provider) kustomization {
+	own := filepath.Join(root, "config", p.folder)
+	base, folder := filepath.Join(own, "default"), filepath.Join(own, v.name)
+	switch v.kind {
+	case component:
+		return kustomization{[]string{base}, []string{folder}}
+	case addition:
+		return kustomization{resources: []string{base, folder}}
+	default:
+		return kustomization{resources: []string{folder}}
+	}
 }

@@ -46,13 +46,22 @@ const (
 type variantFolder struct {
 	condition string
 	name      string
-	component bool // the folder is a component, which needs the default
+	kind      folderKind
 }
 
+// folderKind says what a folder is rendered with.
+type folderKind int
+
+const (
+	whole     folderKind = iota // alone
+	component                   // as a component of the default
+	addition                    // beside the default
+)
+
 var variants = []variantFolder{
-	{oneNamespace, "namespaced", false},
-	{serviceCA, "service-ca", true},
-	{serviceMonitor, "monitoring", true},
+	{oneNamespace, "namespaced", whole},
+	{serviceCA, "service-ca", component},
+	{serviceMonitor, "monitoring", addition},
 }
 
 // kindConditions are the values without which no object of a kind is there.

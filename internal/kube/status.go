@@ -19,15 +19,16 @@ type withConditions interface {
 
 // PatchStatus writes what a pass changed in the status of an object, conditions and all, in one patch, under the resource version that was
 // read: so the conditions of others survive (CONTRACT BOOT-52). If somebody has changed the object since, Cluster API's helper writes the
-// same in several patches: it takes the owned conditions from the pass, and all others from the API server.
-func PatchStatus(ctx context.Context, c client.Client, before, after withConditions, owned []string) error {
-	err := c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+// same in several patches: it takes the owned conditions from the pass, and all others from the API server. alone reports whether what is
+// stored now differs from what was read by this pass alone, which is known of one patch only.
+func PatchStatus(ctx context.Context, c client.Client, before, after withConditions, owned []string) (alone bool, err error) {
+	err = c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if !IsConflict(err) {
-		return err
+		return err == nil, err
 	}
 	helper, err := capipatch.NewHelper(before, c)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return helper.Patch(ctx, after, capipatch.WithOwnedConditions{Conditions: owned})
+	return false, helper.Patch(ctx, after, capipatch.WithOwnedConditions{Conditions: owned})
 }

@@ -57,7 +57,9 @@ func TestPatchStatus(t *testing.T) {
 			}
 			bounded.SetCondition(machine, metav1.Condition{Type: "Ours", Status: metav1.ConditionTrue, Reason: "Set"})
 			machine.Status.Phase = "Running"
-			g.Expect(PatchStatus(ctx, c, before, machine, []string{"Ours"})).To(Succeed())
+			alone, err := PatchStatus(ctx, c, before, machine, []string{"Ours"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(alone).To(Equal(!meanwhile))
 
 			live := &clusterv1.Machine{}
 			g.Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), live)).To(Succeed())

@@ -61,7 +61,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	// controller-runtime registers it among the flags of the whole program when it is imported.
 	fs.AddGoFlag(flag.Lookup(config.KubeconfigFlagName))
 
-	fs.BoolVar(&o.Version, "version", false, "Print the version and exit.")
+	fs.BoolVar(&o.Version, "version", false, "Print the version, the commit and the version of Go, and exit.")
 	fs.StringVar(&o.Namespace, "namespace", "",
 		"Namespace that the manager watches. If unspecified, it watches all namespaces.")
 	fs.StringVar(

@@ -97,11 +97,11 @@ func run(cfg Config, addFlags func(*Options, *pflag.FlagSet), setup func(context
 		return fmt.Errorf("flags: %w", err)
 	}
 	if o.Version {
-		fmt.Println(cfg.Name, version.Get())
+		fmt.Println(cfg.Name, version.Describe())
 		return nil
 	}
 	ctrl.SetLogger(klog.Background())
-	klog.Background().Info("Manager starts", "manager", cfg.Name, "version", version.Get())
+	klog.Background().Info("Manager starts", "manager", cfg.Name, "version", version.Describe())
 	cliflag.PrintFlags(pflag.CommandLine)
 	limitMemory(klog.Background())
 	if o.ContentionProfiling {

@@ -13,6 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,6 +72,23 @@ func TestCollect(t *testing.T) {
 	g.Expect(collected.ControlPlane).NotTo(BeNil())
 	g.Expect(collected.Install).NotTo(BeNil())
 	g.Expect(New(collected).Faulty).To(Equal(2))
+}
+
+// TestScheme: every list can be asked for, which a client in memory does without; and no Secret can be read.
+func TestScheme(t *testing.T) {
+	g := NewWithT(t)
+	scheme, err := NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	lists := 0
+	for gvk := range scheme.AllKnownTypes() {
+		g.Expect(gvk.Kind).NotTo(Equal("Secret"))
+		if gvk.Kind == "EventList" || gvk.Kind == "AgentList" || gvk.Kind == "MachineList" {
+			lists++
+			_, err := runtime.NewParameterCodec(scheme).EncodeParameters(&metav1.ListOptions{}, gvk.GroupVersion())
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	g.Expect(lists).To(Equal(3))
 }
 
 // TestCollectWithoutRights: what cannot be read is named, and the rest is on the page.

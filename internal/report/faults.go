@@ -27,6 +27,8 @@ type Fault struct {
 	// From is when it began, To when it was seen last; Open that it is so now.
 	From, To time.Time
 	Open     bool
+	// Dated says that From is of this fault. A condition tells since when it is False, for whatever reason.
+	Dated bool
 	// Count is how many times it happened.
 	Count int
 }
@@ -155,7 +157,7 @@ func (f *faultFinder) fromChecks(subjects []*subject) {
 		if why != "" && unclaimedHere(f.in, agent) {
 			f.add(&Fault{
 				Kind: kindAgent, Name: agent.Name, What: bootstrapv1.HostRecognizedCondition, Reason: bootstrapv1.AgentNotRecognizedReason,
-				Message: why, From: agent.CreationTimestamp.Time, To: f.in.Now, Open: true,
+				Message: why, From: agent.CreationTimestamp.Time, To: f.in.Now, Open: true, Dated: true,
 			})
 		}
 	}
@@ -189,21 +191,25 @@ func (f *faultFinder) fromHistory() {
 		owners[kindMachine+f.in.Machines[i].Name] = f.in.Machines[i].Name
 	}
 	for _, past := range f.in.History.Faults {
-		if f.isOpen(past) {
+		if open := f.open(past); open != nil {
+			open.From, open.Dated, open.Count = past.From, true, past.Count
 			continue
 		}
 		f.add(&Fault{
 			Kind: past.Kind, Name: past.Name, Machine: owners[past.Kind+past.Name], What: past.Condition, Reason: past.Reason,
-			Message: past.Message, From: past.From, To: past.To, Count: past.Count,
+			Message: past.Message, From: past.From, To: past.To, Count: past.Count, Dated: true,
 		})
 	}
 }
 
-// isOpen reports whether what a watcher saw is so still: its condition has said it already.
-func (f *faultFinder) isOpen(past PastFault) bool {
-	return slices.ContainsFunc(f.faults, func(fault *Fault) bool {
-		return fault.Kind == past.Kind && fault.Name == past.Name && fault.What == past.Condition && fault.Reason == past.Reason
-	})
+// open returns the fault of now that a watcher saw too, or nil.
+func (f *faultFinder) open(past PastFault) *Fault {
+	for _, fault := range f.faults {
+		if fault.Kind == past.Kind && fault.Name == past.Name && fault.What == past.Condition && fault.Reason == past.Reason {
+			return fault
+		}
+	}
+	return nil
 }
 
 // fromEvents has the warnings about the cluster's objects, also those that name a Machine that is gone.
@@ -228,7 +234,7 @@ func (f *faultFinder) fromEvents(subjects []*subject) {
 		}
 		f.add(&Fault{
 			Kind: about.Kind, Name: about.Name, Machine: machine, What: "event", Reason: event.Reason, Message: event.Message, Event: true,
-			From: firstSeen(event), To: lastSeen(event), Count: count,
+			From: firstSeen(event), To: lastSeen(event), Count: count, Dated: true,
 		})
 	}
 }
@@ -249,7 +255,7 @@ func groupFaults(faults []*Fault, links linker) []FaultGroup {
 		}
 		groups[k].Faults = append(groups[k].Faults, fault)
 	}
-	var out []FaultGroup
+	out := make([]FaultGroup, 0, len(order))
 	for _, k := range order {
 		out = append(out, *groups[k])
 	}

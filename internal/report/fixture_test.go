@@ -164,7 +164,12 @@ func addAgent(in *Input, name string, ends map[Phase]time.Duration) {
 		name  string
 		phase Phase
 	}{{assisted.ConditionBound, Bound}, {assisted.ConditionInstalled, Installed}} {
-		condition := assisted.Condition{Type: c.name, Status: corev1.ConditionFalse, Reason: "Not" + c.name, LastTransitionTime: at(ends[Recognised])}
+		condition := assisted.Condition{
+			Type:               c.name,
+			Status:             corev1.ConditionFalse,
+			Reason:             "Not" + c.name,
+			LastTransitionTime: at(ends[Recognised]),
+		}
 		if after, ok := ends[c.phase]; ok {
 			condition = assisted.Condition{Type: c.name, Status: corev1.ConditionTrue, Reason: c.name, LastTransitionTime: at(after)}
 		}
@@ -214,7 +219,10 @@ func oneMachine() *Input {
 func sixMachines() *Input {
 	in := newInput(40 * time.Minute)
 	for i := range 3 {
-		addMachine(in, machineOptions{name: fmt.Sprintf("demo-control-plane-%d", i), created: 5 * time.Second, times: scaled(usual[:6], 1+0.1*float64(i))})
+		addMachine(
+			in,
+			machineOptions{name: fmt.Sprintf("demo-control-plane-%d", i), created: 5 * time.Second, times: scaled(usual[:6], 1+0.1*float64(i))},
+		)
 	}
 	addMachine(in, machineOptions{name: "demo-workers-x7k2p-4xq8r", worker: true, created: 6 * time.Second, times: usual[:3]})
 	addMachine(in, machineOptions{name: "demo-workers-x7k2p-9bn5c", worker: true, created: 6 * time.Second, times: usual[:5]})
@@ -234,8 +242,10 @@ func sixMachines() *Input {
 		Message: "BareMetalHost host-1 in state provisioning reports power management error: the BMC did not answer",
 		From:    start.Add(3 * time.Minute), To: start.Add(4 * time.Minute), Count: 2,
 	}}
-	in.Events = []corev1.Event{warning(corev1.ObjectReference{Kind: kindConfig, Name: "demo-workers-x7k2p-4xq8r", UID: "c-demo-workers-x7k2p-4xq8r"},
-		bootstrapv1.EventHostRebooted, "BareMetalHost host-3 is power-cycled: it has not registered in time", 36*time.Minute)}
+	in.Events = []corev1.Event{
+		warning(corev1.ObjectReference{Kind: kindConfig, Name: "demo-workers-x7k2p-4xq8r", UID: "c-demo-workers-x7k2p-4xq8r"},
+			bootstrapv1.EventHostRebooted, "BareMetalHost host-3 is power-cycled: it has not registered in time", 36*time.Minute),
+	}
 	return in
 }
 
@@ -256,8 +266,12 @@ func manyMachines(count int) *Input {
 	for i := range count - 3 {
 		// A spread that is the same each time.
 		spread := 0.8 + float64((i*37)%50)/100
-		o := machineOptions{name: fmt.Sprintf("big-workers-7f9c4-%05d", i*7919%100000), worker: true, created: time.Duration(6+i/20) * time.Second,
-			times: scaled(usual, spread)}
+		o := machineOptions{
+			name:    fmt.Sprintf("big-workers-7f9c4-%05d", i*7919%100000),
+			worker:  true,
+			created: time.Duration(6+i/20) * time.Second,
+			times:   scaled(usual, spread),
+		}
 		switch {
 		case i%45 == 7:
 			o.times = o.times[:3]

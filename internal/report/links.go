@@ -32,7 +32,8 @@ const (
 // the second of that name.
 var conditionAnchors = map[string]string{
 	kindControlPlane + "/" + controlplanev1.DeletingCondition: "deleting-1",
-	kindMachine + "/" + machineUpToDate:                       "reasons-of-the-condition-uptodate-that-the-control-plane-provider-sets-on-its-machines-contract-cp-45",
+	kindMachine + "/" + machineUpToDate: "reasons-of-the-condition-uptodate-that-the-control-plane-provider-sets-on-its-machines-" +
+		"contract-cp-45",
 	kindMachine + "/" + machineOwnerRemediated: "these-are-reasons-of-the-condition-ownerremediated-of-a-machine-that-a-machinehealthcheck-" +
 		"found-unhealthy-they-are-those-of-cluster-apis-own-control-plane-provider-design-d26",
 	kindMachine + "/" + controlplanev1.MachineEtcdMemberHealthyCondition: "etcdmemberhealthy",

@@ -64,7 +64,10 @@ func TestLinksOfFaults(t *testing.T) {
 	}{
 		"condition": {
 			Fault{Kind: kindConfig, What: "HostRecognized", Reason: "HostNeverRegistered"},
-			[]Link{{"what to do", "docs/troubleshooting.md#a-control-plane-host-never-boots"}, {"what it means", "docs/reference/conditions.md#hostrecognized"}},
+			[]Link{
+				{"what to do", "docs/troubleshooting.md#a-control-plane-host-never-boots"},
+				{"what it means", "docs/reference/conditions.md#hostrecognized"},
+			},
 		},
 		"event": {
 			Fault{Kind: kindControlPlane, What: "event", Reason: "Other", Event: true},

@@ -88,7 +88,7 @@ func New(in *Input) *Report {
 	}
 	r.versions(in)
 	events := eventsByObject(in.Events)
-	var lines []*Line
+	lines := make([]*Line, 0, len(subjects))
 	for _, s := range subjects {
 		passed := s.milestones(events)
 		installationStarted(in, events, passed)
@@ -167,7 +167,7 @@ func lineOf(s *subject, passed map[Phase]time.Time, faults []*Fault) *Line {
 		if fault.Open {
 			line.Faults = append(line.Faults, fault)
 		}
-		if !fault.From.IsZero() {
+		if fault.Dated {
 			line.Marks = append(line.Marks, fault)
 		}
 	}
@@ -214,7 +214,8 @@ func (s *subject) objects(links linker) []Object {
 		})
 	}
 	if s.host != nil {
-		objects = append(objects, Object{Kind: kindHost, Name: s.host.Name, Note: redact(hostNote(string(s.host.Status.Provisioning.State), metal3.Error(s.host)))})
+		note := hostNote(string(s.host.Status.Provisioning.State), metal3.Error(s.host))
+		objects = append(objects, Object{Kind: kindHost, Name: s.host.Name, Note: redact(note)})
 	}
 	if s.agent != nil {
 		objects = append(objects, agentObject(s.agent, links))

@@ -20,15 +20,10 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// line returns the Line of a Machine.
-func line(g *WithT, r *Report, name string) *Line {
-	for _, detail := range r.Details {
-		if detail.Line.Name == name {
-			return detail.Line
-		}
-	}
-	g.Expect(name).To(BeEmpty(), "there is no such Machine")
-	return nil
+// onlyLine returns the Line of the only Machine.
+func onlyLine(g *WithT, r *Report) *Line {
+	g.Expect(r.Details).To(HaveLen(1))
+	return r.Details[0].Line
 }
 
 // ends are when the phases of a Line ended, since start.
@@ -52,13 +47,13 @@ func TestMilestonesOfObjects(t *testing.T) {
 		want[phases[i]] = end
 	}
 	delete(want, Installing)
-	g.Expect(ends(line(g, New(in), "demo-control-plane-0"))).To(Equal(want))
+	g.Expect(ends(onlyLine(g, New(in)))).To(Equal(want))
 
 	started := warning(corev1.ObjectReference{UID: in.ControlPlane.UID}, controlplanev1.EventInstallationStarted, "", 15*time.Minute)
 	started.Type = corev1.EventTypeNormal
 	in.Events = []corev1.Event{started}
 	want[Installing] = 15 * time.Minute
-	g.Expect(ends(line(g, New(in), "demo-control-plane-0"))).To(Equal(want))
+	g.Expect(ends(onlyLine(g, New(in)))).To(Equal(want))
 }
 
 // TestMilestonesThatWerePassedTwice: what was seen by a watcher, or told by an Event, is earlier than the last transition of a condition.
@@ -66,12 +61,12 @@ func TestMilestonesThatWerePassedTwice(t *testing.T) {
 	g := NewWithT(t)
 	in := oneMachine()
 	in.Configs[0].Status.Conditions[1] = condition(bootstrapv1.HostRecognizedCondition, "True", "Recognized", "", 30*time.Minute)
-	g.Expect(ends(line(g, New(in), "demo-control-plane-0"))[Recognised]).To(Equal(30 * time.Minute))
+	g.Expect(ends(onlyLine(g, New(in)))[Recognised]).To(Equal(30 * time.Minute))
 	claimed := warning(corev1.ObjectReference{UID: in.Configs[0].UID}, bootstrapv1.EventAgentClaimed, "", 9*time.Minute)
 	in.Events = []corev1.Event{claimed}
-	g.Expect(ends(line(g, New(in), "demo-control-plane-0"))[Recognised]).To(Equal(9 * time.Minute))
+	g.Expect(ends(onlyLine(g, New(in)))[Recognised]).To(Equal(9 * time.Minute))
 	in.History.Machines[0].Passed[Recognised] = start.Add(8 * time.Minute)
-	g.Expect(ends(line(g, New(in), "demo-control-plane-0"))[Recognised]).To(Equal(8 * time.Minute))
+	g.Expect(ends(onlyLine(g, New(in)))[Recognised]).To(Equal(8 * time.Minute))
 }
 
 // TestMovedMachine: its objects are younger than what they tell, so no time is known; but it is ready.
@@ -80,7 +75,7 @@ func TestMovedMachine(t *testing.T) {
 	in := oneMachine()
 	in.History = nil
 	in.Machines[0].CreationTimestamp = at(2 * time.Hour)
-	moved := line(g, New(in), "demo-control-plane-0")
+	moved := onlyLine(g, New(in))
 	g.Expect(moved.Segments).To(BeEmpty())
 	g.Expect(moved.Next).To(BeEmpty())
 	g.Expect(moved.state(in.Now)).To(Equal("ready"))
@@ -105,7 +100,7 @@ func summaries(groups []FaultGroup) []string {
 	out := []string{}
 	for _, group := range groups {
 		for _, fault := range group.Faults {
-			out = append(out, strings.Join([]string{fault.Kind, fault.Name, fault.Machine, fault.What, fault.Reason}, " "))
+			out = append(out, strings.Join([]string{fault.Kind, fault.Name, "of", fault.Machine, fault.What, fault.Reason}, " "))
 		}
 	}
 	return out
@@ -115,13 +110,33 @@ func TestFaults(t *testing.T) {
 	g := NewWithT(t)
 	r := New(sixMachines())
 	g.Expect(summaries(r.Open)).To(ConsistOf(
-		"Agent agent-demo-workers-x7k2p-9bn5c demo-workers-x7k2p-9bn5c check has-min-memory fails",
-		"OpenshiftAssistedConfig demo-workers-x7k2p-4xq8r demo-workers-x7k2p-4xq8r HostRecognized HostNeverRegistered",
+		"Agent agent-demo-workers-x7k2p-9bn5c of demo-workers-x7k2p-9bn5c check has-min-memory fails",
+		"OpenshiftAssistedConfig demo-workers-x7k2p-4xq8r of demo-workers-x7k2p-4xq8r HostRecognized HostNeverRegistered",
 	))
 	g.Expect(summaries(r.Past)).To(ConsistOf(
-		"OpenshiftAssistedConfig demo-control-plane-1 demo-control-plane-1 HostHealthy HostError",
-		"OpenshiftAssistedConfig demo-workers-x7k2p-4xq8r demo-workers-x7k2p-4xq8r event HostRebooted",
+		"OpenshiftAssistedConfig demo-control-plane-1 of demo-control-plane-1 HostHealthy HostError",
+		"OpenshiftAssistedConfig demo-workers-x7k2p-4xq8r of demo-workers-x7k2p-4xq8r event HostRebooted",
 	))
+}
+
+// TestMarks: a condition tells since when it is False and not since when for this reason, which only a watcher knows.
+func TestMarks(t *testing.T) {
+	g := NewWithT(t)
+	in := oneMachine()
+	fail(in, "demo-control-plane-0", bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentDisconnectedReason, "silent", 5*time.Second)
+	r := New(in)
+	g.Expect(onlyLine(g, r).Faults).To(HaveLen(1))
+	g.Expect(onlyLine(g, r).Marks).To(BeEmpty())
+	g.Expect(render(g, in)).To(ContainSubstring("False since &#43;5s"))
+	in.History.Faults = []PastFault{{
+		Kind: kindConfig, Name: "demo-control-plane-0", Condition: bootstrapv1.AgentInstalledCondition,
+		Reason: bootstrapv1.AgentDisconnectedReason, From: start.Add(20 * time.Minute), To: in.Now, Count: 3,
+	}}
+	r = New(in)
+	g.Expect(r.Past).To(BeEmpty())
+	g.Expect(onlyLine(g, r).Marks).To(HaveLen(1))
+	g.Expect(onlyLine(g, r).Marks[0].From).To(Equal(start.Add(20 * time.Minute)))
+	g.Expect(onlyLine(g, r).Marks[0].Count).To(Equal(3))
 }
 
 // TestFaultsOfOthers: Agents and Events of other clusters are left out, and so are the checks of a host that is installed.
@@ -144,8 +159,8 @@ func TestFaultsOfOthers(t *testing.T) {
 		warning(corev1.ObjectReference{Kind: kindCluster, Name: "demo", UID: "cluster"}, "FailedOurs", "", time.Minute),
 	}
 	r := New(in)
-	g.Expect(summaries(r.Open)).To(ConsistOf("Agent stray  HostRecognized AgentNotRecognized"))
-	g.Expect(summaries(r.Past)).To(ConsistOf("Cluster demo  event FailedOurs"))
+	g.Expect(summaries(r.Open)).To(ConsistOf("Agent stray of  HostRecognized AgentNotRecognized"))
+	g.Expect(summaries(r.Past)).To(ConsistOf("Cluster demo of  event FailedOurs"))
 }
 
 func TestVerdicts(t *testing.T) {
@@ -169,6 +184,8 @@ func TestVerdicts(t *testing.T) {
 		{kindMachine, clusterv1.DeletingCondition, "False", "NotDeleting", Good},
 		{kindInstall, installFailed, "True", "InstallationFailed", Wrong},
 		{kindInstall, installFailed, "False", "InstallationNotFailed", Good},
+		{kindInstall, installPreparationFailed, "False", "", Good},
+		{kindInstall, installStopped, "True", "InstallationCompleted", Good},
 	} {
 		c := condition(test.condition, test.status, test.reason, "", 0)
 		NewWithT(t).Expect(verdictOf(test.kind, c)).To(Equal(test.want), "%+v", test)

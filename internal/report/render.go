@@ -99,18 +99,18 @@ func sum(writes []Write) int {
 	return all
 }
 
-// drawn is a Line with its bar.
-type drawn struct {
+// Drawn is a Line with its bar.
+type Drawn struct {
 	*Line
 	Bar   bar
 	State string
 }
 
-// Drawn returns the Lines of a group with their bars.
-func (r *Report) Drawn(w Wave, g Group) []drawn {
-	out := make([]drawn, 0, len(g.Lines))
+// Draw returns the Lines of a group with their bars.
+func (r *Report) Draw(w Wave, g Group) []Drawn {
+	out := make([]Drawn, 0, len(g.Lines))
 	for _, line := range g.Lines {
-		out = append(out, drawn{line, w.barOf(line, r.Taken), line.state(r.Taken)})
+		out = append(out, Drawn{line, w.barOf(line, r.Taken), line.state(r.Taken)})
 	}
 	return out
 }

@@ -88,7 +88,7 @@ func subjectsOf(in *Input) []*subject {
 			past[in.History.Machines[i].UID] = &in.History.Machines[i]
 		}
 	}
-	var subjects []*subject
+	subjects := make([]*subject, 0, len(in.Machines)+len(past))
 	for i := range in.Machines {
 		machine := &in.Machines[i]
 		s := &subject{

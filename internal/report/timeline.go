@@ -103,22 +103,19 @@ const (
 // wavesOf parts Lines, which are sorted by their creation. A wave ends when nothing is created for as long as it has lasted.
 func wavesOf(lines []*Line, applied, now time.Time, compact bool) []Wave {
 	var waves []Wave
-	var current []*Line
 	var end time.Time
-	for _, line := range lines {
-		if len(current) > 0 {
-			start := current[0].Created
-			if line.Created.Sub(end) > max(end.Sub(start), shortestWave) {
-				waves, current, end = append(waves, newWave(current, now, compact)), nil, time.Time{}
-			}
+	first := 0
+	for i, line := range lines {
+		if i > first && line.Created.Sub(end) > max(end.Sub(lines[first].Created), shortestWave) {
+			waves = append(waves, newWave(lines[first:i], now, compact))
+			first, end = i, time.Time{}
 		}
-		current = append(current, line)
 		if line.End().After(end) {
 			end = line.End()
 		}
 	}
-	if len(current) > 0 {
-		waves = append(waves, newWave(current, now, compact))
+	if len(lines) > 0 {
+		waves = append(waves, newWave(lines[first:], now, compact))
 	}
 	if len(waves) > 0 && waves[0].Start.Sub(applied) < shortestWave {
 		waves[0].Start, waves[0].Applied = applied, true
@@ -163,7 +160,7 @@ func groupsOf(lines []*Line, compact bool) []Group {
 		byRole[line.Role] = append(byRole[line.Role], line)
 	}
 	slices.SortFunc(roles, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	var groups []Group
+	groups := make([]Group, 0, len(roles))
 	for _, role := range roles {
 		members := byRole[role]
 		slices.SortStableFunc(members, func(a, b *Line) int {

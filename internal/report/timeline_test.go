@@ -89,7 +89,13 @@ func TestWaves(t *testing.T) {
 func TestOrder(t *testing.T) {
 	faulty := bare("faulty", 0, 10)
 	faulty.Faults = []*Fault{{}}
-	lines := []*Line{bare("fast", 0, 10), bare("slow", 0, 50), bare("waits", 0, 0), faulty, {Name: "cp", Role: roleControlPlane, Created: start}}
+	lines := []*Line{
+		bare("fast", 0, 10),
+		bare("slow", 0, 50),
+		bare("waits", 0, 0),
+		faulty,
+		{Name: "cp", Role: roleControlPlane, Created: start},
+	}
 	names := func(compact bool) (names []string) {
 		for _, group := range groupsOf(lines, compact) {
 			for _, line := range group.Lines {

@@ -37,14 +37,17 @@ const (
 var negative = []string{
 	clusterv1.DeletingCondition, clusterv1.PausedCondition, clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition,
 	clusterv1.ScalingDownCondition, clusterv1.RemediatingCondition, clusterv1.MachineUpdatingCondition, controlplanev1.UpgradingCondition,
-	installStopped,
 }
 
 // The conditions of an AgentClusterInstall, as hive names them, that are not True at a good end.
 const (
-	installStopped = "Stopped"
-	installFailed  = "Failed"
+	installStopped           = "Stopped"
+	installFailed            = "Failed"
+	installPreparationFailed = "LastInstallationPreparationFailed"
 )
+
+// failures are conditions that are False unless something has failed.
+var failures = []string{installFailed, installPreparationFailed}
 
 // ordinary are the reasons for which a condition is False on the way to a good end. Those that begin with WaitingFor are too.
 var ordinary = []string{
@@ -67,8 +70,8 @@ func waits(reason string) bool {
 	return strings.HasPrefix(reason, waitingPrefix) || slices.Contains(ordinary, reason)
 }
 
-// judged are the conditions whose being False is a fault unless the reason is ordinary. The others repeat what these say, on the same object
-// or on another: the page shows them, but counts no fault twice.
+// judged are the conditions whose being False is a fault unless the reason is ordinary. The others repeat what these say, on the same
+// object or on another: the page shows them, but counts no fault twice.
 var judged = map[string][]string{
 	kindConfig: {
 		bootstrapv1.DataSecretAvailableCondition, bootstrapv1.DiscoveryImageReadyCondition, bootstrapv1.HostHealthyCondition,
@@ -95,9 +98,9 @@ func isFault(kind string, c metav1.Condition) bool {
 // verdictOf says how a condition is shown.
 func verdictOf(kind string, c metav1.Condition) Verdict {
 	switch {
-	case isFault(kind, c), c.Type == installFailed && c.Status == metav1.ConditionTrue:
+	case isFault(kind, c), slices.Contains(failures, c.Type) && c.Status == metav1.ConditionTrue:
 		return Wrong
-	case c.Type == installFailed && c.Status == metav1.ConditionFalse:
+	case c.Type == installStopped, slices.Contains(failures, c.Type) && c.Status == metav1.ConditionFalse:
 		return Good
 	case slices.Contains(negative, c.Type) && c.Status == metav1.ConditionTrue:
 		return Goes

@@ -83,7 +83,9 @@ func (w Wave) barOf(l *Line, now time.Time) bar {
 }
 
 func segmentTitle(w Wave, l *Line, s Segment) string {
-	title := fmt.Sprintf("%s: %s took %s, until +%s (%s)", l.Name, s.Phase.label(), duration(s.Duration()), duration(s.To.Sub(w.Start)), clock(s.To))
+	title := fmt.Sprintf(
+		"%s: %s took %s, until +%s (%s)", l.Name, s.Phase.label(), duration(s.Duration()), duration(s.To.Sub(w.Start)), clock(s.To),
+	)
 	if len(s.Also) > 0 {
 		names := make([]string, 0, len(s.Also))
 		for _, phase := range s.Also {
@@ -115,12 +117,8 @@ func duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + duration(-d)
 	}
-	switch tenths := d.Round(time.Second / 10); {
-	case d < time.Minute && tenths < time.Minute:
-		if tenths%time.Second == 0 {
-			return fmt.Sprintf("%ds", tenths/time.Second)
-		}
-		return fmt.Sprintf("%.1fs", tenths.Seconds())
+	if tenths := d.Round(time.Second / 10); tenths < time.Minute {
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", tenths.Seconds()), ".0") + "s"
 	}
 	d = d.Round(time.Second)
 	switch {

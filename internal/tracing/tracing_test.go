@@ -132,17 +132,17 @@ func TestVariables(t *testing.T) {
 		spans     int
 		says      string
 	}{
-		"none":                       {nil, "manager", 1, "Passes are traced"},
-		"a name":                     {map[string]string{"OTEL_SERVICE_NAME": "mine"}, "mine", 1, "Passes are traced"},
-		"nothing is sampled":         {map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}, "", 0, "Passes are traced"},
-		"off":                        {map[string]string{disabledVariable: "TRUE"}, "", 0, ""},
-		"no exporter":                {map[string]string{exporterVariable: "none"}, "", 0, ""},
-		"another exporter":           {map[string]string{exporterVariable: "zipkin"}, "", 0, `OTEL_TRACES_EXPORTER is \"zipkin\"`},
-		"another protocol":           {map[string]string{protocolVariable: "http/json"}, "", 0, "with grpc alone"},
+		"none":               {nil, "manager", 1, "Passes are traced"},
+		"a name":             {map[string]string{"OTEL_SERVICE_NAME": "mine"}, "mine", 1, "Passes are traced"},
+		"nothing is sampled": {map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}, "", 0, "Passes are traced"},
+		"off":                {map[string]string{disabledVariable: "TRUE"}, "", 0, ""},
+		"no exporter":        {map[string]string{exporterVariable: "none"}, "", 0, ""},
+		"another exporter":   {map[string]string{exporterVariable: "zipkin"}, "", 0, `OTEL_TRACES_EXPORTER is \"zipkin\"`},
+		"another protocol":   {map[string]string{protocolVariable: "http/json"}, "", 0, "with grpc alone"},
 		"another protocol of traces": {
 			map[string]string{protocolVariable: "grpc", tracesProtocolVariable: "http/json"}, "", 0, "with grpc alone",
 		},
-		"no endpoint":                {map[string]string{EndpointVariable: ""}, "", 0, ""},
+		"no endpoint": {map[string]string{EndpointVariable: ""}, "", 0, ""},
 		"a header without a value": {
 			map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "topsecret"}, "manager", 1, "A setting of OpenTelemetry cannot be used",
 		},

@@ -24,6 +24,31 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestRevisionOf(t *testing.T) {
+	vcs := func(modified string) []debug.BuildSetting {
+		return []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123"}, {Key: "vcs.modified", Value: modified}}
+	}
+	for name, test := range map[string]struct {
+		stamped  string
+		settings []debug.BuildSetting
+		want     string
+	}{
+		"an image":              {stamped: "4567", want: "4567"},
+		"make build in a clone": {stamped: "4567-dirty", settings: vcs("false"), want: "4567-dirty"},
+		"go install of a tag":   {settings: vcs("false"), want: "0123"},
+		"go install of changes": {settings: vcs("true"), want: "0123-dirty"},
+		"no repository":         {settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}}, want: "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(revisionOf(test.stamped, &debug.BuildInfo{Settings: test.settings})).To(Equal(test.want))
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	NewWithT(t).Expect(Describe()).To(MatchRegexp(`^\S+ \(revision \S+, go1\.\S+, \w+/\w+(, FIPS 140-3 module \S+)?\)$`))
+}
+
 func TestUserAgent(t *testing.T) {
 	NewWithT(t).Expect(UserAgent("openshift-assisted-bootstrap-manager")).
 		To(MatchRegexp(`^openshift-assisted-bootstrap-manager/\S+ \(\w+/\w+\)$`))

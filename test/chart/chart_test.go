@@ -170,10 +170,10 @@ func TestFolders(t *testing.T) {
 	for name, tt := range map[string]struct{ values, kustomization string }{
 		"one namespace":          {"watchNamespace: clusters", "resources: [%s/namespaced]"},
 		"OpenShift's service CA": {"webhookCertificates: {issuer: service-ca}", "resources: [%s/openshift]"},
-		"metrics":                {"metrics: {serviceMonitor: {enabled: true}}", "resources: [%s/default]\ncomponents: [%[1]s/monitoring]"},
+		"metrics":                {"metrics: {serviceMonitor: {enabled: true}}", "resources: [%s/default, %[1]s/monitoring]"},
 		"all of them": {
 			"{watchNamespace: clusters, webhookCertificates: {issuer: service-ca}, metrics: {serviceMonitor: {enabled: true}}}",
-			"resources: [%s/namespaced]\ncomponents: [%[1]s/service-ca, %[1]s/monitoring]",
+			"resources: [%s/namespaced, %[1]s/monitoring]\ncomponents: [%[1]s/service-ca]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

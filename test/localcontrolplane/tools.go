@@ -30,7 +30,8 @@ type tool struct {
 	// versionPackage has the variables gitVersion, gitMajor and gitMinor; empty when the program has none. Clients such as
 	// clusterctl refuse to work with an apiserver that reports no version.
 	versionPackage string
-	treeState      bool // versionPackage has gitTreeState too
+	treeState      bool   // versionPackage has gitTreeState too
+	tags           string // build tags
 }
 
 func kubernetesTool(name string) tool {
@@ -63,6 +64,13 @@ var tools = []tool{
 	{
 		name: "golangci-lint", moduleDir: "lint", module: "github.com/golangci/golangci-lint/v2",
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
+	},
+	{
+		name: "promtool", moduleDir: "prometheus", module: "github.com/prometheus/prometheus",
+		pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: "remove_all_sd", // nothing is discovered in clouds
+	},
+	{
+		name: "promql", moduleDir: "prometheus", module: "github.com/prometheus/prometheus", pkg: modulePath + "/" + toolModules + "/prometheus",
 	},
 }
 
@@ -122,13 +130,13 @@ func (t *Tools) Path(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hash, err := moduleHash(moduleDir, append(sources, flags, runtime.GOOS, runtime.GOARCH)...)
+	hash, err := moduleHash(moduleDir, append(sources, spec.settings(flags)...)...)
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(t.cache, "bin", fmt.Sprintf("%s-%s-%s", name, version, hash))
 	err = t.once(ctx, path, func(draft string) error {
-		return t.build(ctx, moduleDir, spec.pkg, flags, name+" "+version, draft)
+		return t.build(ctx, moduleDir, spec, flags, version, draft)
 	})
 	return path, err
 }
@@ -183,10 +191,11 @@ func (t *Tools) Download(ctx context.Context) error {
 	return nil
 }
 
-func (t *Tools) build(ctx context.Context, dir, pkg, flags, title, path string) error {
-	started := time.Now()
+func (t *Tools) build(ctx context.Context, dir string, spec tool, flags, version, path string) error {
+	started, title := time.Now(), spec.name+" "+version
 	fmt.Fprintf(t.progress, "building %s (first use only)\n", title)
-	if _, err := goCommand(ctx, dir, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", path, pkg); err != nil {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", spec.tags, "-ldflags", flags, "-o", path, spec.pkg}
+	if _, err := goCommand(ctx, dir, args...); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.progress, "built %s in %s\n", title, time.Since(started).Round(time.Second))
@@ -234,6 +243,15 @@ func (s tool) linkerFlags(version string) string {
 		stamp("gitTreeState", "clean")
 	}
 	return strings.Join(flags, " ")
+}
+
+// settings are what a build depends on besides its sources. Those of a tool without tags are the ones that its cached file is named after.
+func (s tool) settings(flags string) []string {
+	settings := []string{flags, runtime.GOOS, runtime.GOARCH}
+	if s.tags != "" {
+		settings = append(settings, s.tags)
+	}
+	return settings
 }
 
 // sources returns the contents of the Go files of a main package of our own in the tool's module; no version stands for them.

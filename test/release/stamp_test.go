@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,14 +20,14 @@ import (
 func TestStampedVersion(t *testing.T) {
 	root, err := localcontrolplane.RepositoryRoot()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	flags := linkerFlags(t, root, "Makefile", `(?m)^link_flags = (.+=)\$\(version\)$`)
+	flags := linkerFlags(t, root, "Makefile", `(?m)^link_flags = (.+=)\$\(version\)$`, "$(revision)")
 	for _, p := range providers {
 		t.Run(p.folder, func(t *testing.T) {
 			g := NewWithT(t)
 			target := ` -o bin/` + p.folder + ` ./` + p.folder + "\n"
 			g.Expect(string(read(t, root, "Makefile"))).To(ContainSubstring(`-ldflags "$(link_flags)"` + target))
 			image := `-ldflags "(.+=)\$\{VERSION\}" -o /manager \./` + p.folder + "\n"
-			g.Expect(linkerFlags(t, root, "Dockerfile."+p.folder, image)).To(Equal(flags))
+			g.Expect(linkerFlags(t, root, "Dockerfile."+p.folder, image, "${REVISION}")).To(Equal(flags))
 
 			program := filepath.Join(t.TempDir(), p.folder)
 			build := exec.CommandContext(
@@ -38,15 +39,20 @@ func TestStampedVersion(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred(), string(output))
 			said, err := exec.CommandContext(t.Context(), program, "--version").Output()
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(string(said)).To(Equal(p.prefix + "-manager " + version + "\n"))
+			g.Expect(string(said)).To(HavePrefix(p.prefix + "-manager " + version + " (revision " + revision + ", go"))
 		})
 	}
 }
 
-// linkerFlags returns the first group of a pattern in a file: the flags up to the version.
-func linkerFlags(t *testing.T, root, name, pattern string) string {
+// revision is a commit that the managers are told to be of.
+const revision = "0123456789abcdef"
+
+// linkerFlags returns the first group of a pattern in a file, the flags up to the version, with a revision in the place of the variable.
+func linkerFlags(t *testing.T, root, name, pattern, variable string) string {
 	t.Helper()
 	match := regexp.MustCompile(pattern).FindSubmatch(read(t, root, name))
 	NewWithT(t).Expect(match).To(HaveLen(2), "%s has no linker flags with a version at their end", name)
-	return string(match[1])
+	NewWithT(t).Expect(string(match[1])).To(ContainSubstring(variable), "%s does not tell the revision", name)
+	versions := "github.com/capi-openshift/agent-providers/internal/version"
+	return strings.NewReplacer("$(version_package)", versions, variable, revision).Replace(string(match[1]))
 }

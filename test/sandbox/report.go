@@ -118,7 +118,8 @@ func (r *run) linkTools(ctx context.Context) error {
 // clear removes what an earlier run has left in Options.Out: its kubeconfigs point to servers that are gone.
 func (r *run) clear() error {
 	var errs []error
-	for _, name := range []string{managementKubeconfig, clusterKubeconfig, timelineText, timelineChart, logFolder, report.FileName(runCluster)} {
+	page := report.FileName(runCluster)
+	for _, name := range []string{managementKubeconfig, clusterKubeconfig, timelineText, timelineChart, page, logFolder} {
 		errs = append(errs, os.RemoveAll(r.outFile(name)))
 	}
 	return errors.Join(errs...)

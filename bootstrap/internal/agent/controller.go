@@ -30,6 +30,7 @@ import (
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/mapping"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/metrics"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
@@ -72,7 +73,9 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c manager.Watc
 	cache, changes := mgr.GetCache(), predicates.ResourceIsChanged(mgr.GetScheme(), ctrl.LoggerFrom(ctx))
 	return errors.Join(
 		c.Watch(source.Kind(cache, client.Object(&clusterv1.Machine{}), handler.EnqueueRequestsFromMapFunc(r.claimedFor), changes)),
-		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(cache, client.Object(&assisted.Agent{}), &handler.EnqueueRequestForObject{})),
+		r.Gate.Watch(c, assisted.CRDAgents, source.Kind(
+			cache, client.Object(&assisted.Agent{}), metrics.Agents(&handler.EnqueueRequestForObject{}),
+		)),
 		r.Gate.Watch(
 			c, metal3.CRDBareMetalHosts,
 			source.Kind(cache, client.Object(&bmov1alpha1.BareMetalHost{}), handler.EnqueueRequestsFromMapFunc(r.fromHost), changes),

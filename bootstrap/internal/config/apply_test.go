@@ -49,7 +49,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 					},
 				}).Build()
 			g.Expect(c.Get(ctx, key, s.config)).To(Succeed())
-			s.read = s.config.DeepCopy()
+			s.read, s.first = s.config.DeepCopy(), s.config.DeepCopy()
 			if stale {
 				g.Expect(c.Get(ctx, key, live)).To(Succeed())
 				metav1.SetMetaDataLabel(&live.ObjectMeta, "example.com/by", "another controller")

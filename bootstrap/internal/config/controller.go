@@ -121,7 +121,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	mapper := mapping.Mapper{Client: mgr.GetClient(), Gate: r.Gate}
 	b := capicontrollerutil.NewControllerManagedBy(mgr, log).
 		For(&bootstrapv1.OpenshiftAssistedConfig{}).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(mapper.FromMachine)).
+		Watches(&clusterv1.Machine{}, r.days().Machines(handler.EnqueueRequestsFromMapFunc(mapper.FromMachine))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(mapper.FromCluster),
 			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
 		WatchesRawSource(source.Channel(r.Ignitions.Events(), &handler.EnqueueRequestForObject{})).
@@ -191,9 +191,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.refuseMachinePool(ctx, config, owners.Cluster)
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(owners.Machine), "Cluster", klog.KObj(owners.Cluster)))
+	read := config.DeepCopy()
 	s := &scope{
 		config:  config,
-		read:    config.DeepCopy(),
+		first:   read,
+		read:    read,
 		now:     r.Now(),
 		machine: owners.Machine,
 		cluster: owners.Cluster,
@@ -261,7 +263,8 @@ func (r *Reconciler) refuseMachinePool(ctx context.Context, config *bootstrapv1.
 	if pool == "" || cluster == nil || annotations.IsPaused(cluster, config) {
 		return nil
 	}
-	s := &scope{config: config, read: config.DeepCopy()}
+	read := config.DeepCopy()
+	s := &scope{config: config, first: read, read: read}
 	refusal := result{decision: &decision{dataSecret: fact.Waiting(bootstrapv1.MachinePoolNotSupportedReason,
 		"MachinePool %s owns this config, and hosts are let in one by one, each for its Machine: use a MachineDeployment", pool)}}
 	setStatus(s, refusal)
@@ -293,13 +296,18 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 	}
 	leaves := len(s.config.Finalizers) < len(s.read.Finalizers)
 	outcome := r.saveRecords(ctx, s)
+	stored := s.read
 	if !outcome.Stops() && !leaves && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
 		status := s.read.DeepCopy()
 		status.Status = s.config.Status
-		outcome = kube.OutcomeOf(kube.PatchStatus(ctx, r.Client, s.read, status, ownedConditions))
+		alone, err := kube.PatchStatus(ctx, r.Client, s.read, status, ownedConditions)
+		if outcome = kube.OutcomeOf(err); alone {
+			stored = status
+		}
 		r.wrote(status)
 		r.secrets.keep(s, status.ResourceVersion)
 	}
+	r.count(ctx, s, stored)
 	err := outcome.Err()
 	if !s.config.DeletionTimestamp.IsZero() {
 		err = client.IgnoreNotFound(err)

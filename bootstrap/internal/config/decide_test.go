@@ -48,8 +48,8 @@ func prepared() *scope {
 	m3m.SetName("m-0")
 	_ = metal3.SetLiveISO(m3m, isoURL)
 	return &scope{
-		config: config, read: config.DeepCopy(), machine: machine, hooked: true, cluster: cluster, inputs: inputs{pullSecret: "pull-secret"},
-		infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m,
+		config: config, first: config.DeepCopy(), read: config.DeepCopy(), machine: machine, hooked: true, cluster: cluster,
+		inputs: inputs{pullSecret: "pull-secret"}, infraEnvName: "demo-x", infraEnv: infraEnv, infraMachine: m3m,
 	}
 }
 

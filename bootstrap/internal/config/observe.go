@@ -33,6 +33,8 @@ import (
 // config, on which status writes at the end of the pass, and what was read of it, when its records are written.
 type scope struct {
 	config *bootstrapv1.OpenshiftAssistedConfig
+	// first is the config as it was read when the pass began.
+	first *bootstrapv1.OpenshiftAssistedConfig
 	// read is the config as it was read, or as the pass has written its records since.
 	read *bootstrapv1.OpenshiftAssistedConfig
 	// now is the time of the pass.

@@ -152,7 +152,7 @@ func (h *hub) pass(name string) {
 	s := prepared()
 	s.config, s.cluster, s.infraEnv, s.infraEnvName, s.infraMachine = h.config(name), h.cluster, nil, "", nil
 	s.machine.Name, s.inputs = name, inputs{pullSecret: s.config.Spec.PullSecretRef.Name}
-	s.read = s.config.DeepCopy()
+	s.read, s.first = s.config.DeepCopy(), s.config.DeepCopy()
 	h.Expect(h.r.observeInfraEnv(h.t.Context(), s)).To(Succeed())
 	d := decide(s)
 	o := h.r.apply(h.t.Context(), s, d)

@@ -28,6 +28,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/metrics"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -260,7 +261,11 @@ func (r *Reconciler) rollOut(ctx context.Context, v *view.View, d plan.RolloutDe
 	if d.Delete == nil {
 		return nil
 	}
-	return r.deleteMachines(ctx, v, []*clusterv1.Machine{d.Delete}, "it is outdated")
+	err := r.deleteMachines(ctx, v, []*clusterv1.Machine{d.Delete}, "it is outdated")
+	if err == nil && d.Delete.DeletionTimestamp.IsZero() {
+		metrics.OutdatedDeleted()
+	}
+	return err
 }
 
 // deleteMachines deletes all the Machines at once; those that are being deleted are left alone. So are those that have changed since they

@@ -35,6 +35,7 @@ func (r *Reconciler) record(ctx context.Context, v *view.View, d decision, o *ou
 		return err
 	}
 	o.written = cp.ResourceVersion
+	countRecords(v, d, retry != nil)
 	if retry != nil {
 		r.tellRetry(v, d.attempt, cp.Annotations[controlplanev1.InstallAttemptAnnotation])
 	}

@@ -154,7 +154,8 @@ func (r *Reconciler) pass(
 	if err != nil {
 		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
 		tellUnread(cp, err)
-		return ctrl.Result{}, kerrors.NewAggregate([]error{err, r.patchStatus(ctx, before, cp)})
+		_, unwritten := r.patchStatus(ctx, before, cp)
+		return ctrl.Result{}, kerrors.NewAggregate([]error{err, unwritten})
 	}
 	d, o := decide(v), &outcomes{}
 	defer func() {
@@ -166,7 +167,11 @@ func (r *Reconciler) pass(
 		if o.written != "" {
 			before.ResourceVersion, cp.ResourceVersion = o.written, o.written
 		}
-		reterr = kerrors.NewAggregate([]error{reterr, r.patchStatus(ctx, before, cp)})
+		alone, err := r.patchStatus(ctx, before, cp)
+		if alone {
+			countStatus(v, before, cp)
+		}
+		reterr = kerrors.NewAggregate([]error{reterr, err})
 		if reterr == nil && d.deletion.step == plan.DeletionDone {
 			reterr = r.removeFinalizer(ctx, cp) // Last: there is no status to write once the object is gone.
 		}
@@ -194,25 +199,26 @@ func (r *Reconciler) ownerCluster(ctx context.Context, cp *controlplanev1.Opensh
 	return cluster, nil
 }
 
-// patchStatus writes what the pass changed in status.
-func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+// patchStatus writes what the pass changed in status; alone reports whether it has, and what is stored now is known to differ from before
+// by that alone.
+func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane) (alone bool, err error) {
 	if equality.Semantic.DeepEqual(before.Status, cp.Status) {
-		return nil
+		return false, nil
 	}
 	ctx, cancel := manager.ForStatus(ctx)
 	defer cancel()
-	if err := kube.PatchStatus(ctx, r.Client, before, cp, ownedConditions); err != nil {
-		return fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
+	if alone, err = kube.PatchStatus(ctx, r.Client, before, cp, ownedConditions); err != nil {
+		return false, fmt.Errorf("patch the status of OpenshiftAssistedControlPlane %s: %w", klog.KObj(cp), err)
 	}
 	if cp.ResourceVersion == before.ResourceVersion {
 		// Somebody had changed the control plane, so that the status was written in several patches, which tell no version.
 		written := &controlplanev1.OpenshiftAssistedControlPlane{}
 		if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(cp), written); err != nil {
-			return client.IgnoreNotFound(err)
+			return alone, client.IgnoreNotFound(err)
 		}
 		cp.ResourceVersion = written.ResourceVersion
 	}
 	kind := capicontrollerutil.StructuredObject(controlplanev1.GroupVersion, "OpenshiftAssistedControlPlane")
 	r.controller.DeferNextReconcileUntilCacheUpToDate(cp, kind, cp.ResourceVersion) // It would write what has not changed once more.
-	return nil
+	return alone, nil
 }

@@ -29,6 +29,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/metrics"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
@@ -74,7 +75,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w W
 		For(&controlplanev1.OpenshiftAssistedControlPlane{}).
 		Named(controllerName).
 		// Machines of workers too: their number is asked for on day 1, and the deletion waits for them.
-		Watches(&clusterv1.Machine{}, byCluster).
+		Watches(&clusterv1.Machine{}, metrics.Machines(r.Client, byCluster)).
 		Watches(&clusterv1.MachineSet{}, byCluster).
 		Watches(&clusterv1.MachineDeployment{}, byCluster).
 		Watches(&clusterv1.MachinePool{}, byCluster).

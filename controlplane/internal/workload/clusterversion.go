@@ -84,8 +84,9 @@ type Release struct{ Version, Image string }
 type PastRelease struct {
 	Release
 
-	Started   time.Time
-	Completed bool
+	// Started is when the cluster began with it, and Ended when it was complete or given up; zero while it goes on.
+	Started, Ended time.Time
+	Completed      bool
 }
 
 // ConditionalRelease is an update with known risks.
@@ -157,9 +158,13 @@ func VersionOf(o *configv1.ClusterVersion) *ClusterVersion {
 		v.Requested = Release{wanted.Version, wanted.Image}
 	}
 	for _, h := range o.Status.History {
-		v.History = append(v.History, PastRelease{
+		past := PastRelease{
 			Release: Release{h.Version, h.Image}, Started: h.StartedTime.Time, Completed: h.State == configv1.CompletedUpdate,
-		})
+		}
+		if h.CompletionTime != nil {
+			past.Ended = h.CompletionTime.Time
+		}
+		v.History = append(v.History, past)
 	}
 	for _, r := range o.Status.AvailableUpdates {
 		v.Available = append(v.Available, Release{r.Version, r.Image})
