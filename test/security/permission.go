@@ -133,8 +133,11 @@ func permissionsOf(rule rbacv1.PolicyRule) []Permission {
 	return permissions
 }
 
+// deniedByPolicy is in what the API server answers to a request that an admission policy refuses.
+const deniedByPolicy = "ValidatingAdmissionPolicy"
+
 // see adds what a request of the manager needed, or that it was refused. A refusal is one of RBAC's or of the admission of owner
-// references; both mean that a role lacks something.
+// references, which both mean that a role lacks something, or one of an admission policy, which then lacks a write of the manager.
 func (u *usage) see(event *auditv1.Event) {
 	if event.ObjectRef == nil {
 		return // Discovery, which every authenticated user may do.
@@ -144,9 +147,10 @@ func (u *usage) see(event *auditv1.Event) {
 		resource += "/" + event.ObjectRef.Subresource
 	}
 	permission := Permission{Verb: event.Verb, Resource: resource, Group: event.ObjectRef.APIGroup}
-	if event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusForbidden {
+	status := event.ResponseStatus
+	if status != nil && (status.Code == http.StatusForbidden || strings.Contains(status.Message, deniedByPolicy)) {
 		u.refused.Insert(
-			fmt.Sprintf("%s: %s", permission, cmp.Or(event.ResponseStatus.Message, event.Annotations["authorization.k8s.io/reason"])),
+			fmt.Sprintf("%s: %s", permission, cmp.Or(status.Message, event.Annotations["authorization.k8s.io/reason"])),
 		)
 		return
 	}

@@ -47,6 +47,13 @@ func requested(who, verb, resource, subresource string, code int32) auditv1.Even
 	return event
 }
 
+// denied is the audit event of a request that an admission policy refuses, as an object that is not valid.
+func denied(verb, resource string) auditv1.Event {
+	event := requested(user, verb, resource, "", http.StatusUnprocessableEntity)
+	event.ResponseStatus.Message = "ValidatingAdmissionPolicy 'writes' denied request: why"
+	return event
+}
+
 func TestRecord(t *testing.T) {
 	used := []auditv1.Event{
 		requested(user, "patch", "pods", "status", http.StatusOK),
@@ -76,6 +83,9 @@ func TestRecord(t *testing.T) {
 		},
 		{name: "a verb too few", cluster: rule("patch", "pods/status"), namespaced: rule("update", "leases"),
 			events: append(used, requested(user, "get", "secrets", "", http.StatusForbidden)), missing: []string{"test: may not get secrets: why"}},
+		{name: "what an admission policy refuses", cluster: rule("patch", "pods/status"), namespaced: rule("update", "leases"),
+			events:  append(used, denied("patch", "secrets")),
+			missing: []string{`test: may not patch secrets: ValidatingAdmissionPolicy 'writes' denied request: why`}},
 		{name: "a wildcard", cluster: rule("patch", "*"), namespaced: rule("update", "leases"), events: used,
 			excess: []string{"test: may patch * and never does", "test: may patch *, a wildcard"}},
 		{name: "a rule that is there twice", cluster: rule("update", "leases"), namespaced: rule("update", "leases"), events: used,

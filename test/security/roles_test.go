@@ -102,6 +102,8 @@ func TestContractRoles(t *testing.T) {
 			NewWithT(t).Expect(got).To(ConsistOf(want), manager)
 		}
 	})
+	// Last: the policies would refuse what is tried above as a manager.
+	t.Run("admission policies narrow what the managers write", func(t *testing.T) { testWrites(t, api, cp.Tools()) })
 }
 
 // isNamespaced reports whether a permission is for objects in namespaces.
