@@ -44,7 +44,11 @@ func (c chart) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(c.out, name)
+	return replace(filepath.Join(c.out, name), contents)
+}
+
+// replace writes the files of a chart into a folder, in the place of an earlier chart.
+func replace(folder string, contents map[string][]byte) error {
 	if _, err := os.Stat(filepath.Join(folder, "Chart.yaml")); errors.Is(err, fs.ErrNotExist) {
 		// No other folder with files is removed.
 		if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -184,6 +184,36 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// TestContractServiceCA: the objects of the service CA's variant fit together, which only OpenShift would show otherwise.
+func TestContractServiceCA(t *testing.T) {
+	t.Run("CTL-51 the webhooks' certificate comes from OpenShift's service CA, for the Service, into the pod", func(t *testing.T) {
+		g := NewWithT(t)
+		rendered, err := render(t, "webhookCertificates: {issuer: service-ca}")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(rendered)).NotTo(ContainSubstring("cert-manager.io"))
+		all := read(t, rendered)
+		for _, key := range deployments {
+			namespace := strings.Split(key, "/")[1]
+			prefix := strings.TrimSuffix(namespace, "-system")
+			volumes, _, err := unstructured.NestedSlice(all[key], "spec", "template", "spec", "volumes")
+			g.Expect(err).NotTo(HaveOccurred())
+			mounted, _, err := unstructured.NestedString(volumes[0].(map[string]any), "secret", "secretName")
+			g.Expect(err).NotTo(HaveOccurred())
+			service := unstructured.Unstructured{Object: all["Service/"+namespace+"/"+prefix+"-webhook-service"]}
+			g.Expect(service.GetAnnotations()).To(HaveKeyWithValue("service.beta.openshift.io/serving-cert-secret-name", mounted))
+		}
+		configurations := 0
+		for key, object := range all {
+			if kind, _, _ := strings.Cut(key, "/"); strings.HasSuffix(kind, "WebhookConfiguration") {
+				configurations++
+				configuration := unstructured.Unstructured{Object: object}
+				g.Expect(configuration.GetAnnotations()).To(HaveKeyWithValue("service.beta.openshift.io/inject-cabundle", "true"), key)
+			}
+		}
+		g.Expect(configurations).To(BeNumerically(">=", 2))
+	})
+}
+
 // kustomized returns both providers' objects of a kustomization, with the images of the release.
 func kustomized(t *testing.T, kustomization string) objects {
 	t.Helper()
