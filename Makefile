@@ -27,9 +27,10 @@ E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/infrast
 # and what is replayed with Prometheus.
 # The longest begin.
 CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... ./test/templates/... \
-	./test/release/... ./test/operator/... ./test/monitoring/...
+	./test/release/... ./test/operator/... ./test/monitoring/... ./test/chart/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
-	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring)
+	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring \
+	-e /test/chart)
 
 # What `make generate` writes and `make verify` compares.
 GENERATED := ':(glob)**/zz_generated.*' ':(glob)config/*/crd/bases/*' ':(glob)config/*/rbac/role.yaml' \
