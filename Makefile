@@ -83,7 +83,16 @@ images: ## Write the images of both managers, their SBOMs and provenance, into o
 
 .PHONY: push-images
 push-images: ## Send what make images has written to REGISTRY=host/owner, with the credentials of docker or podman.
+	@[[ -n "$(REGISTRY)" ]] || { echo "make push-images needs REGISTRY=host/owner" >&2; exit 1; }
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -out=$(image_folder) -push=$(REGISTRY)
+
+.PHONY: sign
+sign: ## Sign with cosign what make push-images has sent to REGISTRY=host/owner, with the private key KEY=file: images, SBOMs, provenance.
+##> COSIGN=program uses another cosign than the one that is built on first use; COSIGN_FLAGS=flags a transparency log
+	@[[ -n "$(REGISTRY)" && -n "$(KEY)" ]] || { echo "make sign needs REGISTRY=host/owner and KEY=file" >&2; exit 1; }
+	cosign=$(or $(COSIGN),$$($(call tool,cosign))); \
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -out=$(image_folder) -sign=$(REGISTRY) -key=$(KEY) -cosign="$$cosign" \
+		-cosign-flags="$(COSIGN_FLAGS)"
 
 release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
 	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))

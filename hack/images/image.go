@@ -42,15 +42,15 @@ func (s settings) writeLayout(ctx context.Context, p program) (v1.Hash, error) {
 	if !ok {
 		return v1.Hash{}, fmt.Errorf("an index with annotations is %T", index)
 	}
-	written, err := layout.Write(dir, empty.Index)
+	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("begin layout %s: %w", dir, err)
 	}
-	if err := written.AppendIndex(index, layout.WithAnnotations(map[string]string{specs.AnnotationRefName: s.tag()})); err != nil {
+	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{specs.AnnotationRefName: s.tag()})); err != nil {
 		return v1.Hash{}, fmt.Errorf("write the images to %s: %w", dir, err)
 	}
 	for _, statement := range statements {
-		if err := written.AppendImage(statement); err != nil {
+		if err := path.AppendImage(statement); err != nil {
 			return v1.Hash{}, fmt.Errorf("write what is said about the images to %s: %w", dir, err)
 		}
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,68 +18,111 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// pushAll sends the layouts in a folder to a registry, with the credentials of docker or podman, and says where each image is.
-func pushAll(ctx context.Context, dir, registry string, progress io.Writer) error {
+// written is a layout that was written earlier, and where it belongs.
+type written struct {
+	top        v1.ImageIndex
+	repository name.Repository
+	tag        string
+	images     v1.Descriptor   // the index of the images
+	artifacts  []v1.Descriptor // what is said about them
+}
+
+// eachLayout calls do for every layout in a folder.
+func eachLayout(dir, registry string, do func(written) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("find the images, which make images writes: %w", err)
 	}
+	found := false
 	for _, entry := range entries {
 		if !entry.IsDir() {
 			continue
 		}
-		pushed, err := push(ctx, filepath.Join(dir, entry.Name()), registry+"/"+entry.Name())
-		if err != nil {
-			return fmt.Errorf("push %s: %w", entry.Name(), err)
+		found = true
+		w, err := open(filepath.Join(dir, entry.Name()), registry+"/"+entry.Name())
+		if err == nil {
+			err = do(w)
 		}
-		fmt.Fprintln(progress, pushed)
+		if err != nil {
+			return fmt.Errorf("%s: %w", entry.Name(), err)
+		}
+	}
+	if !found {
+		return fmt.Errorf("no images are in %s: make images writes them", dir)
 	}
 	return nil
 }
 
-// push sends a layout to a repository: first the images, then what is said about them, for which the registry needs to know the images.
-func push(ctx context.Context, dir, repository string) (string, error) {
+// open reads which manifests are in a layout.
+func open(dir, repository string) (written, error) {
 	target, err := name.NewRepository(repository)
 	if err != nil {
-		return "", fmt.Errorf("read %q: %w", repository, err)
+		return written{}, fmt.Errorf("read %q: %w", repository, err)
 	}
 	top, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
-		return "", fmt.Errorf("open the layout: %w", err)
+		return written{}, fmt.Errorf("open the layout: %w", err)
 	}
 	manifest, err := top.IndexManifest()
 	if err != nil {
-		return "", fmt.Errorf("read the layout: %w", err)
+		return written{}, fmt.Errorf("read the layout: %w", err)
 	}
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
-	pushed := ""
+	w := written{top: top, repository: target}
 	for _, descriptor := range manifest.Manifests {
-		tag, tagged := descriptor.Annotations[specs.AnnotationRefName]
-		if !tagged {
-			if err := pushArtifact(top, target.Digest(descriptor.Digest.String()), descriptor, options); err != nil {
-				return "", err
-			}
+		if tag, tagged := descriptor.Annotations[specs.AnnotationRefName]; tagged {
+			w.tag, w.images = tag, descriptor
 			continue
 		}
-		images, err := top.ImageIndex(descriptor.Digest)
-		if err != nil {
-			return "", fmt.Errorf("read the images: %w", err)
-		}
-		if err := remote.WriteIndex(target.Tag(tag), images, options...); err != nil {
-			return "", fmt.Errorf("send the images: %w", err)
-		}
-		pushed = target.Tag(tag).String() + "@" + descriptor.Digest.String()
+		w.artifacts = append(w.artifacts, descriptor)
 	}
-	return pushed, nil
+	if w.tag == "" {
+		return written{}, errors.New("the layout has no image with a tag")
+	}
+	return w, nil
 }
 
-func pushArtifact(top v1.ImageIndex, target name.Digest, descriptor v1.Descriptor, options []remote.Option) error {
-	artifact, err := top.Image(descriptor.Digest)
+// pushAll sends the layouts in a folder to a registry, with the credentials of docker or podman, and says where each image is.
+func pushAll(ctx context.Context, dir, registry string, progress io.Writer) error {
+	return eachLayout(dir, registry, func(w written) error {
+		if err := w.push(remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+			return err
+		}
+		fmt.Fprintf(progress, "%s@%s\n", w.repository.Tag(w.tag), w.images.Digest)
+		return nil
+	})
+}
+
+// push sends first the images, then what is said about them, for which the registry needs to know the images.
+func (w written) push(options ...remote.Option) error {
+	images, err := w.top.ImageIndex(w.images.Digest)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", descriptor.ArtifactType, err)
+		return fmt.Errorf("read the images: %w", err)
 	}
-	if err := remote.Write(target, artifact, options...); err != nil {
-		return fmt.Errorf("send %s: %w", descriptor.ArtifactType, err)
+	if err := remote.WriteIndex(w.repository.Tag(w.tag), images, options...); err != nil {
+		return fmt.Errorf("send the images: %w", err)
+	}
+	for _, descriptor := range w.artifacts {
+		statement, err := w.top.Image(descriptor.Digest)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", descriptor.ArtifactType, err)
+		}
+		if err := remote.Write(w.repository.Digest(descriptor.Digest.String()), statement, options...); err != nil {
+			return fmt.Errorf("send %s: %w", descriptor.ArtifactType, err)
+		}
 	}
 	return nil
+}
+
+// blob returns the bytes of a layer as they are kept, whether they are compressed or not.
+func blob(image v1.Image, digest v1.Hash) (content []byte, err error) {
+	layer, err := image.LayerByDigest(digest)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	return io.ReadAll(reader)
 }

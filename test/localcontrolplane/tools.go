@@ -61,6 +61,8 @@ var tools = []tool{
 		pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen",
 	},
 	{name: "apidiff", moduleDir: "apidiff", module: "golang.org/x/exp", pkg: "golang.org/x/exp/cmd/apidiff"},
+	{name: "cosign", moduleDir: "cosign", module: "github.com/sigstore/cosign/v3", pkg: "github.com/sigstore/cosign/v3/cmd/cosign"},
+	{name: "govulncheck", moduleDir: "vuln", module: "golang.org/x/vuln", pkg: "golang.org/x/vuln/cmd/govulncheck"},
 	{
 		name: "golangci-lint", moduleDir: "lint", module: "github.com/golangci/golangci-lint/v2",
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
