@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -109,4 +110,41 @@ func TestEventsOfAgents(t *testing.T) {
 	}
 	agents.Delete(t.Context(), event.DeleteEvent{Object: noted}, nil)
 	g.Expect(testutil.ToFloat64(refused) - before).To(Equal(1.0))
+}
+
+// TestEventsOfReadyMachines: a Machine is ready for the first time once, also when its Node comes and goes; of one that has its Node since
+// before the manager acts, nobody knows whether it is the first time.
+func TestEventsOfReadyMachines(t *testing.T) {
+	g := NewWithT(t)
+	config := stage{recognized: bootstrapv1.HostRecognizedReason}.config()
+	config.Name = "mine"
+	machines := Days{Client: stored{config: config}, Gate: gate{missing: []string{assisted.CRDAgentClusterInstalls}}}.Machines(handler.Funcs{})
+	state := func(uid types.UID, node string, ready metav1.ConditionStatus) *clusterv1.Machine {
+		m := machineOf("mine", node)
+		m.UID = uid
+		m.Status.Conditions = []metav1.Condition{{Type: clusterv1.ReadyCondition, Status: ready}}
+		return m
+	}
+	begin, _ := observed(t, phaseSeconds, metrics.PhaseReady, metrics.RoleControlPlane, metrics.DayOne)
+	expect := func(uid types.UID, count uint64, states ...*clusterv1.Machine) {
+		for i := range len(states) - 1 {
+			machines.Update(t.Context(), event.UpdateEvent{ObjectOld: states[i], ObjectNew: states[i+1]}, nil)
+		}
+		now, _ := observed(t, phaseSeconds, metrics.PhaseReady, metrics.RoleControlPlane, metrics.DayOne)
+		g.Expect(now-begin).To(Equal(count), string(uid))
+	}
+	expect("new", 1, state("new", "", metav1.ConditionFalse), state("new", "n", metav1.ConditionUnknown),
+		state("new", "n", metav1.ConditionFalse), state("new", "n", metav1.ConditionTrue))
+	expect(
+		"new",
+		1,
+		state("new", "n", metav1.ConditionTrue),
+		state("new", "n", metav1.ConditionFalse),
+		state("new", "n", metav1.ConditionTrue),
+	)
+	expect("old", 1, state("old", "n", metav1.ConditionFalse), state("old", "n", metav1.ConditionTrue))
+	expect("at once", 2, state("at once", "", metav1.ConditionFalse), state("at once", "n", metav1.ConditionTrue))
+	expect("short", 2, state("short", "", metav1.ConditionFalse), state("short", "n", metav1.ConditionFalse))
+	machines.Delete(t.Context(), event.DeleteEvent{Object: state("short", "n", metav1.ConditionFalse)}, nil)
+	expect("short", 2, state("short", "n", metav1.ConditionFalse), state("short", "n", metav1.ConditionTrue))
 }
