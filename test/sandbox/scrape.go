@@ -90,7 +90,9 @@ func (w *World) scraper(ctx context.Context) (token string, remove func(), err e
 }
 
 // scrape reads the metrics of a manager, which may be ready before its diagnostics are served.
-func (w *World) scrape(ctx context.Context, manager *localcontrolplane.Manager, token string) (text []byte, metrics scraped.Metrics, err error) {
+func (w *World) scrape(
+	ctx context.Context, manager *localcontrolplane.Manager, token string,
+) (text []byte, metrics scraped.Metrics, err error) {
 	// The manager signs its certificate itself.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
