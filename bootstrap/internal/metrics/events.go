@@ -99,7 +99,9 @@ func MachinePhases(before, after *clusterv1.Machine) []string {
 	if !before.Status.NodeRef.IsDefined() {
 		phases = append(phases, metrics.PhaseNode)
 	}
-	if !conditions.IsTrue(before, clusterv1.ReadyCondition) && conditions.IsTrue(after, clusterv1.ReadyCondition) {
+	// Cluster API writes the condition, and the Node in another request after it.
+	wasReady := before.Status.NodeRef.IsDefined() && conditions.IsTrue(before, clusterv1.ReadyCondition)
+	if !wasReady && conditions.IsTrue(after, clusterv1.ReadyCondition) {
 		phases = append(phases, metrics.PhaseReady)
 	}
 	return phases

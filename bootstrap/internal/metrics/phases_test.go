@@ -207,12 +207,13 @@ func TestMachinePhases(t *testing.T) {
 		before, after *clusterv1.Machine
 		want          []string
 	}{
-		"the Node":            {none, joined, []string{metrics.PhaseNode}},
-		"both":                {none, ready, []string{metrics.PhaseNode, metrics.PhaseReady}},
-		"ready":               {joined, ready, []string{metrics.PhaseReady}},
-		"a resync":            {ready, ready, nil},
-		"the Node went away":  {ready, later, nil},
-		"the Node comes back": {later, ready, []string{metrics.PhaseReady}},
+		"the Node":             {none, joined, []string{metrics.PhaseNode}},
+		"ready, then the Node": {machine(false, metav1.ConditionTrue, time.Hour, 0), ready, []string{metrics.PhaseNode, metrics.PhaseReady}},
+		"both":                 {none, ready, []string{metrics.PhaseNode, metrics.PhaseReady}},
+		"ready":                {joined, ready, []string{metrics.PhaseReady}},
+		"a resync":             {ready, ready, nil},
+		"the Node went away":   {ready, later, nil},
+		"the Node comes back":  {later, ready, []string{metrics.PhaseReady}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(MachinePhases(test.before, test.after)).To(Equal(test.want))
