@@ -36,7 +36,8 @@ const (
 const (
 	// DayOne: the Machine's host is of the first installation of the cluster, or may still become so.
 	DayOne = "1"
-	// DayTwo: it joins a cluster whose first installation is closed or complete without it.
+	// DayTwo: it joins a cluster whose first installation is closed or complete without it, also when its host has taken part for another
+	// Machine.
 	DayTwo = "2"
 )
 
@@ -108,8 +109,8 @@ var (
 		Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200},
 		Source: "conditions HostHealthy, HostRecognized and AgentInstalled and status.initialization of the OpenshiftAssistedConfig; " +
 			"status.nodeRef and condition Ready of the Machine",
-		Counts: "when a pass has written that the phase is reached; node and ready when the Machine changes to it. The mean of a phase " +
-			"less the mean of the one before is the mean time between them",
+		Counts: "when a pass has written that the phase is reached; node and ready when the Machine changes to it, ready by the manager " +
+			"that has counted the Node. The mean of a phase less the mean of the one before is the mean time between them",
 	}
 	Hosts = Definition{
 		Name: "openshift_assisted_hosts", Kind: Gauge, Help: "Hosts of Machines, by state.",

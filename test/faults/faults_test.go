@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults runs the sandbox with every fault that it knows.
 package faults
 
 import (
@@ -11,26 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
-
-// grouped are faults of a host that are tried in a cluster of three: clusterctl shows several Machines that are not ready as one line
-// without their messages, and a report has to be seen all the same. Two before the installation, one of a host that alone would be
-// installed at once, and one in it stand for the others.
-var grouped = []string{"control-plane-never-boots", "host-disconnects", "wrong-boot-order"}
-
-// speed makes an installation take some seconds of simulated time.
-const speed = 3
 
 func TestMain(m *testing.M) {
 	// Clusters wait for most of their time.
@@ -46,8 +33,8 @@ func TestMain(m *testing.M) {
 // of it.
 func TestFaults(t *testing.T) {
 	var shared []sandbox.Options
-	for i, fault := range sandbox.Faults() {
-		options := sandbox.Options{Fault: fault.Name, Namespace: fault.Name, Speed: speed, Address: fmt.Sprintf("127.10.%d.5", 100+i)}
+	for _, fault := range sandbox.Faults() {
+		options := Options(&fault)
 		if !fault.WholeWorld {
 			shared = append(shared, options)
 			continue
@@ -60,26 +47,24 @@ func TestFaults(t *testing.T) {
 	t.Run("in one world", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
-		world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Speed: speed, Inspect: inspect})
+		world, err := sandbox.NewWorld(t.Context(), sandbox.WorldOptions{Speed: Speed, Inspect: Inspect})
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { g.Expect(world.Stop()).To(Succeed()) })
+		seen, ended := newTally(world), atomic.Int32{}
+		t.Cleanup(func() {
+			if !t.Failed() && int(ended.Load()) == len(shared) { // Else not every fault was tried.
+				seen.expectCounted(t, world)
+			}
+		})
 		for _, options := range shared {
 			options.World = world
 			t.Run(options.Fault, func(t *testing.T) {
 				t.Parallel()
 				expectFault(t, options)
+				ended.Add(1)
 			})
 		}
 	})
-}
-
-// inspect lets a host be found as the fault says after which its namespace is called.
-func inspect(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
-	for _, fault := range sandbox.Faults() {
-		if fault.Name == host.Namespace && fault.Inspect != nil {
-			fault.Inspect(host, hardware)
-		}
-	}
 }
 
 // expectFault runs the sandbox and expects a cluster that recovers, or a report.
@@ -89,14 +74,8 @@ func expectFault(t *testing.T, options sandbox.Options) {
 	all := sandbox.Faults()
 	fault := all[slices.IndexFunc(all, func(f sandbox.Fault) bool { return f.Name == options.Fault })]
 	output := &bytes.Buffer{}
-	options.Topology, options.Out, options.Output = sandbox.SNO, t.TempDir(), output
+	options.Out, options.Output = t.TempDir(), output
 	options.Retry = fault.Name == "install-fails"
-	switch {
-	case fault.NeedsWorker:
-		options.Topology, options.Workers = sandbox.HA, ptr.To(1)
-	case fault.NeedsPeers, slices.Contains(grouped, fault.Name):
-		options.Topology = sandbox.Compact
-	}
 	err := sandbox.Run(t.Context(), options)
 	if fault.Report == nil || options.Retry {
 		g.Expect(err).NotTo(HaveOccurred(), "%s", output.String())
@@ -105,13 +84,7 @@ func expectFault(t *testing.T, options sandbox.Options) {
 	g.Expect(err).To(MatchError(sandbox.ErrReported), "%s", output.String())
 	t.Log(output.String())
 	if options.World != nil {
-		// Left alone, it would try again for as long as the others run, and take their time: the cluster, and Metal3 with its hosts.
-		hosts := &bmov1alpha1.BareMetalHostList{}
-		g.Expect(options.World.Client.List(t.Context(), hosts, client.InNamespace(options.Namespace))).To(Succeed())
-		for i := range hosts.Items {
-			options.World.Metal3.Faults().Clear(client.ObjectKeyFromObject(&hosts.Items[i]))
-		}
-		g.Expect(options.World.Client.DeleteAllOf(t.Context(), &clusterv1.Cluster{}, client.InNamespace(options.Namespace))).To(Succeed())
+		g.Expect(End(t.Context(), options.World, options.Namespace)).To(Succeed())
 	}
 }
 

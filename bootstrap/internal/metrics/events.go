@@ -4,6 +4,8 @@ package metrics
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,13 +40,13 @@ type Days struct {
 // Of is the day of a Machine's host.
 func (d Days) Of(ctx context.Context, config *bootstrapv1.OpenshiftAssistedConfig, cluster *clusterv1.Cluster, clusterName string) string {
 	if len(d.Gate.Missing(assisted.CRDAgentClusterInstalls)) > 0 {
-		return Day("", cluster, nil)
+		return Day("", config.CreationTimestamp, cluster, nil)
 	}
 	installs, err := index.Finder{Reader: d.Client, Namespace: config.Namespace}.Installs(ctx, clusterName)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Counting without the AgentClusterInstall")
 	}
-	return Day(config.Annotations[bootstrapv1.AgentAnnotation], cluster, installs)
+	return Day(config.Annotations[bootstrapv1.AgentAnnotation], config.CreationTimestamp, cluster, installs)
 }
 
 // Machines counts the phases of Machines that Cluster API writes, beside what a handler does with their events.
@@ -55,8 +57,12 @@ func (d Days) Machines(h handler.EventHandler) handler.EventHandler {
 		if ok && same {
 			d.count(ctx, was, is, time.Now())
 		}
-	}}
+	}, Gone: func(_ context.Context, last client.Object) { unready.Delete(last.GetUID()) }}
 }
+
+// unready are the UIDs of Machines that got their Nodes while this manager acted, and were not ready since. Of others nobody knows whether
+// they were ready before: Machines keep no record of it.
+var unready sync.Map
 
 func (d Days) count(ctx context.Context, before, after *clusterv1.Machine, now time.Time) {
 	phases := MachinePhases(before, after)
@@ -73,11 +79,18 @@ func (d Days) count(ctx context.Context, before, after *clusterv1.Machine, now t
 	if err != nil {
 		return
 	}
+	phases = slices.DeleteFunc(phases, func(phase string) bool {
+		if phase == metrics.PhaseNode {
+			unready.Store(after.UID, true)
+			return false
+		}
+		_, first := unready.LoadAndDelete(after.UID)
+		return !first
+	})
 	observe(after, d.Of(ctx, config, cluster, after.Spec.ClusterName), now, phases...)
 }
 
-// MachinePhases are the phases that a Machine has reached by a change of it. It is ready for the first time when it was not since before it
-// became a running one: later, its Node comes and goes.
+// MachinePhases are the phases that a Machine has reached by a change of it. It becomes ready again and again: its Node comes and goes.
 func MachinePhases(before, after *clusterv1.Machine) []string {
 	if !after.DeletionTimestamp.IsZero() || !after.Status.NodeRef.IsDefined() {
 		return nil
@@ -86,19 +99,12 @@ func MachinePhases(before, after *clusterv1.Machine) []string {
 	if !before.Status.NodeRef.IsDefined() {
 		phases = append(phases, metrics.PhaseNode)
 	}
-	if !conditions.IsTrue(before, clusterv1.ReadyCondition) && conditions.IsTrue(after, clusterv1.ReadyCondition) && !wasReady(before) {
+	// Cluster API writes the condition, and the Node in another request after it.
+	wasReady := before.Status.NodeRef.IsDefined() && conditions.IsTrue(before, clusterv1.ReadyCondition)
+	if !wasReady && conditions.IsTrue(after, clusterv1.ReadyCondition) {
 		phases = append(phases, metrics.PhaseReady)
 	}
 	return phases
-}
-
-// wasReady reports whether a Machine that is not ready may have been so before.
-func wasReady(m *clusterv1.Machine) bool {
-	if m.Status.GetTypedPhase() != clusterv1.MachinePhaseRunning {
-		return false
-	}
-	since := conditions.GetLastTransitionTime(m, clusterv1.ReadyCondition)
-	return since != nil && since.After(m.Status.LastUpdated.Time)
 }
 
 // Agents counts the Agents in which no host is recognised, beside what a handler does with their events.

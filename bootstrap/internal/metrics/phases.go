@@ -11,6 +11,7 @@ import (
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -221,11 +222,15 @@ func roleOf(machine *clusterv1.Machine) string {
 	return metrics.RoleWorker
 }
 
-// Day is the day of the host with the Agent of this name, which may be empty. installs are the AgentClusterInstalls of its Cluster.
-func Day(agent string, cluster *clusterv1.Cluster, installs []*hiveext.AgentClusterInstall) string {
+// Day is the day of the host with the Agent of this name, which may be empty, for a config that was created at a time. installs are the
+// AgentClusterInstalls of its Cluster. A host that takes part in the first installation and comes back for a later Machine has the same
+// Agent again.
+func Day(agent string, created metav1.Time, cluster *clusterv1.Cluster, installs []*hiveext.AgentClusterInstall) string {
 	for _, install := range installs {
 		names, closed := assisted.DayOneAgents(install)
 		switch {
+		case createdAfter(created, install):
+			return metrics.DayTwo
 		case slices.Contains(names, agent), !closed && assisted.PhaseOf(install) != assisted.PhaseCompleted:
 			return metrics.DayOne
 		default:
@@ -236,4 +241,10 @@ func Day(agent string, cluster *clusterv1.Cluster, installs []*hiveext.AgentClus
 		return metrics.DayTwo // The cluster was moved here.
 	}
 	return metrics.DayOne
+}
+
+// createdAfter reports whether a config was created after the installation was complete.
+func createdAfter(created metav1.Time, install *hiveext.AgentClusterInstall) bool {
+	c := assisted.ClusterCondition(install, hiveext.ClusterCompletedCondition)
+	return c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Before(&created)
 }

@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 	g.Expect(NoteAdded(noted, agent)).To(BeFalse())
 }
 
-// TestMachinePhases: a Machine gets its Node once, and is ready for the first time once.
+// TestMachinePhases: a Machine gets its Node once, and becomes ready again and again.
 func TestMachinePhases(t *testing.T) {
 	machine := func(node bool, ready metav1.ConditionStatus, since time.Duration, running time.Duration) *clusterv1.Machine {
 		m := &clusterv1.Machine{}
@@ -207,12 +207,13 @@ func TestMachinePhases(t *testing.T) {
 		before, after *clusterv1.Machine
 		want          []string
 	}{
-		"the Node":            {none, joined, []string{metrics.PhaseNode}},
-		"both":                {none, ready, []string{metrics.PhaseNode, metrics.PhaseReady}},
-		"ready":               {joined, ready, []string{metrics.PhaseReady}},
-		"a resync":            {ready, ready, nil},
-		"the Node went away":  {ready, later, nil},
-		"the Node comes back": {later, ready, nil},
+		"the Node":             {none, joined, []string{metrics.PhaseNode}},
+		"ready, then the Node": {machine(false, metav1.ConditionTrue, time.Hour, 0), ready, []string{metrics.PhaseNode, metrics.PhaseReady}},
+		"both":                 {none, ready, []string{metrics.PhaseNode, metrics.PhaseReady}},
+		"ready":                {joined, ready, []string{metrics.PhaseReady}},
+		"a resync":             {ready, ready, nil},
+		"the Node went away":   {ready, later, nil},
+		"the Node comes back":  {later, ready, []string{metrics.PhaseReady}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(MachinePhases(test.before, test.after)).To(Equal(test.want))
@@ -228,7 +229,9 @@ func TestDay(t *testing.T) {
 			i.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: agents}
 		}
 		if completed {
-			i.Status.Conditions = []hivev1.ClusterInstallCondition{{Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionTrue}}
+			i.Status.Conditions = []hivev1.ClusterInstallCondition{{
+				Type: hiveext.ClusterCompletedCondition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon),
+			}}
 		}
 		return []*hiveext.AgentClusterInstall{i}
 	}
@@ -236,20 +239,25 @@ func TestDay(t *testing.T) {
 	initialized.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	for name, test := range map[string]struct {
 		agent    string
+		minutes  int // from the end of the installation to the creation of the config
 		cluster  *clusterv1.Cluster
 		installs []*hiveext.AgentClusterInstall
 		want     string
 	}{
-		"open":                        {"", nil, install("", false, false), metrics.DayOne},
-		"takes part":                  {"b", nil, install("a,b", true, true), metrics.DayOne},
-		"was left out":                {"c", nil, install("a,b", true, false), metrics.DayTwo},
-		"not registered, and closed":  {"", nil, install("a,b", true, false), metrics.DayTwo},
-		"imported":                    {"c", initialized, install("", false, true), metrics.DayTwo},
-		"moved, and not imported yet": {"c", initialized, nil, metrics.DayTwo},
-		"nothing is there yet":        {"", &clusterv1.Cluster{}, nil, metrics.DayOne},
+		"open":                        {"", -60, nil, install("", false, false), metrics.DayOne},
+		"takes part":                  {"b", -60, nil, install("a,b", true, true), metrics.DayOne},
+		"has taken part, comes back":  {"b", 60, nil, install("a,b", true, true), metrics.DayTwo},
+		"was left out":                {"c", -60, nil, install("a,b", true, false), metrics.DayTwo},
+		"not registered, and closed":  {"", -60, nil, install("a,b", true, false), metrics.DayTwo},
+		"imported":                    {"c", -60, initialized, install("", false, true), metrics.DayTwo},
+		"moved, and not imported yet": {"c", -60, initialized, nil, metrics.DayTwo},
+		"nothing is there yet":        {"", -60, &clusterv1.Cluster{}, nil, metrics.DayOne},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(Day(test.agent, test.cluster, test.installs)).To(Equal(test.want))
+			NewWithT(
+				t,
+			).Expect(Day(test.agent, metav1.NewTime(noon.Add(time.Duration(test.minutes)*time.Minute)), test.cluster, test.installs)).
+				To(Equal(test.want))
 		})
 	}
 }

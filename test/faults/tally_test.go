@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
+)
+
+// refusals are the reasons of HostRecognized for which Agents are refused, as the metric calls them.
+var refusals = map[string]string{
+	bootstrapv1.SeveralAgentsReason: "several_agents", bootstrapv1.SeveralHostsReason: "several_hosts",
+	bootstrapv1.DuplicateSerialNumberReason: "duplicate_serial_number", bootstrapv1.AgentClaimedByOtherReason: "claimed_by_other",
+}
+
+// tally counts what happens to the clusters of a World as somebody sees it who watches the API server. The managers have to have counted
+// the same: which of the clusters get how far before they are deleted differs from run to run.
+type tally struct {
+	mu sync.Mutex
+	// last is what was seen of an object before.
+	last map[types.UID]string
+	// installs by topology, result and reason; refused by reason; nodes by role.
+	installs, refused, nodes map[string]float64
+}
+
+func newTally(world *sandbox.World) *tally {
+	t := &tally{
+		last: map[types.UID]string{}, installs: map[string]float64{}, refused: map[string]float64{}, nodes: map[string]float64{},
+	}
+	world.Watch.OnChange(t.see)
+	return t
+}
+
+func (t *tally) see(object client.Object) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch o := object.(type) {
+	case *controlplanev1.OpenshiftAssistedControlPlane:
+		t.seeControlPlane(o)
+	case *bootstrapv1.OpenshiftAssistedConfig:
+		reason := conditions.GetReason(o, bootstrapv1.HostRecognizedCondition)
+		// A reason that is not known for a moment is no news.
+		if reason != bootstrapv1.ReadFailedReason && t.becomes(o.UID, refusals[reason]) {
+			t.refused[refusals[reason]]++
+		}
+	case *assisted.Agent:
+		noted := o.Annotations[bootstrapv1.RecognitionAnnotation] != ""
+		if t.becomes(o.UID, map[bool]string{true: "noted"}[noted]) {
+			t.refused["not_recognised"]++
+		}
+	case *clusterv1.Machine:
+		role := map[bool]string{true: "control_plane", false: "worker"}[util.IsControlPlaneMachine(o)]
+		if o.DeletionTimestamp.IsZero() && t.becomes(o.UID, o.Status.NodeRef.Name) {
+			t.nodes[role]++
+		}
+	}
+}
+
+// seeControlPlane sees the failure, the next attempt and the success of an installation.
+func (t *tally) seeControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+	topology := "highly_available"
+	if ptr.Deref(cp.Spec.Replicas, 0) == 1 {
+		topology = "single_node"
+	}
+	for _, milestone := range []struct {
+		name, now string
+	}{
+		{"failed,host", map[bool]string{true: "failed"}[cp.Status.Install.Phase == controlplanev1.InstallPhaseFailed]},
+		{"completed,", cp.Annotations[controlplanev1.InstalledClusterAnnotation]},
+		{"retried,asked", laterAttempt(cp)},
+	} {
+		if t.becomes(cp.UID+types.UID(milestone.name), milestone.now) {
+			t.installs[topology+","+milestone.name]++
+		}
+	}
+}
+
+// laterAttempt is the number of an attempt that is not the first.
+func laterAttempt(cp *controlplanev1.OpenshiftAssistedControlPlane) string {
+	if number := cp.Annotations[controlplanev1.InstallAttemptAnnotation]; number != "1" {
+		return number
+	}
+	return ""
+}
+
+// becomes reports whether something has become so that was empty before.
+func (t *tally) becomes(uid types.UID, now string) bool {
+	was := t.last[uid]
+	t.last[uid] = now
+	return was == "" && now != ""
+}
+
+// expectCounted waits until the managers have counted what was seen, and expects that the faults are in it which every run has: one
+// installation that fails and is tried again, two strays, and a host with another MAC address.
+func (t *tally) expectCounted(test *testing.T, world *sandbox.World) {
+	test.Helper()
+	g, ctx := NewWithT(test), context.WithoutCancel(test.Context()) // All faults have ended.
+	g.Eventually(func(g Gomega) {
+		installs, refused, nodes := t.counted()
+		scrape, err := world.Scrape(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(scrape.ControlPlane.Values("openshift_assisted_installs_total", "topology", "result", "reason")).To(Equal(installs))
+		g.Expect(scrape.Bootstrap.Values("openshift_assisted_agents_refused_total", "reason")).To(Equal(refused))
+		joined := scrape.Bootstrap.Values("openshift_assisted_machine_phase_seconds", "phase", "role")
+		for _, role := range []string{"control_plane", "worker"} {
+			g.Expect(joined["node,"+role]).To(Equal(nodes[role]), role)
+			g.Expect(joined["ready,"+role]).To(BeNumerically("<=", nodes[role]), role)
+		}
+	}).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
+	installs, refused, nodes := t.counted()
+	test.Logf("installs %v, Agents refused %v, Nodes %v", installs, refused, nodes)
+	g.Expect(installs).To(HaveKeyWithValue("single_node,failed,host", 1.0))
+	g.Expect(installs).To(HaveKeyWithValue("single_node,retried,asked", 1.0))
+	g.Expect(refused).To(HaveKeyWithValue("not_recognised", 3.0))
+}
+
+// counted are copies of what was seen until now.
+func (t *tally) counted() (installs, refused, nodes map[string]float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.installs), maps.Clone(t.refused), maps.Clone(t.nodes)
+}
