@@ -148,7 +148,7 @@ func (c chart) build(ctx context.Context, k kustomization) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for a kustomization: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := k.write(dir); err != nil {
 		return nil, err
 	}

@@ -23,19 +23,30 @@ func TestMerge(t *testing.T) {
 		want     any
 		problem  string
 	}{
-		"no variant":          {base: object{"a": "1"}, want: object{"a": "1"}},
-		"variants like it":    {base: object{"a": "1"}, variants: []variant{when("x", object{"a": "1"})}, want: object{"a": "1"}},
-		"another value":       {base: object{"a": "1"}, variants: []variant{when("x", object{"a": "2"})}, want: object{"a": choice{"x", "2", "1"}}},
-		"a value more":        {base: object{"a": "1"}, variants: []variant{when("x", object{"a": "1", "b": "2"})}, want: object{"a": "1", "b": guarded{"x", "2"}}},
-		"a value less":        {base: object{"a": "1"}, variants: []variant{when("x", object{})}, want: object{"a": guarded{"not (x)", "1"}}},
-		"a value of its type": {base: object{"a": "1"}, variants: []variant{when("x", object{"a": list{"1"}})}, want: object{"a": choice{"x", list{"1"}, "1"}}},
+		"no variant":       {base: object{"a": "1"}, want: object{"a": "1"}},
+		"variants like it": {base: object{"a": "1"}, variants: []variant{when("x", object{"a": "1"})}, want: object{"a": "1"}},
+		"another value": {
+			base: object{"a": "1"}, variants: []variant{when("x", object{"a": "2"})}, want: object{"a": choice{"x", "2", "1"}},
+		},
+		"a value more": {
+			base: object{"a": "1"}, variants: []variant{when("x", object{"a": "1", "b": "2"})},
+			want: object{"a": "1", "b": guarded{"x", "2"}},
+		},
+		"a value less": {base: object{"a": "1"}, variants: []variant{when("x", object{})}, want: object{"a": guarded{"not (x)", "1"}}},
+		"a value of its type": {
+			base: object{"a": "1"}, variants: []variant{when("x", object{"a": list{"1"}})}, want: object{"a": choice{"x", list{"1"}, "1"}},
+		},
 		"deep inside": {
 			base: object{"a": list{object{"b": "1"}}}, variants: []variant{when("x", object{"a": list{object{"b": "2"}}})},
 			want: object{"a": list{object{"b": choice{"x", "2", "1"}}}},
 		},
 		"an item more at the end": {base: list{"1"}, variants: []variant{when("x", list{"1", "2"})}, want: list{"1", guarded{"x", "2"}}},
-		"an item more between":    {base: list{"1", "3"}, variants: []variant{when("x", list{"1", "2", "3"})}, want: list{"1", guarded{"x", "2"}, "3"}},
-		"an item less":            {base: list{"1", "2"}, variants: []variant{when("x", list{"1"})}, want: choice{"x", list{"1"}, list{"1", "2"}}},
+		"an item more between": {
+			base: list{"1", "3"}, variants: []variant{when("x", list{"1", "2", "3"})}, want: list{"1", guarded{"x", "2"}, "3"},
+		},
+		"an item less": {
+			base: list{"1", "2"}, variants: []variant{when("x", list{"1"})}, want: choice{"x", list{"1"}, list{"1", "2"}},
+		},
 		"items more, one other": {
 			base: list{"1", "2"}, variants: []variant{when("x", list{"0", "1", "3"})}, want: choice{"x", list{"0", "1", "3"}, list{"1", "2"}},
 		},

@@ -32,7 +32,9 @@ metadata: {name: system}
 func TestDefaultsOf(t *testing.T) {
 	const digest = "@sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b"
 	for name, tt := range map[string]struct{ manifests, repository, reference, problem string }{
-		"tag":               {manifests: namespace + "---" + deployment("example.com:5000/a/b:v1", ""), repository: "example.com:5000/a/b", reference: ":v1"},
+		"tag": {
+			manifests: namespace + "---" + deployment("example.com:5000/a/b:v1", ""), repository: "example.com:5000/a/b", reference: ":v1",
+		},
 		"digest":            {manifests: deployment("example.com/b"+digest, ""), repository: "example.com/b", reference: digest},
 		"no Deployment":     {manifests: namespace, problem: "has no Deployment"},
 		"a second one":      {manifests: deployment("example.com/b:v1", ", {name: other}"), problem: "2 containers, want one"},

@@ -18,8 +18,8 @@ const step = 2
 // printer writes trees as a template of Helm.
 type printer struct{ out bytes.Buffer }
 
-// line writes one line of the manifest.
-func (p *printer) line(indent int, format string, args ...any) {
+// linef writes one line of the manifest.
+func (p *printer) linef(indent int, format string, args ...any) {
 	fmt.Fprintf(&p.out, "%*s%s\n", indent, "", fmt.Sprintf(format, args...))
 }
 
@@ -33,7 +33,7 @@ func (p *printer) document(object any, conditions []string) error {
 	for _, condition := range conditions {
 		p.begin(condition)
 	}
-	p.line(0, "---")
+	p.linef(0, "---")
 	if err := p.value(object, 0); err != nil {
 		return err
 	}
@@ -67,10 +67,10 @@ func (p *printer) value(value any, indent int) error {
 		}
 		return nil
 	case text:
-		p.line(indent, "%s", value)
+		p.linef(indent, "%s", value)
 		return nil
 	case block:
-		p.line(0, "{{ toYaml %s | indent %d }}", value, indent)
+		p.linef(0, "{{ toYaml %s | indent %d }}", value, indent)
 		return nil
 	case choice:
 		p.begin(value.condition)
@@ -97,7 +97,7 @@ func (p *printer) plain(value any, indent int) error {
 	}
 	for line := range strings.Lines(string(data)) {
 		// What looks like a template in a description is none.
-		p.line(indent, "%s", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "{{", `{{ "{{" }}`))
+		p.linef(indent, "%s", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "{{", `{{ "{{" }}`))
 	}
 	return nil
 }
@@ -112,17 +112,17 @@ func (p *printer) entry(key string, value any, indent int) error {
 		p.end()
 		return nil
 	case optional:
-		p.line(0, "{{- with %s }}", value)
-		p.line(indent, "%s:", key)
-		p.line(0, "{{ toYaml . | indent %d }}", indent+step)
+		p.linef(0, "{{- with %s }}", value)
+		p.linef(indent, "%s:", key)
+		p.linef(0, "{{ toYaml . | indent %d }}", indent+step)
 		p.end()
 		return nil
 	case text:
-		p.line(indent, "%s: %s", key, value)
+		p.linef(indent, "%s: %s", key, value)
 		return nil
 	}
 	if !isPlain(value) {
-		p.line(indent, "%s:", key)
+		p.linef(indent, "%s:", key)
 		return p.value(value, indent+step)
 	}
 	return p.plain(map[string]any{key: value}, indent)
@@ -138,13 +138,13 @@ func (p *printer) item(item any, indent int) error {
 		p.end()
 		return nil
 	case further:
-		p.line(0, "{{- with %s }}", item)
-		p.line(0, "{{ toYaml . | indent %d }}", indent)
+		p.linef(0, "{{- with %s }}", item)
+		p.linef(0, "{{ toYaml . | indent %d }}", indent)
 		p.end()
 		return nil
 	}
 	if !isPlain(item) {
-		p.line(indent, "-")
+		p.linef(indent, "-")
 		return p.value(item, indent+step)
 	}
 	return p.plain([]any{item}, indent)

@@ -14,9 +14,11 @@ func TestDocument(t *testing.T) {
 		conditions []string
 		want       string
 	}{
-		"plain":             {tree: object{"a": "1", "b": list{int64(1), true}}, want: "---\na: \"1\"\nb:\n- 1\n- true\n"},
-		"empty values":      {tree: object{"a": object{}, "b": list{}}, want: "---\na: {}\nb: []\n"},
-		"conditions":        {tree: object{"a": "b"}, conditions: []string{"x", "y"}, want: "{{- if x }}\n{{- if y }}\n---\na: b\n{{- end }}\n{{- end }}\n"},
+		"plain":        {tree: object{"a": "1", "b": list{int64(1), true}}, want: "---\na: \"1\"\nb:\n- 1\n- true\n"},
+		"empty values": {tree: object{"a": object{}, "b": list{}}, want: "---\na: {}\nb: []\n"},
+		"conditions": {
+			tree: object{"a": "b"}, conditions: []string{"x", "y"}, want: "{{- if x }}\n{{- if y }}\n---\na: b\n{{- end }}\n{{- end }}\n",
+		},
 		"an expression":     {tree: object{"a": text("{{ .x }}")}, want: "---\na: {{ .x }}\n"},
 		"one in a list":     {tree: object{"a": list{text("{{ .x }}")}}, want: "---\na:\n  -\n    {{ .x }}\n"},
 		"a block":           {tree: object{"a": block(".x")}, want: "---\na:\n{{ toYaml .x | indent 2 }}\n"},

@@ -83,12 +83,10 @@ func run(ctx context.Context, program string, args ...string) ([]byte, error) {
 // render returns what Helm makes of the chart with values.
 func render(t *testing.T, values string) ([]byte, error) {
 	t.Helper()
-	// The name of a test has commas, between which Helm takes several files.
-	folder, err := os.MkdirTemp(filepath.Dir(suite.chart), "values-")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(folder, "values.yaml")
+	file := filepath.Join(t.TempDir(), "values.yaml")
 	NewWithT(t).Expect(os.WriteFile(file, []byte(values), 0o600)).To(Succeed())
-	return run(t.Context(), suite.helm, "template", "providers", suite.chart, "--values="+file)
+	// The folder is named after the test; without quotes, Helm would take a comma in it as the end of the file's name.
+	return run(t.Context(), suite.helm, "template", "providers", suite.chart, `--values="`+file+`"`)
 }
 
 // objects are manifests by kind, namespace and name.

@@ -41,11 +41,14 @@ func TestProviderValues(t *testing.T) {
 		values, field, value string
 		container            bool
 	}{
-		"repository":   {"{image: {repository: example.com/a/b}}", "image", "example.com/a/b:" + version, true},
-		"tag":          {"{image: {repository: example.com:5000/b, tag: '1.0'}}", "image", "example.com:5000/b:1.0", true},
-		"digest":       {"{image: {repository: example.com/b, tag: '1.0', digest: '" + digest + "'}}", "image", "example.com/b@" + digest, true},
-		"pull policy":  {"{image: {pullPolicy: Always}}", "imagePullPolicy", "Always", true},
-		"resources":    {"{resources: {requests: {cpu: 1}, limits: {memory: 3Gi}}}", "resources", "{requests: {cpu: 1, memory: 128Mi}, limits: {memory: 3Gi}}", true},
+		"repository":  {"{image: {repository: example.com/a/b}}", "image", "example.com/a/b:" + version, true},
+		"tag":         {"{image: {repository: example.com:5000/b, tag: '1.0'}}", "image", "example.com:5000/b:1.0", true},
+		"digest":      {"{image: {repository: example.com/b, tag: '1.0', digest: '" + digest + "'}}", "image", "example.com/b@" + digest, true},
+		"pull policy": {"{image: {pullPolicy: Always}}", "imagePullPolicy", "Always", true},
+		"resources": {
+			"{resources: {requests: {cpu: 1}, limits: {memory: 3Gi}}}",
+			"resources", "{requests: {cpu: 1, memory: 128Mi}, limits: {memory: 3Gi}}", true,
+		},
 		"no limits":    {"{resources: {limits: null}}", "resources", "{requests: {cpu: 50m, memory: 128Mi}}", true},
 		"selector":     {"{nodeSelector: {a.example.com/b: c}}", "nodeSelector", "{a.example.com/b: c}", false},
 		"tolerations":  {"{tolerations: [{key: a, operator: Exists}]}", "tolerations", "[{key: a, operator: Exists}]", false},

@@ -53,7 +53,7 @@ func TestFaults(t *testing.T) {
 		seen, ended := newTally(world), atomic.Int32{}
 		t.Cleanup(func() {
 			if !t.Failed() && int(ended.Load()) == len(shared) { // Else not every fault was tried.
-				seen.expectCounted(t, world)
+				expectCounted(t, seen, world)
 			}
 		})
 		for _, options := range shared {

@@ -109,11 +109,11 @@ func (t *tally) becomes(uid types.UID, now string) bool {
 
 // expectCounted waits until the managers have counted what was seen, and expects that the faults are in it which every run has: one
 // installation that fails and is tried again, two strays, and a host with another MAC address.
-func (t *tally) expectCounted(test *testing.T, world *sandbox.World) {
-	test.Helper()
-	g, ctx := NewWithT(test), context.WithoutCancel(test.Context()) // All faults have ended.
+func expectCounted(t *testing.T, seen *tally, world *sandbox.World) {
+	t.Helper()
+	g, ctx := NewWithT(t), context.WithoutCancel(t.Context()) // All faults have ended.
 	g.Eventually(func(g Gomega) {
-		installs, refused, nodes := t.counted()
+		installs, refused, nodes := seen.counted()
 		scrape, err := world.Scrape(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(scrape.ControlPlane.Values("openshift_assisted_installs_total", "topology", "result", "reason")).To(Equal(installs))
@@ -124,8 +124,8 @@ func (t *tally) expectCounted(test *testing.T, world *sandbox.World) {
 			g.Expect(joined["ready,"+role]).To(BeNumerically("<=", nodes[role]), role)
 		}
 	}).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
-	installs, refused, nodes := t.counted()
-	test.Logf("installs %v, Agents refused %v, Nodes %v", installs, refused, nodes)
+	installs, refused, nodes := seen.counted()
+	t.Logf("installs %v, Agents refused %v, Nodes %v", installs, refused, nodes)
 	g.Expect(installs).To(HaveKeyWithValue("single_node,failed,host", 1.0))
 	g.Expect(installs).To(HaveKeyWithValue("single_node,retried,asked", 1.0))
 	g.Expect(refused).To(HaveKeyWithValue("not_recognised", 3.0))

@@ -149,7 +149,8 @@ func read(t *testing.T, name string) *unstructured.Unstructured {
 
 // The owners of the objects below.
 const (
-	ofConfig       = `[{apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: OpenshiftAssistedConfig, name: demo-0, uid: a, controller: true}]`
+	ofConfig = `[{apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: OpenshiftAssistedConfig,
+		name: demo-0, uid: a, controller: true}]`
 	ofControlPlane = `[{apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: OpenshiftAssistedControlPlane, name: demo, uid: b}]`
 	ofDeployment   = `[{apiVersion: hive.openshift.io/v1, kind: ClusterDeployment, name: demo, uid: c}]`
 	ofSomebody     = `[{apiVersion: v1, kind: ConfigMap, name: demo-0, uid: d, controller: true}]`

@@ -42,13 +42,13 @@ func (s stored) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// machineOf is a Machine of a config, with or without a Node.
-func machineOf(config, node string) *clusterv1.Machine {
+// machineOf is a Machine of the config "mine", with or without a Node.
+func machineOf(node string) *clusterv1.Machine {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
 		Name: "m", UID: "1", Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}, CreationTimestamp: metav1.NewTime(noon),
 	}}
 	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{
-		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: config,
+		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "OpenshiftAssistedConfig", Name: "mine",
 	}
 	m.Status.NodeRef.Name = node
 	return m
@@ -59,9 +59,9 @@ func TestEventsOfMachines(t *testing.T) {
 	recognised := stage{recognized: bootstrapv1.HostRecognizedReason}.config()
 	moved := stage{recognized: bootstrapv1.NodeJoinedReason}.config()
 	recognised.Name, moved.Name = "mine", "mine"
-	foreign := machineOf("mine", "node")
+	foreign := machineOf("node")
 	foreign.Spec.Bootstrap.ConfigRef.Kind = "KubeadmConfig"
-	successor := machineOf("mine", "node")
+	successor := machineOf("node")
 	successor.UID = "2"
 	for name, test := range map[string]struct {
 		config *bootstrapv1.OpenshiftAssistedConfig
@@ -69,12 +69,12 @@ func TestEventsOfMachines(t *testing.T) {
 		after  *clusterv1.Machine
 		want   uint64
 	}{
-		"it gets a Node":                     {recognised, machineOf("mine", ""), machineOf("mine", "node"), 1},
-		"it has one":                         {recognised, machineOf("mine", "node"), machineOf("mine", "node"), 0},
-		"it was moved here":                  {moved, machineOf("mine", ""), machineOf("mine", "node"), 0},
-		"its config is gone":                 {nil, machineOf("mine", ""), machineOf("mine", "node"), 0},
-		"it is another provider's":           {recognised, machineOf("mine", ""), foreign, 0},
-		"it is another one of the same name": {recognised, machineOf("mine", ""), successor, 0},
+		"it gets a Node":                     {recognised, machineOf(""), machineOf("node"), 1},
+		"it has one":                         {recognised, machineOf("node"), machineOf("node"), 0},
+		"it was moved here":                  {moved, machineOf(""), machineOf("node"), 0},
+		"its config is gone":                 {nil, machineOf(""), machineOf("node"), 0},
+		"it is another provider's":           {recognised, machineOf(""), foreign, 0},
+		"it is another one of the same name": {recognised, machineOf(""), successor, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -120,7 +120,7 @@ func TestEventsOfReadyMachines(t *testing.T) {
 	config.Name = "mine"
 	machines := Days{Client: stored{config: config}, Gate: gate{missing: []string{assisted.CRDAgentClusterInstalls}}}.Machines(handler.Funcs{})
 	state := func(uid types.UID, node string, ready metav1.ConditionStatus) *clusterv1.Machine {
-		m := machineOf("mine", node)
+		m := machineOf(node)
 		m.UID = uid
 		m.Status.Conditions = []metav1.Condition{{Type: clusterv1.ReadyCondition, Status: ready}}
 		return m
