@@ -8,6 +8,7 @@ package inject
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -40,7 +41,9 @@ type Hub struct {
 	Changed func(client.Object)
 
 	tracker clienttesting.ObjectTracker
-	uids    int
+	// withStatus are the types with a status of their own.
+	withStatus map[reflect.Type]bool
+	uids       int
 	// changes counts the writes that have changed something.
 	changes int
 	// kinds are those of which there was ever an object.
@@ -57,7 +60,10 @@ func NewHub(scheme *runtime.Scheme, now func() time.Time, withStatus, objects []
 	// The default tracker keeps managed fields, which nothing here needs, and makes a REST mapper of the whole scheme for every write.
 	h := &Hub{
 		Now: now, tracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()),
-		kinds: map[schema.GroupVersionKind]bool{}, frozen: map[schema.GroupVersionKind][]runtime.Object{},
+		kinds: map[schema.GroupVersionKind]bool{}, frozen: map[schema.GroupVersionKind][]runtime.Object{}, withStatus: map[reflect.Type]bool{},
+	}
+	for _, o := range withStatus {
+		h.withStatus[reflect.TypeOf(o)] = true
 	}
 	h.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(h.tracker).WithStatusSubresource(withStatus...).
 		WithInterceptorFuncs(h.calls()).WithObjects(objects...).Build()
@@ -79,7 +85,9 @@ func (h *Hub) calls() interceptor.Funcs {
 			return h.write(o, func() error { return c.Update(ctx, o, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return h.write(o, func() error { return c.Patch(ctx, o, patch, opts...) })
+			return h.write(o, func() error {
+				return h.patch(o, patch, false, func() error { return c.Patch(ctx, o, patch, opts...) })
+			})
 		},
 		SubResourceUpdate: func(
 			ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption,
@@ -89,7 +97,9 @@ func (h *Hub) calls() interceptor.Funcs {
 		SubResourcePatch: func(
 			ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 		) error {
-			return h.write(o, func() error { return c.SubResource(sub).Patch(ctx, o, patch, opts...) })
+			return h.write(o, func() error {
+				return h.patch(o, patch, true, func() error { return c.SubResource(sub).Patch(ctx, o, patch, opts...) })
+			})
 		},
 	}
 }
@@ -143,6 +153,7 @@ func (h *Hub) write(o client.Object, do func() error) error {
 	return err
 }
 
+// differ compares two objects without their versions.
 func differ(before, after client.Object) bool {
 	if before == nil || after == nil {
 		return before != after
@@ -150,16 +161,10 @@ func differ(before, after client.Object) bool {
 	if before.GetUID() != after.GetUID() {
 		return true
 	}
-	return !equality.Semantic.DeepEqual(unversioned(before), unversioned(after))
-}
-
-// unversioned is a copy of an object without its version.
-func unversioned(o client.Object) runtime.Object {
-	unversioned := o.DeepCopyObject()
-	if accessor, err := meta.Accessor(unversioned); err == nil {
-		accessor.SetResourceVersion("")
-	}
-	return unversioned
+	version := after.GetResourceVersion()
+	after.SetResourceVersion(before.GetResourceVersion())
+	defer after.SetResourceVersion(version)
+	return !equality.Semantic.DeepEqual(before, after)
 }
 
 // tell tells the watches of an object that has changed, later if the watch of its kind is closed.
