@@ -140,6 +140,32 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// TestMembersOverTime: while the host of one cluster leaves, the members of both add up at each time, and nothing of before is left.
+func TestMembersOverTime(t *testing.T) {
+	g := NewWithT(t)
+	collector := gaugesOf(cached{})
+	for _, step := range []struct {
+		members, healthy, replicas int32
+		want                       map[string]float64
+	}{
+		{4, 4, 4, map[string]float64{metrics.MemberHealthy: 7, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
+		{4, 3, 4, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 1, metrics.MemberLost: 0}},
+		{4, 3, 3, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 0, metrics.MemberLost: 1}},
+		{3, 3, 3, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
+	} {
+		changing, steady := told("", "", "", 0), told("", "", "", 0)
+		changing.Status.Etcd.Members, changing.Status.Etcd.HealthyMembers, changing.Status.Replicas = &step.members, &step.healthy, &step.replicas
+		steady.Status.Etcd.Members, steady.Status.Etcd.HealthyMembers = ptr.To[int32](3), ptr.To[int32](3)
+		steady.Status.Replicas = ptr.To[int32](3)
+		collector.Cache = cached{controlPlanes: []controlplanev1.OpenshiftAssistedControlPlane{*changing, *steady}}
+		found := map[string]float64{}
+		for _, series := range collected(g, collector)[metrics.EtcdMembers.Name].GetMetric() {
+			found[series.GetLabel()[0].GetValue()] = series.GetGauge().GetValue()
+		}
+		g.Expect(found).To(Equal(step.want))
+	}
+}
+
 // TestSeriesOfManyClusters: 500 clusters have no more series than one.
 func TestSeriesOfManyClusters(t *testing.T) {
 	g := NewWithT(t)
