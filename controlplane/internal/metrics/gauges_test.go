@@ -122,6 +122,7 @@ func TestMembers(t *testing.T) {
 		"one restarts":                {3, 2, 3, false, []int{2, 1, 0}},
 		"the host of one is gone":     {3, 2, 2, false, []int{2, 0, 1}},
 		"one is gone, one restarts":   {5, 3, 4, false, []int{3, 1, 1}},
+		"one serves without Machine":  {4, 4, 3, false, []int{4, 0, 0}},
 		"a Machine without a member":  {3, 3, 4, false, []int{3, 0, 0}},
 		"the arbiter has one as well": {3, 2, 2, true, []int{2, 1, 0}},
 		"not installed yet":           {0, 0, 3, false, []int{0, 0, 0}},
@@ -149,6 +150,7 @@ func TestMembersOverTime(t *testing.T) {
 		want                       map[string]float64
 	}{
 		{4, 4, 4, map[string]float64{metrics.MemberHealthy: 7, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
+		{4, 4, 3, map[string]float64{metrics.MemberHealthy: 7, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
 		{4, 3, 4, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 1, metrics.MemberLost: 0}},
 		{4, 3, 3, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 0, metrics.MemberLost: 1}},
 		{3, 3, 3, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
