@@ -3,7 +3,9 @@
 package topology
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,22 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/metrics"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
 // upgraded counts the upgrades of all clusters of the world.
-var upgraded = tally{runs: map[types.UID]string{}, completed: map[string]float64{}}
+var upgraded = tally{runs: map[types.UID]string{}, reasons: map[types.UID]string{}, upgrades: map[string]float64{}}
+
+// failures are the reasons of Upgrading with which an upgrade counts as failed: TestContractVersions asks for a release that there is not.
+var failures = []string{
+	controlplanev1.UpgradeFailingReason, controlplanev1.UpgradeInterruptedReason, controlplanev1.UpgradeReleaseNotAcceptedReason,
+	controlplanev1.UpgradeRefusedReason,
+}
 
 // tally counts upgrades as somebody sees them who watches the API server. The stories run at the same time and upgrade to the same minor
 // versions, so that what the manager has to have counted is known of all of them only.
 type tally struct {
 	mu sync.Mutex
-	// runs are the releases that were seen of control planes.
-	runs map[types.UID]string
-	// completed are upgrades by minor version and result.
-	completed map[string]float64
+	// runs are the releases that were seen of control planes, and reasons what Upgrading said.
+	runs, reasons map[types.UID]string
+	// upgrades by minor version and result, and completed is how many of them came to their end.
+	upgrades  map[string]float64
+	completed float64
 }
 
 func (u *tally) watch(world *sandbox.World) {
@@ -40,33 +51,36 @@ func (u *tally) watch(world *sandbox.World) {
 		defer u.mu.Unlock()
 		was, is := u.runs[cp.UID], cp.Status.DistributionVersion
 		if u.runs[cp.UID] = is; was != "" && was != is {
-			u.completed[metrics.ReleaseMinor(is)+",completed"]++
+			u.upgrades[metrics.ReleaseMinor(is)+",completed"]++
+			u.completed++
+		}
+		before, reason := u.reasons[cp.UID], conditions.GetReason(cp, controlplanev1.UpgradingCondition)
+		u.reasons[cp.UID] = reason
+		if before != "" && !slices.Contains(failures, before) && slices.Contains(failures, reason) {
+			u.upgrades[metrics.ReleaseMinor(cmp.Or(cp.Status.Upgrade.Version, cp.Spec.DistributionVersion))+",failed"]++
 		}
 	})
 }
 
-// counted are the upgrades until now, and how many they are.
-func (u *tally) counted() (upgrades map[string]float64, all float64) {
+// counted are the upgrades until now, and how many of them are complete.
+func (u *tally) counted() (upgrades map[string]float64, completed float64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, number := range u.completed {
-		all += number
-	}
-	return maps.Clone(u.completed), all
+	return maps.Clone(u.upgrades), u.completed
 }
 
-// expectUpgradesCounted waits until the manager has counted exactly the upgrades that were seen, each with its time, and returns them. None
-// fails in this world.
+// expectUpgradesCounted waits until the manager has counted exactly the upgrades that were seen, those that are complete with their times,
+// and returns them with what was scraped.
 func expectUpgradesCounted(t *testing.T) (upgrades map[string]float64, scrape sandbox.Scrape) {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {
 		var err error
 		scrape, err = world.Scrape(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
-		var all float64
-		upgrades, all = upgraded.counted()
+		var completed float64
+		upgrades, completed = upgraded.counted()
 		g.Expect(scrape.ControlPlane.Values("openshift_assisted_upgrades_total", "release_minor", "result")).To(Equal(upgrades))
-		g.Expect(scrape.ControlPlane.Value("openshift_assisted_upgrade_seconds")).To(Equal(all))
+		g.Expect(scrape.ControlPlane.Value("openshift_assisted_upgrade_seconds")).To(Equal(completed))
 	}).WithContext(t.Context()).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 	return upgrades, scrape
 }
