@@ -21,6 +21,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/test/monitoring"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
@@ -123,6 +124,7 @@ func expectCounted(t *testing.T, seen *tally, world *sandbox.World) {
 			g.Expect(joined["node,"+role]).To(Equal(nodes[role]), role)
 			g.Expect(joined["ready,"+role]).To(BeNumerically("<=", nodes[role]), role)
 		}
+		g.Expect(monitoring.CheckServed(monitoring.StoryFaults, scrape.Bootstrap, scrape.ControlPlane)).To(Succeed())
 	}).WithTimeout(time.Minute).WithPolling(time.Second).Should(Succeed())
 	installs, refused, nodes := seen.counted()
 	t.Logf("installs %v, Agents refused %v, Nodes %v", installs, refused, nodes)

@@ -110,7 +110,31 @@ func stopWorkloadAPI(s *FaultScene) {
 			return err
 		}
 		s.printf("fault: the installed cluster's API is down")
-		return s.World.Workload.Down(s.Install(), s.scaled(outage))
+		if err := s.World.Workload.Down(s.Install(), 0); err != nil {
+			return err
+		}
+		if err := s.awaitAPI(ctx, false); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the installed cluster's API stays down: %w", ctx.Err())
+		case <-time.After(s.scaled(outage)):
+		}
+		if err := s.World.Workload.Up(s.Install()); err != nil {
+			return err
+		}
+		return s.awaitAPI(ctx, true)
+	})
+}
+
+// awaitAPI returns when the installed cluster's API answers, or does not any more.
+func (s *FaultScene) awaitAPI(ctx context.Context, up bool) error {
+	return pollUntil(ctx, settleTimeout, fmt.Sprintf("the installed cluster's API to answer: %t", up), func(context.Context) (string, error) {
+		if s.World.Workload.Status(s.Install()).APIUp != up {
+			return fmt.Sprintf("it answers: %t", !up), nil
+		}
+		return "", nil
 	})
 }
 

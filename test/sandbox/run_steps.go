@@ -69,6 +69,15 @@ func (r *run) install(ctx context.Context) (err error) {
 	if err := r.awaitMachines(ctx); err != nil {
 		return err
 	}
+	// A fault may begin when the cluster is installed already: who looks at the cluster before it has ended looks at the fault.
+	if r.fault != nil {
+		if err := r.scene.finish(); err != nil {
+			return err
+		}
+		if err := r.awaitMachines(ctx); err != nil {
+			return err
+		}
+	}
 	r.installedMachines = r.request.Machines()
 	r.installed, err = r.world.managersWrites()
 	return err
@@ -274,11 +283,8 @@ func (r *run) retry(ctx context.Context) error {
 	return err
 }
 
-// verifyRecovery checks that the fault has happened and done no harm.
+// verifyRecovery checks that the fault, which has ended, has done no harm.
 func (r *run) verifyRecovery(ctx context.Context) error {
-	if err := r.scene.finish(); err != nil {
-		return err
-	}
 	if r.fault.Verify == nil {
 		return nil
 	}

@@ -214,7 +214,7 @@ func (m *measurement) measureInstalls(ctx context.Context, size int) (err error)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.keepLogs(f.hub))
+			err = errors.Join(err, m.keepState(ctx, f.hub))
 		}
 		err = errors.Join(err, f.world.Stop())
 	}()

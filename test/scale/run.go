@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +137,7 @@ func (m *measurement) measureHub(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.keepLogs(h))
+			err = errors.Join(err, m.keepState(ctx, h))
 		}
 		err = errors.Join(err, h.end())
 	}()
@@ -171,18 +169,3 @@ func (m *measurement) measureHub(ctx context.Context) (err error) {
 
 // onlyHosts reports whether no size of clusters was given.
 func (m *measurement) onlyHosts() bool { return len(m.opts.Sizes.Clusters) == 0 }
-
-// keepLogs copies the logs of a run that failed, which go with the hub.
-func (m *measurement) keepLogs(h *hub) error {
-	if m.opts.Out == "" {
-		return nil
-	}
-	target := filepath.Join(m.opts.Out, "scale-logs")
-	if err := os.RemoveAll(target); err != nil {
-		return fmt.Errorf("remove old logs: %w", err)
-	}
-	if err := os.CopyFS(target, os.DirFS(filepath.Join(h.cp.Dir(), "logs"))); err != nil {
-		return fmt.Errorf("keep the logs: %w", err)
-	}
-	return nil
-}

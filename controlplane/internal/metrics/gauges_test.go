@@ -122,6 +122,7 @@ func TestMembers(t *testing.T) {
 		"one restarts":                {3, 2, 3, false, []int{2, 1, 0}},
 		"the host of one is gone":     {3, 2, 2, false, []int{2, 0, 1}},
 		"one is gone, one restarts":   {5, 3, 4, false, []int{3, 1, 1}},
+		"one serves without Machine":  {4, 4, 3, false, []int{4, 0, 0}},
 		"a Machine without a member":  {3, 3, 4, false, []int{3, 0, 0}},
 		"the arbiter has one as well": {3, 2, 2, true, []int{2, 1, 0}},
 		"not installed yet":           {0, 0, 3, false, []int{0, 0, 0}},
@@ -137,6 +138,33 @@ func TestMembers(t *testing.T) {
 				found[metrics.MemberHealthy], found[metrics.MemberUnhealthy], found[metrics.MemberLost],
 			}).To(Equal(test.want))
 		})
+	}
+}
+
+// TestMembersOverTime: while the host of one cluster leaves, the members of both add up at each time, and nothing of before is left.
+func TestMembersOverTime(t *testing.T) {
+	g := NewWithT(t)
+	collector := gaugesOf(cached{})
+	for _, step := range []struct {
+		members, healthy, replicas int32
+		want                       map[string]float64
+	}{
+		{4, 4, 4, map[string]float64{metrics.MemberHealthy: 7, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
+		{4, 4, 3, map[string]float64{metrics.MemberHealthy: 7, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
+		{4, 3, 4, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 1, metrics.MemberLost: 0}},
+		{4, 3, 3, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 0, metrics.MemberLost: 1}},
+		{3, 3, 3, map[string]float64{metrics.MemberHealthy: 6, metrics.MemberUnhealthy: 0, metrics.MemberLost: 0}},
+	} {
+		changing, steady := told("", "", "", 0), told("", "", "", 0)
+		changing.Status.Etcd.Members, changing.Status.Etcd.HealthyMembers, changing.Status.Replicas = &step.members, &step.healthy, &step.replicas
+		steady.Status.Etcd.Members, steady.Status.Etcd.HealthyMembers = ptr.To[int32](3), ptr.To[int32](3)
+		steady.Status.Replicas = ptr.To[int32](3)
+		collector.Cache = cached{controlPlanes: []controlplanev1.OpenshiftAssistedControlPlane{*changing, *steady}}
+		found := map[string]float64{}
+		for _, series := range collected(g, collector)[metrics.EtcdMembers.Name].GetMetric() {
+			found[series.GetLabel()[0].GetValue()] = series.GetGauge().GetValue()
+		}
+		g.Expect(found).To(Equal(step.want))
 	}
 }
 

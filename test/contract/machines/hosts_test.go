@@ -28,13 +28,18 @@ import (
 const hosts = 3
 
 // hostsStory is a cluster whose hosts are all of the control plane.
-type hostsStory struct{ *story }
+type hostsStory struct {
+	*story
+	// replaced are the replacements that the manager has counted, by cause and result.
+	replaced map[string]float64
+}
 
 func TestContractHosts(t *testing.T) {
 	t.Parallel()
 	request := sandbox.ClusterRequest{Namespace: "hosts", Name: "demo", Topology: sandbox.Compact, Address: "127.30.1.28"}
-	s := hostsStory{begin(t, request, util.IsControlPlaneMachine)}
+	s := hostsStory{begin(t, request, util.IsControlPlaneMachine), map[string]float64{}}
 	s.expectHosts(t, installTimeout, hosts)
+	s.expectCounted(t, hosts, nil)
 
 	tell(t,
 		part{"KCP-6 KCP-7 a host joins, and the one that a user marks leaves", s.scale},
@@ -75,6 +80,7 @@ func (s hostsStory) scaleTo(t *testing.T, replicas int32) {
 func (s hostsStory) scale(t *testing.T) {
 	s.scaleTo(t, hosts+1)
 	s.expectHosts(t, joinTimeout, hosts+1)
+	s.expectCounted(t, hosts+1, nil)
 	marked := s.machines(t, NewWithT(t))[1]
 	annotate(t, &marked, clusterv1.DeleteMachineAnnotation)
 	s.scaleTo(t, hosts)
@@ -104,6 +110,7 @@ func (s hostsStory) replace(t *testing.T) {
 	s.expectReplaced(t, victim)
 	g.Expect(twice.Load()).To(BeNil(), "nobody repeats the removal of a member")
 	s.failEtcdctl(t, nil)
+	s.expectCounted(t, hosts, nil)
 }
 
 // expectKept checks that nobody has begun to free the host of a Machine.
@@ -141,6 +148,7 @@ func (s hostsStory) remediate(t *testing.T) {
 	s.expectReplaced(t, victim)
 	g.Expect(s.machines(t, g)[hosts-1].Annotations).To(HaveKey(controlplanev1.RemediationForAnnotation))
 	g.Expect(s.controlPlane(t).Annotations).NotTo(HaveKey(controlplanev1.RemediationInProgressAnnotation))
+	s.expectCounted(t, hosts, map[string]float64{"unhealthy,started": 1, "unhealthy,completed": 1})
 }
 
 func (s hostsStory) rollOut(t *testing.T) {
@@ -148,6 +156,7 @@ func (s hostsStory) rollOut(t *testing.T) {
 	cp := s.controlPlane(t)
 	change(t, cp, func() { cp.Spec.Rollout.After = metav1.Now() })
 	s.expectReplaced(t, before...)
+	s.expectCounted(t, hosts, map[string]float64{"outdated,started": hosts, "outdated,completed": hosts})
 }
 
 // machineAPI is the last part: nothing takes the Machine API away again.

@@ -56,6 +56,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	upgraded.watch(world)
 	code := m.Run()
 	if err := world.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

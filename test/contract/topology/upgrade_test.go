@@ -18,6 +18,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/metrics"
+	"github.com/capi-openshift/agent-providers/test/monitoring"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 	"github.com/capi-openshift/agent-providers/test/sim/upgrade"
 )
@@ -80,6 +82,7 @@ func TestContractUpgradePlan(t *testing.T) {
 	s := installSingleNode(t, "plan", "127.30.5.30")
 	servers, machineSets, seen := s.servers(t), s.machineSets(t), s.watchVersions(t)
 	NewWithT(t).Expect(machineSets).To(HaveLen(1))
+	expectUpgradesCounted(t)
 
 	s.planUpgrade(t, sandbox.MinorRelease, sandbox.NextRelease)
 	s.await(t, upgradeTimeout, "the second minor version", s.runsAll(sandbox.NextRelease))
@@ -100,6 +103,13 @@ func TestContractUpgradePlan(t *testing.T) {
 	t.Run("the servers and their MachineSet are the same", func(t *testing.T) {
 		NewWithT(t).Expect(s.servers(t)).To(Equal(servers))
 		NewWithT(t).Expect(s.machineSets(t)).To(Equal(machineSets))
+	})
+	t.Run("the manager has counted both upgrades, and those of the other clusters", func(t *testing.T) {
+		counted, scrape := expectUpgradesCounted(t)
+		for _, release := range []upgrade.Release{sandbox.MinorRelease, sandbox.NextRelease} {
+			NewWithT(t).Expect(counted).To(HaveKey(metrics.ReleaseMinor(release.Version) + ",completed"))
+		}
+		NewWithT(t).Expect(monitoring.CheckServed(monitoring.StoryTopology, scrape.Bootstrap, scrape.ControlPlane)).To(Succeed())
 	})
 	s.delete(t)
 }
