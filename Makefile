@@ -238,7 +238,7 @@ e2e_capi_flags = $(if $(findstring command,$(origin KUBECONFIG)),-management=$(a
 e2e-capi: ## Run Cluster API's own specs on a local management cluster, or on that of KUBECONFIG=file CONFIG=file:
 ##> LABELS=filter runs some of them, KEEP=true leaves the clusters behind, OUT=folder gets logs and objects
 	cd test/e2e-capi && $(TEST_ENV) $(GO_BUILD) test $(GO_FLAGS) -count=1 -timeout=$(or $(TIMEOUT),1h) -v . \
-		-ginkgo.v -ginkgo.timeout=$(or $(TIMEOUT),1h) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)') $(e2e_capi_flags)
+		-args -ginkgo.v -ginkgo.timeout=$(or $(TIMEOUT),1h) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)') $(e2e_capi_flags)
 
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.
