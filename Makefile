@@ -230,6 +230,16 @@ test-operator: ## Install releases with the Cluster API operator, which is built
 test-monitoring: ## Replay the alerts with promtool, which is built on first use, and check every query and path of what is monitored.
 	$(TESTSUM) $(TEST_FLAGS) ./test/monitoring/... ./hack/dashboards
 
+# Only of the command line: the variable of a shell may name a cluster that somebody uses.
+e2e_capi_flags = $(if $(findstring command,$(origin KUBECONFIG)),-management=$(abspath $(KUBECONFIG))) \
+	$(if $(CONFIG),-config=$(abspath $(CONFIG))) $(if $(KEEP),-keep) $(if $(OUT),-artifacts=$(abspath $(OUT)))
+
+.PHONY: e2e-capi
+e2e-capi: ## Run Cluster API's own specs on a local management cluster, or on that of KUBECONFIG=file CONFIG=file:
+##> LABELS=filter runs some of them, KEEP=true leaves the clusters behind, OUT=folder gets logs and objects
+	cd test/e2e-capi && $(TEST_ENV) $(GO_BUILD) test $(GO_FLAGS) -count=1 -timeout=$(or $(TIMEOUT),1h) -v . \
+		-args -ginkgo.v -ginkgo.timeout=$(or $(TIMEOUT),1h) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)') $(e2e_capi_flags)
+
 .PHONY: test-compat
 test-compat: ## Check every foreign field that the managers use against the CRDs in the folder CRDS.
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum -trimpath ./test/compat -args -crds="$(if $(CRDS),$(abspath $(CRDS)))"

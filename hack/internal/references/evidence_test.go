@@ -16,9 +16,9 @@ var (
 	conventionRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| (\S+) \| ([^|]+) \|$`)
 	quoted        = regexp.MustCompile("`([^`]+)`")
 	// named is a file, a test or a target of make, and no flag, annotation or file of a release.
-	named     = regexp.MustCompile(`^(?:make [a-z-]+|Test[A-Z]\w*|[A-Za-z.]+(?:/[\w.-]+)*)$`)
+	named     = regexp.MustCompile(`^(?:make [a-z0-9-]+|Test[A-Z]\w*|[A-Za-z.]+(?:/[\w.-]+)*)$`)
 	testNames = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
-	targets   = regexp.MustCompile(`(?m)^([a-z-]+):`)
+	targets   = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
 // TestConventions looks for everything by which the page of conventions says that one can see what it claims.
