@@ -49,6 +49,7 @@ help: ## Show this text.
 .PHONY: deps
 deps: ## Download every Go module that the other targets need; nothing is built.
 	$(GO_BUILD) mod download
+	cd test/e2e-capi && $(GO_BUILD) mod download
 	$(call tool,-download)
 
 .PHONY: clean
@@ -151,6 +152,7 @@ verify: generate ## Fail when a generated file, go.mod or a tool's module is not
 		echo "these generated files are not up to date, commit what make generate wrote:" >&2; echo "$$changes" >&2; exit 1; \
 	fi
 	go mod tidy -diff
+	cd test/e2e-capi && go mod tidy -diff
 	go mod verify
 
 .PHONY: apidiff
@@ -160,7 +162,9 @@ apidiff: ## Fail when the Go API is not compatible with that of the last release
 
 .PHONY: lint
 lint: ## Run golangci-lint.
-	CGO_ENABLED=0 $$($(call tool,golangci-lint)) run ./...
+	golangci_lint=$$($(call tool,golangci-lint)); export CGO_ENABLED=0; \
+	"$$golangci_lint" run ./...; \
+	cd test/e2e-capi && "$$golangci_lint" run ./...
 
 .PHONY: format
 format: ## Format the code as lint wants it.

@@ -20,8 +20,8 @@ const (
 	speed = 3
 )
 
-// startLocal starts a management cluster on this machine, in which clusterctl installs releases of this project and of Cluster API core, with
-// simulators in the place of Metal3 and assisted-service. It returns its kubeconfig, and adds to values what config/local.yaml names.
+// startLocal starts a management cluster on this machine, in which clusterctl installs releases of this project and of Cluster API core,
+// with simulators in the place of Metal3 and assisted-service. It returns its kubeconfig, and adds to values what config/local.yaml names.
 func startLocal(ctx context.Context, values map[string]string) string {
 	GinkgoHelper()
 	tools, err := localcontrolplane.NewTools(GinkgoWriter)

@@ -61,8 +61,8 @@ var _ = Describe("Cluster API's deletion of a cluster in order", Label("cluster-
 	})
 })
 
-// deletionPhases are those of Cluster API's own run of the spec, with our control plane and Metal3's cluster: first the workers go, then the
-// control plane, then the infrastructure.
+// deletionPhases are those of Cluster API's own run of the spec, with our control plane and Metal3's cluster: first the workers go, then
+// the control plane, then the infrastructure.
 func deletionPhases() []e2e.ClusterDeletionPhase {
 	const controlPlane, infrastructure, machine = "OpenshiftAssistedControlPlane", "Metal3Cluster", "Machine"
 	return []e2e.ClusterDeletionPhase{

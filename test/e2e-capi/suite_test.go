@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2ecapi runs Cluster API's own specs, of its end-to-end test framework, with this project's providers. It has a module of its own,
-// so that nothing of the framework gets into that of the providers.
+// Package e2ecapi runs Cluster API's own specs, of its end-to-end test framework, with this project's providers. It has a module of its
+// own, so that nothing of the framework gets into that of the providers.
 package e2ecapi
 
 import (

@@ -53,7 +53,12 @@ func waiters() clusterctl.ControlPlaneWaiters {
 	}
 }
 
-func controlPlaneOf(ctx context.Context, g Gomega, c client.Client, cluster *clusterv1.Cluster) *controlplanev1.OpenshiftAssistedControlPlane {
+func controlPlaneOf(
+	ctx context.Context,
+	g Gomega,
+	c client.Client,
+	cluster *clusterv1.Cluster,
+) *controlplanev1.OpenshiftAssistedControlPlane {
 	controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
 	g.Expect(c.Get(ctx, key, controlPlane)).To(Succeed())

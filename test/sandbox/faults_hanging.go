@@ -93,3 +93,24 @@ func (s *FaultScene) awaitConfig(ctx context.Context, text string) error {
 		return "no config says so", nil
 	})
 }
+
+// bootTogether lets the hosts boot once the manager knows of two in use that have one serial number: one that boots before is the only
+// one that can have registered, and is let in.
+func (s *FaultScene) bootTogether(ctx context.Context) error {
+	if err := s.awaitConfig(ctx, bothHaveSerial); err != nil {
+		return err
+	}
+	return s.bootHosts(ctx, true)
+}
+
+// bootHosts lets the hosts of the cluster's namespace boot, or keeps them from it.
+func (s *FaultScene) bootHosts(ctx context.Context, boot bool) error {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := s.World.Client.List(ctx, hosts, client.InNamespace(s.Cluster.Namespace)); err != nil {
+		return fmt.Errorf("cannot list the BareMetalHosts: %w", err)
+	}
+	for i := range hosts.Items {
+		s.World.Assisted.Faults().HostNeverBoots(client.ObjectKeyFromObject(&hosts.Items[i]), !boot)
+	}
+	return nil
+}

@@ -30,6 +30,7 @@ const (
 
 	wrongMAC            = "52:54:00:ff:00:0f"
 	duplicateSerial     = "SN-DUPLICATE"
+	bothHaveSerial      = `both have serial number "` + duplicateSerial + `"`
 	provisioningMessage = "Image provisioning failed: virtual media could not be attached"
 	registrationMessage = "Failed to get power state: the BMC does not answer"
 	powerMessage        = "Host power change failed: the BMC refuses"
@@ -69,9 +70,10 @@ func identityFaults() []Fault {
 			Inspect: func(_ *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails) {
 				hardware.SystemVendor.SerialNumber = duplicateSerial
 			},
-			Inject: func(*FaultScene) {},
+			Prepare: func(ctx context.Context, s *FaultScene) error { return s.bootHosts(ctx, false) },
+			Inject:  func(s *FaultScene) { s.Later(s.bootTogether) },
 			Report: func(*FaultScene) []string {
-				return []string{fmt.Sprintf("both have serial number %q", duplicateSerial), "correct the serial number in the firmware"}
+				return []string{bothHaveSerial, "correct the serial number in the firmware"}
 			},
 			Verify: verifyNobodyIsLetIn,
 		},
