@@ -95,6 +95,11 @@ sign: ## Sign with cosign what make push-images has sent to REGISTRY=host/owner,
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/images -out=$(image_folder) -sign=$(REGISTRY) -key=$(KEY) -cosign="$$cosign" \
 		-cosign-flags="$(COSIGN_FLAGS)"
 
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what the managers call: in the database of the folder DB, or in Go's on the internet.
+	govulncheck=$$($(call tool,govulncheck)); \
+	CGO_ENABLED=0 "$$govulncheck" $(if $(DB),-db=file://$(abspath $(DB))) ./bootstrap ./controlplane
+
 release_flags = $(if $(REGISTRY),-registry=$(REGISTRY)) $(if $(BOOTSTRAP_IMAGE),-bootstrap-image=$(BOOTSTRAP_IMAGE)) \
 	$(if $(CONTROL_PLANE_IMAGE),-control-plane-image=$(CONTROL_PLANE_IMAGE))
 
@@ -208,6 +213,11 @@ test-report: ## Measure the report of 1, 6 and 200 Machines in headless Chromium
 	@command -v "$(or $(CHROMIUM),chromium)" >/dev/null || { \
 		echo "make test-report needs Chromium: apt-get install chromium, or CHROMIUM=program; make test needs none" >&2; exit 1; }
 	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 -tags=browser -run='InBrowser|Measure' ./internal/report
+
+.PHONY: test-images
+test-images: ## Make the images of both managers for all platforms, twice, run those of this one, sign, and scan; minutes of compiling.
+	export COSIGN=$$($(call tool,cosign)); \
+	$(GO_BUILD) run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 -timeout=1h -tags=images -run='Managers|Signature|Vulncheck' ./hack/images
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while, e.g. FUZZTIME=10s: the parsers of what users, hosts and registries send.
