@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	testVersion  = "v0.0.0-test"
-	versionFlags = "-s -w -X github.com/capi-openshift/agent-providers/internal/version.stamped=" + testVersion
+	testVersion    = "v0.0.0-test"
+	versionPackage = "github.com/capi-openshift/agent-providers/internal/version"
+	versionFlags   = "-s -w -X " + versionPackage + ".stamped=" + testVersion + " -X " + versionPackage + ".revision=" + testRevision
 )
 
 // TestManagers makes the images of both managers for every platform, twice, and runs those of this one.
@@ -33,7 +34,7 @@ func TestManagers(t *testing.T) {
 	g.Expect(strings.Split(strings.TrimSpace(first), "\n")).To(HaveLen(len(programs)))
 	for _, p := range programs {
 		g.Expect(platformsIn(t, out, p)).To(ConsistOf("linux/amd64", "linux/arm64", "linux/ppc64le", "linux/s390x"))
-		g.Expect(describes(t, out, p)).To(HavePrefix(testVersion + " (revision "))
+		g.Expect(describes(t, out, p)).To(ContainSubstring(" " + testVersion + " (revision " + testRevision + ", go"))
 	}
 	g.Expect(makeManagers(t, t.TempDir())).To(Equal(first), "the same sources have the same digests")
 }
