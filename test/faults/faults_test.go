@@ -51,18 +51,19 @@ func TestFaults(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { g.Expect(world.Stop()).To(Succeed()) })
 		seen, ended := newTally(world), atomic.Int32{}
-		t.Cleanup(func() {
-			if !t.Failed() && int(ended.Load()) == len(shared) { // Else not every fault was tried.
-				expectCounted(t, seen, world)
+		// Returns when all have ended.
+		t.Run("of one cluster", func(t *testing.T) {
+			for _, options := range shared {
+				options.World = world
+				t.Run(options.Fault, func(t *testing.T) {
+					t.Parallel()
+					expectFault(t, options)
+					ended.Add(1)
+				})
 			}
 		})
-		for _, options := range shared {
-			options.World = world
-			t.Run(options.Fault, func(t *testing.T) {
-				t.Parallel()
-				expectFault(t, options)
-				ended.Add(1)
-			})
+		if !t.Failed() && int(ended.Load()) == len(shared) { // Else not every fault was tried.
+			expectCounted(t, seen, world)
 		}
 	})
 }
