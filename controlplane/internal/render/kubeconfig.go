@@ -96,8 +96,8 @@ func (k kubeconfig) write() ([]byte, error) {
 	if err != nil {
 		return nil, errEncode
 	}
-	written.Add(digest, slices.Clone(data))
-	return data, nil
+	written.Add(digest, data)
+	return slices.Clone(data), nil
 }
 
 // errEncode stands for the encoder's error, which may quote credentials.
