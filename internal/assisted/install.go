@@ -33,6 +33,9 @@ const (
 	PhaseFailed Phase = "Failed"
 )
 
+// stateInfoHostsFailed is how the service describes a cluster that failed because of its hosts.
+const stateInfoHostsFailed = "cluster has hosts in error"
+
 // ClusterCondition returns the AgentClusterInstall's condition of a type, or nil.
 func ClusterCondition(aci *hiveext.AgentClusterInstall, conditionType hivev1.ClusterInstallConditionType) *hivev1.ClusterInstallCondition {
 	for i := range aci.Status.Conditions {
@@ -73,6 +76,12 @@ func PhaseOf(aci *hiveext.AgentClusterInstall) Phase {
 	default:
 		return PhaseInstalling
 	}
+}
+
+// FailedByHosts reports whether the installation failed because a host did, and not by something of the cluster as a whole
+// (ASSISTED 3.11).
+func FailedByHosts(aci *hiveext.AgentClusterInstall) bool {
+	return conditionTrue(aci, hiveext.ClusterFailedCondition) && strings.Contains(aci.Status.DebugInfo.StateInfo, stateInfoHostsFailed)
 }
 
 // AcceptsHosts reports whether a bind is accepted now. The four states flap among each other and are only ever used as this set

@@ -21,7 +21,8 @@ func countStatus(v *view.View, before, after *controlplanev1.OpenshiftAssistedCo
 	metrics.Count(metrics.Written{Before: before, After: after, Cause: failureCause(v), Version: v.Workload.Version, Now: v.Now})
 }
 
-// failureCause is why the installation has failed, if it has.
+// failureCause is why the installation has failed, if it has. The AgentClusterInstall may tell before the host's Agent does: the service
+// writes them one after the other, and each has its own watch.
 func failureCause(v *view.View) string {
 	ownFault := func(a *assisted.Agent) bool { return a.Failed() && victim(a) == 0 }
 	switch install := v.Install.AgentClusterInstall; {
@@ -29,6 +30,8 @@ func failureCause(v *view.View) string {
 		return definitions.InstallReasonHost
 	case install == nil:
 		return definitions.InstallReasonCluster
+	case assisted.FailedByHosts(install):
+		return definitions.InstallReasonHost
 	default:
 		if failed := assisted.ClusterCondition(install, hiveext.ClusterFailedCondition); failed == nil || failed.Status != corev1.ConditionTrue {
 			return definitions.InstallReasonCancelled
