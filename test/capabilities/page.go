@@ -110,6 +110,13 @@ func (p page) hosts() int {
 	return count
 }
 
+// readsHosts tells whether the page is about what is read of hosts. Of the others all is there before a host boots.
+func (p page) readsHosts() bool {
+	return slices.ContainsFunc(p.reads, func(wanted *unstructured.Unstructured) bool {
+		return slices.Contains([]string{"Agent", "NMStateConfig"}, wanted.GetKind())
+	})
+}
+
 // bringsAddresses tells whether the page's cluster has virtual addresses: it has none where load balancing is left to the user.
 func (p page) bringsAddresses() bool {
 	for _, object := range p.manifest {

@@ -46,8 +46,11 @@ func TestContractScenarios(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	// The world outlives the node that starts it.
-	world, err = sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{Progress: GinkgoWriter, Speed: speed, Policies: true})
+	// The world outlives the node that starts it. Its end fails when the race detector has found something in a manager.
+	world, err = sandbox.NewWorld(context.WithoutCancel(ctx), sandbox.WorldOptions{
+		Progress: GinkgoWriter, Speed: speed, Policies: true,
+		Adjust: func(_ *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) { spec.Race = true },
+	})
 	Expect(err).NotTo(HaveOccurred())
 })
 

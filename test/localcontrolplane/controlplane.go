@@ -186,7 +186,7 @@ func (cp *ControlPlane) Stop() error {
 	cp.mu.Unlock()
 	var errs []error
 	for _, process := range slices.Backward(processes) {
-		errs = append(errs, process.Stop())
+		errs = append(errs, process.Stop(), process.raceFound())
 	}
 	if cleaner != nil {
 		errs = append(errs, cleaner.clean())

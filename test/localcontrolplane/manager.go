@@ -33,6 +33,8 @@ type ManagerSpec struct {
 	Package string
 	// Binary is the path of the program. Default: Package is built.
 	Binary string
+	// Race builds Package with the race detector. A race that it finds is an error of the control plane's Stop.
+	Race bool
 	// Kustomize is the folder to render, absolute or relative to the repository's root. It must hold one Deployment with
 	// a container called manager.
 	Kustomize string
@@ -177,7 +179,7 @@ func (cp *ControlPlane) newManager(ctx context.Context, run managerRun, endpoint
 	}
 	health := address(localhost, healthPort)
 	process := cp.newProcess(processSpec{
-		name: run.spec.Name, path: binary, env: run.env,
+		name: run.spec.Name, path: binary, env: run.env, race: run.spec.Race,
 		args: overrideFlags(run.args, []string{
 			"--kubeconfig=" + kubeconfig, "--health-addr=" + health,
 			"--webhook-port=" + strconv.Itoa(endpoint.port), "--webhook-cert-dir=" + endpoint.certDir,
@@ -198,6 +200,9 @@ func (cp *ControlPlane) binary(ctx context.Context, spec ManagerSpec) (string, e
 		return spec.Binary, nil
 	}
 	path := filepath.Join(cp.dir, "bin", spec.Name)
+	if spec.Race {
+		return path, cp.tools.BuildWithRace(ctx, spec.Package, path)
+	}
 	return path, cp.tools.Build(ctx, spec.Package, path)
 }
 

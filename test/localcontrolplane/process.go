@@ -21,6 +21,10 @@ const (
 	stopTimeout         = 10 * time.Second
 	readyInterval       = 100 * time.Millisecond
 	logTailLines        = 20
+
+	// raceReport begins what the race detector writes about a race, which has some fifty lines.
+	raceReport      = "WARNING: DATA RACE"
+	raceReportLines = 60
 )
 
 // ErrNotRunning is returned when a signal is to be sent to a process that is not running.
@@ -36,6 +40,8 @@ type processSpec struct {
 	// ready asks the process itself whether it can serve; nil error means yes.
 	ready   func(ctx context.Context) error
 	timeout time.Duration
+	// race tells that the program has the race detector.
+	race bool
 }
 
 // Process is one child process that can be ended and started again with the same command line. It counts as started only
@@ -107,7 +113,7 @@ func (p *Process) launch() (*run, error) {
 	defer func() { _ = log.Close() }() // The child has its own handle.
 	cmd := exec.Command(p.spec.path, p.spec.args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, p.spec.env...)
-	for _, name := range []string{"GOGC", "GODEBUG"} { // The Makefile sets them for tests.
+	for _, name := range []string{"GOGC", "GODEBUG", "GORACE"} { // The Makefile sets them for tests.
 		if value, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
@@ -225,6 +231,27 @@ func (p *Process) end(current *run, signal syscall.Signal) error {
 	}
 	<-current.done
 	return nil
+}
+
+// raceFound is an error with the first race that the race detector has found in the process, of all its runs; nil when its log has been
+// removed.
+func (p *Process) raceFound() error {
+	if !p.spec.race {
+		return nil
+	}
+	data, err := os.ReadFile(p.spec.logFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot look for races in the log of %s: %w", p.spec.name, err)
+	}
+	_, report, found := strings.Cut(string(data), raceReport)
+	if !found {
+		return nil
+	}
+	lines := strings.Split(report, "\n")
+	return fmt.Errorf("%s has a data race:%s", p.spec.name, strings.Join(lines[:min(raceReportLines, len(lines))], "\n"))
 }
 
 func (p *Process) logTail() string {

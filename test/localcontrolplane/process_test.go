@@ -73,6 +73,38 @@ func TestProcessLifecycle(t *testing.T) {
 	g.Expect(process.Running()).To(BeFalse())
 }
 
+func TestRacesOfProcesses(t *testing.T) {
+	for name, test := range map[string]struct {
+		race bool
+		text string
+		want string
+	}{
+		"a race":                       {true, `printf "WARNING: DATA RACE\\nWrite at 0x1\\n"; exec sleep 1000`, "Write at 0x1"},
+		"no race":                      {true, "echo started; exec sleep 1000", ""},
+		"a program without a detector": {false, `echo "WARNING: DATA RACE"; exec sleep 1000`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			process := script(t, test.text, nil)
+			process.spec.race, process.spec.ready = test.race, func(context.Context) error {
+				if written, err := os.ReadFile(process.LogFile()); err != nil || !strings.HasSuffix(string(written), "\n") {
+					return errors.New("nothing is written yet")
+				}
+				return nil
+			}
+			g.Expect(process.Start(t.Context())).To(Succeed())
+			g.Expect(process.Stop()).To(Succeed())
+			if test.want == "" {
+				g.Expect(process.raceFound()).To(Succeed())
+			} else {
+				g.Expect(process.raceFound()).To(MatchError(And(HavePrefix("script has a data race:"), ContainSubstring(test.want))))
+			}
+			g.Expect(os.Remove(process.LogFile())).To(Succeed())
+			g.Expect(process.raceFound()).To(Succeed(), "nothing is left of a control plane that was stopped before")
+		})
+	}
+}
+
 // A kill -9 of the process that owns a control plane gives it no chance to clean up.
 func TestCrashLeavesNothingBehind(t *testing.T) {
 	g := NewWithT(t)

@@ -147,17 +147,27 @@ func (t *Tools) Path(ctx context.Context, name string) (string, error) {
 // makes compiling quick, and linking, which it does not cache, is left out when the program kept from the last build is still what it
 // would make.
 func (t *Tools) Build(ctx context.Context, pkg, path string) error {
+	return t.buildOwn(ctx, pkg, path, filepath.Base(pkg), nil)
+}
+
+// BuildWithRace is Build with the race detector, which needs a C compiler.
+func (t *Tools) BuildWithRace(ctx context.Context, pkg, path string) error {
+	return t.buildOwn(ctx, pkg, path, filepath.Base(pkg)+"-race", []string{"CGO_ENABLED=1"}, "-race")
+}
+
+func (t *Tools) buildOwn(ctx context.Context, pkg, path, name string, environment []string, flags ...string) error {
 	dir := filepath.Join(t.cache, "own", fmt.Sprintf("%x", sha256.Sum256([]byte(t.root)))[:12])
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make the cache folder of %s: %w", pkg, err)
 	}
-	kept := filepath.Join(dir, filepath.Base(pkg))
+	kept := filepath.Join(dir, name)
 	unlock, err := lockFile(ctx, kept+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if _, err := goCommand(ctx, t.root, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", kept, pkg); err != nil {
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", kept}, flags...)
+	if _, err := commandWith(ctx, t.root, environment, "go", append(args, pkg)...); err != nil {
 		return err
 	}
 	program, err := os.ReadFile(kept)

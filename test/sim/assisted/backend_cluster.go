@@ -114,12 +114,22 @@ func (b *backend) refreshCluster(c *cluster) {
 		c.failing = failing
 		b.touchCluster(c)
 	}
-	// Until a host has reported its hardware the two states alternate (ASSISTED fact 5).
 	empty := c.reported(b) == 0
 	switch {
 	case len(failing) == 0 && !empty:
 		b.setCluster(c, clusterReady)
-	case empty && c.spec.Network && !b.opts.CalmState && c.state == clusterInsufficient:
+	case empty && c.spec.Network && !b.opts.CalmState && (c.state == clusterInsufficient || c.state == clusterPendingInput):
+		b.flap(c)
+	default:
+		b.setCluster(c, clusterInsufficient)
+	}
+}
+
+// flap lets two states alternate until a host has reported its hardware (ASSISTED fact 5).
+func (b *backend) flap(c *cluster) {
+	switch {
+	case b.now().Sub(c.since) < b.opts.Durations.Flap:
+	case c.state == clusterInsufficient:
 		b.setCluster(c, clusterPendingInput)
 	default:
 		b.setCluster(c, clusterInsufficient)

@@ -44,6 +44,9 @@ type Durations struct {
 	BackendRetry time.Duration
 	// Churn is the period of status rewrites that change nothing but probe times. Zero turns them off.
 	Churn time.Duration
+	// Flap is for how long a cluster without hosts is at least in each of its two states. It is the same whatever the speed: those who are
+	// woken by it are as fast as this machine lets them be. Zero: each monitor changes the state, as in the recordings.
+	Flap time.Duration
 }
 
 // DefaultDurations let three control-plane hosts and two workers install in about 15 seconds. Agents poll as much more seldom than the
@@ -65,11 +68,12 @@ func DefaultDurations() Durations {
 		StageTimeout:  time.Hour,
 		BackendRetry:  time.Second,
 		Churn:         5 * time.Second,
+		Flap:          500 * time.Millisecond,
 	}
 }
 
 // Scale returns the durations divided by speed: 2 is twice as fast, 0.1 ten times slower. Tick stays as it is, being a
-// resolution, and so does StageTimeout. A speed of zero or less leaves everything unchanged.
+// resolution, and so do StageTimeout and Flap. A speed of zero or less leaves everything unchanged.
 func (d Durations) Scale(speed float64) Durations {
 	if speed <= 0 {
 		return d
