@@ -116,7 +116,8 @@ spec: {egress: [{ports: [{port: 443}]}]}
 	g.Expect(manager).To(HaveKeyWithValue("resources", block(".Values.controlPlane.resources")))
 }
 
-// TestTreeNeeds: without annotations a CRD would be deleted with the release, and all clusters with it; without egress a value would be lost.
+// TestTreeNeeds: without annotations a CRD would be deleted with the release, and all clusters with it; without egress a value of the chart
+// would be lost.
 func TestTreeNeeds(t *testing.T) {
 	for manifest, problem := range map[string]string{
 		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things}}": "it has no annotations",

@@ -128,8 +128,8 @@ func TestSharedValues(t *testing.T) {
 				podField(t, want[key], true, "env", "[{name: "+tracing.EndpointVariable+", value: 'https://traces.example.com:443'}]")
 			}
 		}},
-		"no Namespaces":    {"namespaces: {create: false}", without("Namespace")},
-		"no CRDs":          {"crds: {install: false}", without("CustomResourceDefinition")},
+		"no Namespaces": {"namespaces: {create: false}", without("Namespace")},
+		"no CRDs":       {"crds: {install: false}", without("CustomResourceDefinition")},
 		"CRDs that go with the release": {"crds: {keep: false}", func(_ *testing.T, want objects) {
 			for _, object := range want {
 				annotations, _ := object["metadata"].(map[string]any)["annotations"].(map[string]any)

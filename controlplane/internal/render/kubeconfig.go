@@ -112,7 +112,9 @@ var (
 )
 
 // loadKubeconfig reads a kubeconfig whose current context has a cluster and a user. Nobody may change what it returns.
-func loadKubeconfig(data []byte) (*clientcmdapi.Config, error) { return parsed.of(data, parseKubeconfig) }
+func loadKubeconfig(data []byte) (*clientcmdapi.Config, error) {
+	return parsed.of(data, parseKubeconfig)
+}
 
 func parseKubeconfig(data []byte) (*clientcmdapi.Config, error) {
 	if err := kubeconfigLimits.YAML(data); err != nil {
