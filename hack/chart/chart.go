@@ -210,6 +210,8 @@ func (v variantFolder) kustomization(root string, p provider) kustomization {
 	switch v.kind {
 	case component:
 		return kustomization{[]string{base}, []string{folder}}
+	case shared:
+		return kustomization{[]string{base}, []string{filepath.Join(root, "config", "components", v.name)}}
 	case addition:
 		return kustomization{resources: []string{base, folder}}
 	default:

@@ -71,6 +71,7 @@ func TestKustomizations(t *testing.T) {
 	for kind, want := range map[folderKind]string{
 		whole:     "{components: [], resources: [config/bootstrap/x]}",
 		component: "{components: [config/bootstrap/x], resources: [config/bootstrap/default]}",
+		shared:    "{components: [config/components/x], resources: [config/bootstrap/default]}",
 		addition:  "{components: [], resources: [config/bootstrap/default, config/bootstrap/x]}",
 	} {
 		k := variantFolder{name: "x", kind: kind}.kustomization(root, providers[0])

@@ -36,10 +36,16 @@ const (
 	oneNamespace   = ".Values.watchNamespace"
 	serviceCA      = `eq .Values.webhookCertificates.issuer "service-ca"`
 	serviceMonitor = ".Values.metrics.serviceMonitor.enabled"
+	tracing        = ".Values.tracing.endpoint"
 
-	// watched stands in the place of the name that the namespaced folder has.
+	// watched is the name that the namespaced folder has, in whose place the expression stands.
 	watched           = "clusters"
 	watchedExpression = "{{ .Values.watchNamespace }}"
+	// The address and the port that components/tracing has, in whose places these expressions stand.
+	collector               = "http://collector.observability.svc:4317"
+	collectorExpression     = "{{ .Values.tracing.endpoint | quote }}"
+	collectorPort           = 4317
+	collectorPortExpression = "{{ .Values.tracing.port }}"
 )
 
 // variantFolder is a kustomize folder whose differences from the default the chart has on a condition.
@@ -56,12 +62,14 @@ const (
 	whole     folderKind = iota // alone
 	component                   // as a component of the default
 	addition                    // beside the default
+	shared                      // as a component of the default that both providers have in common
 )
 
 var variants = []variantFolder{
 	{oneNamespace, "namespaced", whole},
 	{serviceCA, "service-ca", component},
 	{serviceMonitor, "monitoring", addition},
+	{tracing, "tracing", shared},
 }
 
 // kindConditions are the values without which no object of a kind is there.
@@ -146,7 +154,7 @@ func (p provider) templates(base []unstructured.Unstructured, others []rendered,
 		if err != nil {
 			return nil, err
 		}
-		trees = append(trees, variant{other.condition, replaceWatched(tree)})
+		trees = append(trees, variant{other.condition, replaceExamples(tree)})
 	}
 	tree, err := p.tree(base, d)
 	if err != nil {
@@ -199,6 +207,8 @@ func (p provider) tree(objects []unstructured.Unstructured, d defaults) (map[str
 		switch object.GetKind() {
 		case "Deployment":
 			err = p.parameterize(object.Object, d)
+		case "NetworkPolicy":
+			err = extendEgress(object.Object)
 		case "CustomResourceDefinition":
 			// Without it, Helm would delete the objects of all clusters with the release.
 			err = setNested(object.Object, guarded{".Values.crds.keep", "keep"}, "metadata", "annotations", "helm.sh/resource-policy")
@@ -257,23 +267,29 @@ func setNested(object map[string]any, value any, fields ...string) error {
 	return nil
 }
 
-// replaceWatched puts the value of the chart in the place of the namespace that the namespaced folder names, below the keys that name one:
-// "clusters" is a resource too.
-func replaceWatched(tree any) any {
+// extendEgress lets the chart's values add to where a NetworkPolicy lets the manager out.
+func extendEgress(object map[string]any) error {
+	egress, found, err := unstructured.NestedSlice(object, "spec", "egress")
+	if err != nil || !found {
+		return errors.Join(errors.New("it has no egress"), err)
+	}
+	return setNested(object, append(egress, further(".Values.networkPolicy.extraEgress")), "spec", "egress")
+}
+
+// replaceExamples puts values of the chart in the places of the examples that the folders name: the namespace, and the collector of traces.
+// "clusters" is a resource too, so it is replaced only below the keys that name a namespace.
+func replaceExamples(tree any) any {
 	switch tree := tree.(type) {
 	case map[string]any:
 		replaced := make(map[string]any, len(tree))
 		for key, value := range tree {
-			if value == watched && (key == "namespace" || key == corev1.LabelMetadataName) {
-				value = text(watchedExpression)
-			}
-			replaced[key] = replaceWatched(value)
+			replaced[key] = replaceExamples(replaceExample(key, value))
 		}
 		return replaced
 	case []any:
 		replaced := make([]any, len(tree))
 		for i, value := range tree {
-			replaced[i] = replaceWatched(value)
+			replaced[i] = replaceExamples(value)
 		}
 		return replaced
 	case string:
@@ -282,4 +298,16 @@ func replaceWatched(tree any) any {
 		}
 	}
 	return tree
+}
+
+func replaceExample(key string, value any) any {
+	switch {
+	case value == watched && (key == "namespace" || key == corev1.LabelMetadataName):
+		return text(watchedExpression)
+	case value == collector:
+		return text(collectorExpression)
+	case value == float64(collectorPort) && key == "port":
+		return text(collectorPortExpression)
+	}
+	return value
 }

@@ -59,19 +59,22 @@ func TestDefaultsOf(t *testing.T) {
 	}
 }
 
-// TestReplaceWatched: only what names the namespace is replaced.
-func TestReplaceWatched(t *testing.T) {
+// TestReplaceExamples: only what names the namespace or the collector is replaced.
+func TestReplaceExamples(t *testing.T) {
 	tree := object{
 		"metadata": object{"namespace": "clusters", "name": "clusters", "labels": object{"kubernetes.io/metadata.name": "clusters"}},
 		"args":     list{"--namespace=clusters", "clusters", "--v=2", "a=clusters"}, "resources": list{"clusters"}, "other": "namespace",
+		"env": list{object{"name": "A", "value": collector}}, "ports": list{object{"port": 4317.0}, object{"port": 443.0}}, "replicas": 4317.0,
 	}
-	NewWithT(t).Expect(replaceWatched(tree)).To(Equal(object{
+	NewWithT(t).Expect(replaceExamples(tree)).To(Equal(object{
 		"metadata": object{
 			"namespace": text("{{ .Values.watchNamespace }}"), "name": "clusters",
 			"labels": object{"kubernetes.io/metadata.name": text("{{ .Values.watchNamespace }}")},
 		},
 		"args": list{text("--namespace={{ .Values.watchNamespace }}"), "clusters", "--v=2", "a=clusters"}, "resources": list{"clusters"},
 		"other": "namespace",
+		"env":   list{object{"name": "A", "value": text("{{ .Values.tracing.endpoint | quote }}")}},
+		"ports": list{object{"port": text("{{ .Values.tracing.port }}")}, object{"port": 443.0}}, "replicas": 4317.0,
 	}))
 }
 
@@ -83,15 +86,23 @@ func TestTree(t *testing.T) {
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: things, annotations: {a: b}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: manager, namespace: system}
+spec: {egress: [{ports: [{port: 443}]}]}
 `))
 	g.Expect(err).NotTo(HaveOccurred())
 	tree, err := providers[1].tree(objects, defaults{Reference: ":v1"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tree).To(HaveLen(3))
+	g.Expect(tree).To(HaveLen(4))
 	g.Expect(tree).To(HaveKeyWithValue("Namespace/system", objects[0].Object))
 	definition := tree["CustomResourceDefinition/things"].(object)
 	g.Expect(definition["metadata"]).To(HaveKeyWithValue("annotations", object{
 		"a": "b", "helm.sh/resource-policy": guarded{".Values.crds.keep", "keep"},
+	}))
+	g.Expect(tree["NetworkPolicy/system/manager"].(object)["spec"]).To(Equal(object{
+		"egress": list{object{"ports": list{object{"port": float64(443)}}}, further(".Values.networkPolicy.extraEgress")},
 	}))
 	spec := tree["Deployment/system/manager"].(object)["spec"].(object)
 	g.Expect(spec).To(HaveKeyWithValue("replicas", text("{{ .Values.controlPlane.replicas }}")))
@@ -105,11 +116,17 @@ metadata: {name: things, annotations: {a: b}}
 	g.Expect(manager).To(HaveKeyWithValue("resources", block(".Values.controlPlane.resources")))
 }
 
-// TestTreeNeedsAnnotations: without them a CRD would be deleted with the release, and all clusters with it.
-func TestTreeNeedsAnnotations(t *testing.T) {
-	g := NewWithT(t)
-	objects, err := parse([]byte("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things}}"))
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = providers[0].tree(objects, defaults{})
-	g.Expect(err).To(MatchError("CustomResourceDefinition things: it has no annotations"))
+// TestTreeNeeds: without annotations a CRD would be deleted with the release, and all clusters with it; without egress a value of the chart
+// would be lost.
+func TestTreeNeeds(t *testing.T) {
+	for manifest, problem := range map[string]string{
+		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things}}": "it has no annotations",
+		"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: things}, spec: {}}":     "it has no egress",
+	} {
+		g := NewWithT(t)
+		objects, err := parse([]byte(manifest))
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = providers[0].tree(objects, defaults{})
+		g.Expect(err).To(MatchError(ContainSubstring(problem)))
+	}
 }

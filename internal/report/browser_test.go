@@ -69,7 +69,9 @@ func TestMeasureFindsProblems(t *testing.T) {
 		"overlap":  {`<p style="margin:0">one two three</p><p style="margin:-10px 0 0">four five six</p>`, "lies on"},
 		"clipped":  {`<p style="width:40px;overflow:hidden;white-space:nowrap">a rather long text</p>`, "is cut off"},
 		"too wide": {`<p style="width:3000px;background:red">text</p>`, "wider than the screen"},
-		"label":    {`<svg width="300" height="30"><rect width="10" height="30"/><text x="0" y="20" class="t1">far too long</text></svg>`, "has no room"},
+		"label": {
+			`<svg width="300" height="30"><rect width="10" height="30"/><text x="0" y="20" class="t1">far too long</text></svg>`, "has no room",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := measure(t, "<!doctype html><html><body>"+test.body+"</body></html>", "1400,1600")

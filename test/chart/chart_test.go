@@ -169,9 +169,12 @@ func TestFolders(t *testing.T) {
 		"one namespace":          {"watchNamespace: clusters", "resources: [%s/namespaced]"},
 		"OpenShift's service CA": {"webhookCertificates: {issuer: service-ca}", "resources: [%s/openshift]"},
 		"metrics":                {"metrics: {serviceMonitor: {enabled: true}}", "resources: [%s/default, %[1]s/monitoring]"},
+		"traces": {"tracing: {endpoint: 'http://collector.observability.svc:4317'}",
+			"resources: [%s/default]\ncomponents: [%[1]s/../components/tracing]"},
 		"all of them": {
-			"{watchNamespace: clusters, webhookCertificates: {issuer: service-ca}, metrics: {serviceMonitor: {enabled: true}}}",
-			"resources: [%s/namespaced, %[1]s/monitoring]\ncomponents: [%[1]s/service-ca]",
+			"{watchNamespace: clusters, webhookCertificates: {issuer: service-ca}, metrics: {serviceMonitor: {enabled: true}}, " +
+				"tracing: {endpoint: 'http://collector.observability.svc:4317'}}",
+			"resources: [%s/namespaced, %[1]s/monitoring]\ncomponents: [%[1]s/service-ca, %[1]s/../components/tracing]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,8 @@ func overlaid(t *testing.T, root string) string {
 	dir := t.TempDir()
 	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(filepath.Join(root, "config")))).To(Succeed())
 	for _, folder := range []string{
-		"components/monitoring", "bootstrap/monitoring", "bootstrap/service-ca", "controlplane/monitoring", "controlplane/service-ca",
+		"components/monitoring", "components/tracing", "bootstrap/monitoring", "bootstrap/service-ca", "controlplane/monitoring",
+		"controlplane/service-ca",
 	} {
 		added := filepath.Join(dir, "config", folder)
 		_, err := os.Stat(added)

@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
 
 const digest = "sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b"
@@ -28,10 +30,27 @@ func podField(t *testing.T, deployment map[string]any, inContainer bool, field, 
 	if inContainer {
 		pod = pod["containers"].([]any)[0].(map[string]any)
 	}
-	if list, ok := pod[field].([]any); ok && field == "args" {
+	if list, ok := pod[field].([]any); ok && (field == "args" || field == "env") {
 		parsed = append(list, parsed.([]any)...)
 	}
 	pod[field] = parsed
+}
+
+// addEgress adds a rule, in YAML, to the egress of both NetworkPolicies.
+func addEgress(t *testing.T, want objects, rule string) {
+	t.Helper()
+	g := NewWithT(t)
+	var parsed any
+	g.Expect(yaml.Unmarshal([]byte(rule), &parsed)).To(Succeed())
+	changed := 0
+	for key, object := range want {
+		if strings.HasPrefix(key, "NetworkPolicy/") {
+			spec := object["spec"].(map[string]any)
+			spec["egress"] = append(spec["egress"].([]any), parsed)
+			changed++
+		}
+	}
+	g.Expect(changed).To(Equal(len(deployments)))
 }
 
 // TestProviderValues: each value of a manager changes the one field of its own Deployment.
@@ -100,8 +119,17 @@ func TestSharedValues(t *testing.T) {
 		change func(*testing.T, objects)
 	}{
 		"no NetworkPolicy": {"networkPolicy: {enabled: false}", without("NetworkPolicy")},
-		"no Namespaces":    {"namespaces: {create: false}", without("Namespace")},
-		"no CRDs":          {"crds: {install: false}", without("CustomResourceDefinition")},
+		"a registry's port": {"networkPolicy: {extraEgress: [{ports: [{port: 5000, protocol: TCP}]}]}", func(t *testing.T, want objects) {
+			addEgress(t, want, "{ports: [{port: 5000, protocol: TCP}]}")
+		}},
+		"traces": {"tracing: {endpoint: 'https://traces.example.com:443', port: 4318}", func(t *testing.T, want objects) {
+			addEgress(t, want, "{ports: [{port: 4318, protocol: TCP}]}")
+			for _, key := range deployments {
+				podField(t, want[key], true, "env", "[{name: "+tracing.EndpointVariable+", value: 'https://traces.example.com:443'}]")
+			}
+		}},
+		"no Namespaces": {"namespaces: {create: false}", without("Namespace")},
+		"no CRDs":       {"crds: {install: false}", without("CustomResourceDefinition")},
 		"CRDs that go with the release": {"crds: {keep: false}", func(_ *testing.T, want objects) {
 			for _, object := range want {
 				annotations, _ := object["metadata"].(map[string]any)["annotations"].(map[string]any)
@@ -154,6 +182,14 @@ func TestSchema(t *testing.T) {
 		"webhookCertificates: {issuer: other}":                   "/webhookCertificates/issuer",
 		"networkPolicy: false":                                   "/networkPolicy",
 		"networkPolicy: {enabled: 'no'}":                         "/networkPolicy/enabled",
+		"networkPolicy: {extraEgress: [5000]}":                   "/networkPolicy/extraEgress/0",
+		"networkPolicy: {extraEgress: [{to: []}]}":               "/networkPolicy/extraEgress/0",
+		"networkPolicy: {extraEgress: [{ports: []}]}":            "/networkPolicy/extraEgress/0/ports",
+		"networkPolicy: {extraEgress: [{ports: [{port: 0}]}]}":   "/networkPolicy/extraEgress/0/ports/0/port",
+		"tracing: {endpoint: 'collector:4317'}":                  "/tracing/endpoint",
+		"tracing: {endpoint: 'http://a:b@collector'}":            "/tracing/endpoint",
+		"tracing: {port: 70000}":                                 "/tracing/port",
+		"tracing: {enabled: true}":                               "/tracing",
 		"metrics: {enabled: true}":                               "/metrics",
 		"imagePullSecrets: [registry]":                           "/imagePullSecrets/0",
 		"crds: {install: maybe}":                                 "/crds/install",

@@ -20,20 +20,47 @@ import (
 // logsFolder has what is kept of a run that failed, below Options.Out.
 const logsFolder = "scale-logs"
 
+// hubName is what the state of the hub is kept under; that of a fleet has the name of its profile, and its size.
+const hubName = "hub"
+
 // quitTimeout bounds what is asked of a manager that may hang.
 const quitTimeout = 15 * time.Second
+
+// dropState removes what an earlier run has kept, so that everything there is of this one.
+func (m *measurement) dropState() error {
+	if m.opts.Out == "" {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Join(m.opts.Out, logsFolder)); err != nil {
+		return fmt.Errorf("remove old logs: %w", err)
+	}
+	return nil
+}
+
+// end stops a hub, and keeps its state under a name before that when the run fails: by err, with which the hub was left, or because
+// something that was measured in it must not be.
+func (m *measurement) end(ctx context.Context, h *hub, name string, stop func() error, err error) error {
+	if err != nil || m.problemIn(name != hubName) != nil {
+		err = errors.Join(err, m.keepState(ctx, h, name))
+	}
+	return errors.Join(err, stop())
+}
+
+// problemIn is what must not be of the hub's profiles, or of the installations.
+func (m *measurement) problemIn(installs bool) error {
+	return newReport(slices.DeleteFunc(slices.Clone(m.results), func(r Result) bool {
+		return (r.Profile == profileInstall) != installs
+	})).problem()
+}
 
 // keepState keeps what tells why a run has failed, and goes with the hub: the metrics of the managers, and the logs of all processes, which
 // end with the stacks of all goroutines of the managers. These end with it: pprof is served only where somebody asks for it, and managers
 // that serve it would not be the ones that are measured.
-func (m *measurement) keepState(ctx context.Context, h *hub) error {
+func (m *measurement) keepState(ctx context.Context, h *hub, name string) error {
 	if m.opts.Out == "" {
 		return nil
 	}
-	target := filepath.Join(m.opts.Out, logsFolder)
-	if err := os.RemoveAll(target); err != nil {
-		return fmt.Errorf("remove old logs: %w", err)
-	}
+	target := filepath.Join(m.opts.Out, logsFolder, name)
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return fmt.Errorf("make the folder for logs: %w", err)
 	}

@@ -212,12 +212,7 @@ func (m *measurement) measureInstalls(ctx context.Context, size int) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.keepState(ctx, f.hub))
-		}
-		err = errors.Join(err, f.world.Stop())
-	}()
+	defer func() { err = m.end(ctx, f.hub, fmt.Sprintf("%s-%d", profileInstall, size), f.world.Stop, err) }()
 	all, err := f.manifests(ctx)
 	if err != nil {
 		return err

@@ -109,6 +109,9 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 		}
 	}
 	m := &measurement{opts: opts}
+	if err := m.dropState(); err != nil {
+		return Report{}, err
+	}
 	err := m.measure(ctx)
 	report := newReport(m.results)
 	return report, errors.Join(err, report.write(opts), report.problem())
@@ -135,12 +138,7 @@ func (m *measurement) measureHub(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.keepState(ctx, h))
-		}
-		err = errors.Join(err, h.end())
-	}()
+	defer func() { err = m.end(ctx, h, hubName, h.end, err) }()
 	if m.wants(profileIdle, profileRestart, profileStorm, profileResync, profileFailover) && !m.onlyHosts() {
 		for _, size := range m.opts.Sizes.Clusters {
 			if err := m.measureClusters(ctx, h, size); err != nil {

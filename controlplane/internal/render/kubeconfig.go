@@ -3,7 +3,6 @@
 package render
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/lru"
 
 	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
@@ -86,17 +84,10 @@ func (k kubeconfig) write() ([]byte, error) {
 	if err != nil {
 		return nil, errEncode
 	}
-	digest := sha256.Sum256(content)
-	if known, ok := written.Get(digest); ok {
-		if data, ok := known.([]byte); ok {
-			return slices.Clone(data), nil
-		}
-	}
-	data, err := clientcmd.Write(*out)
+	data, err := written.of(content, func([]byte) ([]byte, error) { return clientcmd.Write(*out) })
 	if err != nil {
 		return nil, errEncode
 	}
-	written.Add(digest, data)
 	return slices.Clone(data), nil
 }
 
@@ -113,25 +104,16 @@ func CheckKubeconfig(data []byte) error {
 // times, most of which it has written itself just before, and writes the same as the pass before.
 const remembered = 128
 
-// written remembers texts by the digest of what is in them.
-var written = lru.New(remembered)
+var (
+	// written remembers kubeconfigs as YAML, by the same as JSON.
+	written = newMemory[[]byte](remembered)
+	// parsed remembers kubeconfigs by their text.
+	parsed = newMemory[*clientcmdapi.Config](remembered)
+)
 
-// parsed remembers kubeconfigs by the digest of their text, which are not changed by whoever gets them.
-var parsed = lru.New(remembered)
-
-// loadKubeconfig reads a kubeconfig whose current context has a cluster and a user.
+// loadKubeconfig reads a kubeconfig whose current context has a cluster and a user. Nobody may change what it returns.
 func loadKubeconfig(data []byte) (*clientcmdapi.Config, error) {
-	digest := sha256.Sum256(data)
-	if known, ok := parsed.Get(digest); ok {
-		if config, ok := known.(*clientcmdapi.Config); ok {
-			return config, nil
-		}
-	}
-	config, err := parseKubeconfig(data)
-	if err == nil {
-		parsed.Add(digest, config)
-	}
-	return config, err
+	return parsed.of(data, parseKubeconfig)
 }
 
 func parseKubeconfig(data []byte) (*clientcmdapi.Config, error) {

@@ -4,25 +4,30 @@ package topology
 
 import (
 	"cmp"
-	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/metrics"
+	"github.com/capi-openshift/agent-providers/test/monitoring/scraped"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
-// upgraded counts the upgrades of all clusters of the world.
-var upgraded = tally{runs: map[types.UID]string{}, reasons: map[types.UID]string{}, upgrades: map[string]float64{}}
+// What the manager counts of upgrades, and of those that are complete.
+const (
+	upgradesMetric = "openshift_assisted_upgrades_total"
+	secondsMetric  = "openshift_assisted_upgrade_seconds"
+)
+
+// upgraded counts the upgrades of all clusters of the world. The stories run at the same time and upgrade to the same minor versions, so
+// that what the manager has to have counted is known of all of them only.
+var upgraded = scraped.NewTally()
 
 // failures are the reasons of Upgrading with which an upgrade counts as failed: TestContractVersions asks for a release that there is not.
 var failures = []string{
@@ -30,43 +35,21 @@ var failures = []string{
 	controlplanev1.UpgradeRefusedReason,
 }
 
-// tally counts upgrades as somebody sees them who watches the API server. The stories run at the same time and upgrade to the same minor
-// versions, so that what the manager has to have counted is known of all of them only.
-type tally struct {
-	mu sync.Mutex
-	// runs are the releases that were seen of control planes, and reasons what Upgrading said.
-	runs, reasons map[types.UID]string
-	// upgrades by minor version and result, and completed is how many of them came to their end.
-	upgrades  map[string]float64
-	completed float64
-}
-
-func (u *tally) watch(world *sandbox.World) {
-	world.Watch.OnChange(func(object client.Object) {
-		cp, ok := object.(*controlplanev1.OpenshiftAssistedControlPlane)
-		if !ok {
-			return
-		}
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		was, is := u.runs[cp.UID], cp.Status.DistributionVersion
-		if u.runs[cp.UID] = is; was != "" && was != is {
-			u.upgrades[metrics.ReleaseMinor(is)+",completed"]++
-			u.completed++
-		}
-		before, reason := u.reasons[cp.UID], conditions.GetReason(cp, controlplanev1.UpgradingCondition)
-		u.reasons[cp.UID] = reason
-		if before != "" && !slices.Contains(failures, before) && slices.Contains(failures, reason) {
-			u.upgrades[metrics.ReleaseMinor(cmp.Or(cp.Status.Upgrade.Version, cp.Spec.DistributionVersion))+",failed"]++
-		}
-	})
-}
-
-// counted are the upgrades until now, and how many of them are complete.
-func (u *tally) counted() (upgrades map[string]float64, completed float64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return maps.Clone(u.upgrades), u.completed
+func seeUpgrades(object client.Object) {
+	cp, ok := object.(*controlplanev1.OpenshiftAssistedControlPlane)
+	if !ok {
+		return
+	}
+	is := cp.Status.DistributionVersion
+	if was := upgraded.Was(cp, "release", is); was != "" && was != is {
+		upgraded.Count(upgradesMetric, metrics.ReleaseMinor(is), "completed")
+		upgraded.Count(secondsMetric)
+	}
+	reason := conditions.GetReason(cp, controlplanev1.UpgradingCondition)
+	before := upgraded.Was(cp, "reason", reason)
+	if before != "" && !slices.Contains(failures, before) && slices.Contains(failures, reason) {
+		upgraded.Count(upgradesMetric, metrics.ReleaseMinor(cmp.Or(cp.Status.Upgrade.Version, cp.Spec.DistributionVersion)), "failed")
+	}
 }
 
 // expectUpgradesCounted waits until the manager has counted exactly the upgrades that were seen, those that are complete with their times,
@@ -77,10 +60,9 @@ func expectUpgradesCounted(t *testing.T) (upgrades map[string]float64, scrape sa
 		var err error
 		scrape, err = world.Scrape(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
-		var completed float64
-		upgrades, completed = upgraded.counted()
-		g.Expect(scrape.ControlPlane.Values("openshift_assisted_upgrades_total", "release_minor", "result")).To(Equal(upgrades))
-		g.Expect(scrape.ControlPlane.Value("openshift_assisted_upgrade_seconds")).To(Equal(completed))
+		upgrades = upgraded.Values(upgradesMetric)
+		g.Expect(scrape.ControlPlane.Values(upgradesMetric, "release_minor", "result")).To(Equal(upgrades))
+		g.Expect(scrape.ControlPlane.Values(secondsMetric)).To(Equal(upgraded.Values(secondsMetric)))
 	}).WithContext(t.Context()).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 	return upgrades, scrape
 }

@@ -56,7 +56,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	upgraded.watch(world)
+	world.Watch.OnChange(upgraded.Seeing(seeUpgrades))
 	code := m.Run()
 	if err := world.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
