@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -54,6 +55,8 @@ func (s *ownSpec) upgradeControlPlane(ctx context.Context, release, version stri
 		upgrading := meta.FindStatusCondition(controlPlane.Status.Conditions, controlplanev1.UpgradingCondition)
 		g.Expect(controlPlane.Status.DistributionVersion).To(Equal(release), "the condition Upgrading: %+v", upgrading)
 		g.Expect(meta.IsStatusConditionFalse(controlPlane.Status.Conditions, controlplanev1.UpgradingCondition)).To(BeTrue(), "%+v", upgrading)
+		match := meta.FindStatusCondition(controlPlane.Status.Conditions, controlplanev1.VersionsMatchCondition)
+		g.Expect(match).NotTo(HaveField("Status", metav1.ConditionFalse), "the fields have to be of one release")
 		g.Expect(meta.IsStatusConditionTrue(controlPlane.Status.Conditions, controlplanev1.AvailableCondition)).To(BeTrue())
 	}, s.intervals("wait-control-plane-upgrade")...).Should(Succeed())
 }
