@@ -252,6 +252,10 @@ test-monitoring: ## Replay the alerts with promtool, which is built on first use
 e2e_capi_flags = $(if $(findstring command,$(origin KUBECONFIG)),-management=$(abspath $(KUBECONFIG))) \
 	$(if $(CONFIG),-config=$(abspath $(CONFIG))) $(if $(KEEP),-keep) $(if $(OUT),-artifacts=$(abspath $(OUT)))
 
+.PHONY: test-e2e-capi
+test-e2e-capi: ## Compile the specs of make e2e-capi and load their configurations; no cluster is started.
+	cd test/e2e-capi && $(TEST_ENV) $(GO_BUILD) test $(GO_FLAGS) -count=1 -run=TestConfigurations .
+
 .PHONY: e2e-capi
 e2e-capi: ## Run Cluster API's own specs on a local management cluster, or on that of KUBECONFIG=file CONFIG=file:
 ##> LABELS=filter runs some of them, KEEP=true leaves the clusters behind, OUT=folder gets logs and objects

@@ -43,7 +43,7 @@ func expand(file, text string, values map[string]string) string {
 		if !found {
 			value, found = os.LookupEnv(name)
 		}
-		if !found {
+		if !found && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 		return value

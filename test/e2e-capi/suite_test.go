@@ -7,6 +7,7 @@ package e2ecapi
 import (
 	"context"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,6 +39,8 @@ var environment struct {
 	clusterctl string
 	management framework.ClusterProxy
 	artifacts  string
+	// local is nil on another management cluster than the one of this machine.
+	local *localCluster
 }
 
 func TestClusterAPISpecs(t *testing.T) {
@@ -60,9 +63,11 @@ func start(ctx context.Context) {
 	environment.artifacts = folder
 
 	kubeconfig, values := *managementFile, map[string]string{"OUT": folder}
-	local := kubeconfig == ""
-	if local {
-		kubeconfig = startLocal(ctx, values)
+	if kubeconfig == "" {
+		environment.local = startLocal(ctx)
+		kubeconfig = environment.local.kubeconfig()
+		repository := environment.local.repository
+		maps.Copy(values, localValues(repository.Dir, repository.CoreVersion(), repository.Metal3Version()))
 	}
 	writeTemplates(folder)
 	environment.config = loadConfig(ctx, *configFile, values)
@@ -71,7 +76,7 @@ func start(ctx context.Context) {
 	})
 	environment.management = framework.NewClusterProxy("management", kubeconfig, newScheme())
 	DeferCleanup(environment.management.Dispose)
-	if !local {
+	if environment.local == nil {
 		install(ctx)
 	}
 }
