@@ -27,7 +27,7 @@ func TestWhyAnInstallationFailed(t *testing.T) {
 		"a host failed, its cluster not yet":     {[]assisted.Agent{broken}, no, "", definitions.InstallReasonHost},
 		"a host and its cluster failed":          {[]assisted.Agent{broken, victim}, yes, hostsFailed, definitions.InstallReasonHost},
 		"the cluster tells before the host does": {[]assisted.Agent{installing}, yes, hostsFailed, definitions.InstallReasonHost},
-		"the cluster was not finalized in time":  {[]assisted.Agent{victim}, yes, "Cluster installation timeout", definitions.InstallReasonCluster},
+		"it took too long":                       {[]assisted.Agent{victim}, yes, "installation timeout", definitions.InstallReasonCluster},
 		"somebody cancelled it":                  {nil, no, "Cluster was cancelled by user", definitions.InstallReasonCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
