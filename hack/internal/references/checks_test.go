@@ -94,9 +94,14 @@ func TestUnlisted(t *testing.T) {
 		script, text string
 		want         []string
 	}{
-		"nothing is listed":      {want: []string{"vulncheck", "lint", "test", "test-new", "e2e-new"}},
-		"a command and a loop":   {script: "for target in test e2e-new; do\n\tmake \"$target\"\ncheck make lint\n", want: []string{"vulncheck", "test-new"}},
-		"a part of another name": {script: "make test-newer\nmake linter", text: "| `make vulncheck DB=folder` |", want: []string{"lint", "test", "test-new", "e2e-new"}},
+		"nothing is listed": {want: []string{"vulncheck", "lint", "test", "test-new", "e2e-new"}},
+		"a command and a loop": {
+			script: "for target in test e2e-new; do\n\tmake \"$target\"\ncheck make lint\n", want: []string{"vulncheck", "test-new"},
+		},
+		"a part of another name": {
+			script: "make test-newer\nmake linter", text: "| `make vulncheck DB=folder` |",
+			want: []string{"lint", "test", "test-new", "e2e-new"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(unlisted(makefile, tt.script, tt.text)).To(Equal(tt.want))
