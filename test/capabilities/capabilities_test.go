@@ -42,7 +42,7 @@ const (
 )
 
 // pagesAtOnce are tried at a time: a page waits, for most of its time, for objects to be deleted.
-const pagesAtOnce = "6"
+const pagesAtOnce = "4"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
