@@ -17,8 +17,8 @@ TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum 
 # Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest
 # begin.
 TEST_FLAGS := -trimpath -race -count=1 -timeout=30m -p=4
-# In what make test leaves out, the managers are programs, and the race detector would look at the simulators beside them. It looks at both
-# in make test: test/e2e builds the managers with it.
+# make test-contract and its parts run without the race detector. They start the managers as programs, so that it would see nothing but the
+# simulators in the process of the test. make test runs the simulators with it, and its package test/e2e builds the managers with it.
 CONTRACT_SUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD)) \
 	$(filter-out -race,$(TEST_FLAGS))
 

@@ -110,7 +110,7 @@ func (p page) hosts() int {
 	return count
 }
 
-// readsHosts tells whether the page is about what is read of hosts. Of the others all is there before a host boots.
+// readsHosts tells whether the page says what the Assisted Installer reads of hosts. What the other pages say is there before a host boots.
 func (p page) readsHosts() bool {
 	return slices.ContainsFunc(p.reads, func(wanted *unstructured.Unstructured) bool {
 		return slices.Contains([]string{"Agent", "NMStateConfig"}, wanted.GetKind())

@@ -18,6 +18,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metrics"
 	"github.com/capi-openshift/agent-providers/test/monitoring"
 	"github.com/capi-openshift/agent-providers/test/monitoring/scraped"
 	"github.com/capi-openshift/agent-providers/test/sandbox"
@@ -30,10 +31,10 @@ var refusals = map[string]string{
 }
 
 // What is counted in both managers.
-const (
-	installsMetric = "openshift_assisted_installs_total"
-	refusedMetric  = "openshift_assisted_agents_refused_total"
-	phaseMetric    = "openshift_assisted_machine_phase_seconds"
+var (
+	installsMetric = metrics.InstallsTotal.Name
+	refusedMetric  = metrics.AgentsRefusedTotal.Name
+	phaseMetric    = metrics.MachinePhaseSeconds.Name
 )
 
 // tally counts what happens to the clusters of a World: which of them get how far before they are deleted differs from run to run.

@@ -51,7 +51,7 @@ func TestEnd(t *testing.T) {
 			for _, cause := range []error{tt.err, tt.stop} {
 				g.Expect(cause == nil || errors.Is(err, cause)).To(BeTrue())
 			}
-			g.Expect(err == nil).To(Equal(tt.err == nil && tt.stop == nil), "what was measured is told by the report")
+			g.Expect(err == nil).To(Equal(tt.err == nil && tt.stop == nil), "end returns no error for a problem of a profile: the report does")
 			if !tt.kept {
 				g.Expect("out").NotTo(BeADirectory())
 				return

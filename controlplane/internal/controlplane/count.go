@@ -21,8 +21,8 @@ func countStatus(v *view.View, before, after *controlplanev1.OpenshiftAssistedCo
 	metrics.Count(metrics.Written{Before: before, After: after, Cause: failureCause(v), Version: v.Workload.Version, Now: v.Now})
 }
 
-// failureCause is why the installation has failed, if it has. The AgentClusterInstall may tell before the host's Agent does: the service
-// writes them one after the other, and each has its own watch.
+// failureCause is why the installation has failed, if it has. The AgentClusterInstall may report the failure of a host before the
+// host's Agent does: the service writes one after the other, and the manager watches each of them apart.
 func failureCause(v *view.View) string {
 	ownFault := func(a *assisted.Agent) bool { return a.Failed() && victim(a) == 0 }
 	switch install := v.Install.AgentClusterInstall; {

@@ -20,9 +20,9 @@ import (
 )
 
 // What the manager counts of upgrades, and of those that are complete.
-const (
-	upgradesMetric = "openshift_assisted_upgrades_total"
-	secondsMetric  = "openshift_assisted_upgrade_seconds"
+var (
+	upgradesMetric = metrics.UpgradesTotal.Name
+	secondsMetric  = metrics.UpgradeSeconds.Name
 )
 
 // upgraded counts the upgrades of all clusters of the world. The stories run at the same time and upgrade to the same minor versions, so

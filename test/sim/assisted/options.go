@@ -44,8 +44,9 @@ type Durations struct {
 	BackendRetry time.Duration
 	// Churn is the period of status rewrites that change nothing but probe times. Zero turns them off.
 	Churn time.Duration
-	// Flap is for how long a cluster without hosts is at least in each of its two states. It is the same whatever the speed: those who are
-	// woken by it are as fast as this machine lets them be. Zero: each monitor changes the state, as in the recordings.
+	// Flap is for how long a cluster without hosts is at least in each of its two states. A higher speed does not shorten it: each change is
+	// a write that wakes the managers, and neither they nor the API server get faster. Zero: each look of the monitor changes the state, as
+	// in the recordings.
 	Flap time.Duration
 }
 
