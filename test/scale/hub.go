@@ -13,6 +13,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,7 +82,7 @@ func (h *hub) start(ctx context.Context) error {
 		return err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{coordinationv1.AddToScheme, assisted.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, coordinationv1.AddToScheme, assisted.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("register the API types: %w", err)
 		}
@@ -92,6 +93,9 @@ func (h *hub) start(ctx context.Context) error {
 	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("make the client of the harness: %w", err)
 	}
+	if err := h.convertNothing(ctx); err != nil {
+		return err
+	}
 	for name, spec := range managerSpecs() {
 		h.binaries[name] = filepath.Join(h.cp.Dir(), "programs", name)
 		if err := h.cp.Tools().Build(ctx, spec.Package, h.binaries[name]); err != nil {
@@ -99,6 +103,27 @@ func (h *hub) start(ctx context.Context) error {
 		}
 	}
 	return h.prepare(ctx)
+}
+
+// convertNothing lets the API server take all versions of an object for the same. Who converts them is Cluster API's core, which does not
+// run here: the API server, which keeps a cache of every version, would read all Machines anew each second, and fail.
+func (h *hub) convertNothing(ctx context.Context) error {
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := h.client.List(ctx, crds); err != nil {
+		return fmt.Errorf("list the CRDs: %w", err)
+	}
+	for i := range crds.Items {
+		crd := &crds.Items[i]
+		if crd.Spec.Conversion == nil || crd.Spec.Conversion.Webhook == nil {
+			continue
+		}
+		before := crd.DeepCopy()
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		if err := h.client.Patch(ctx, crd, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("patch the conversion of CRD %s: %w", crd.Name, err)
+		}
+	}
+	return nil
 }
 
 func managerSpecs() map[string]localcontrolplane.ManagerSpec {
