@@ -105,8 +105,9 @@ func (h *hub) start(ctx context.Context) error {
 	return h.prepare(ctx)
 }
 
-// convertNothing lets the API server take all versions of an object for the same. Who converts them is Cluster API's core, which does not
-// run here: the API server, which keeps a cache of every version, would read all Machines anew each second, and fail.
+// convertNothing sets the conversion of each CRD that names a webhook to None: the API server then changes only the apiVersion between two
+// versions. The webhook of Cluster API's CRDs is its core's, which does not run here. The API server keeps a cache of each version: without
+// this it would list all Machines each second to fill that of v1beta1, and fail each time.
 func (h *hub) convertNothing(ctx context.Context) error {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := h.client.List(ctx, crds); err != nil {
