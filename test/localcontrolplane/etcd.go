@@ -23,7 +23,8 @@ type etcd struct {
 	caFile            string
 	clientCertificate string
 	clientKey         string
-	client            *http.Client
+	// client writes objects past the kube-apiserver.
+	client *http.Client
 }
 
 func (cp *ControlPlane) newEtcd(ctx context.Context) (*etcd, error) {
@@ -36,11 +37,11 @@ func (cp *ControlPlane) newEtcd(ctx context.Context) (*etcd, error) {
 		return nil, err
 	}
 	e := &etcd{url: "https://" + address(localhost, port), certsDir: filepath.Join(cp.dir, "etcd", "certs")}
-	client, serverArgs, err := e.writeCertificates()
+	trust, serverArgs, err := e.writeCertificates()
 	if err != nil {
 		return nil, err
 	}
-	e.client = client
+	e.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: storing}, Timeout: healthRequestTimeout}
 	e.Process = cp.newProcess(processSpec{
 		name: "etcd", path: path,
 		args: append(serverArgs,
@@ -50,14 +51,14 @@ func (cp *ControlPlane) newEtcd(ctx context.Context) (*etcd, error) {
 			"--log-level=warn",
 			"--unsafe-no-fsync", // nothing here has to survive a power failure, and fsync is most of etcd's time
 		),
-		ready: httpReady(client, e.url+"/health"),
+		ready: httpReady(healthClient(trust), e.url+"/health"),
 	})
 	return e, nil
 }
 
-// writeCertificates makes etcd's own authority, and returns a client that etcd trusts and etcd's flags: without client
+// writeCertificates makes etcd's own authority, and returns what a client needs that etcd trusts, and etcd's flags: without client
 // certificates every user of this machine could read the Secrets in it.
-func (e *etcd) writeCertificates() (*http.Client, []string, error) {
+func (e *etcd) writeCertificates() (*tls.Config, []string, error) {
 	ca, err := newAuthority("local-etcd")
 	if err != nil {
 		return nil, nil, err
@@ -81,8 +82,8 @@ func (e *etcd) writeCertificates() (*http.Client, []string, error) {
 	if e.clientCertificate, e.clientKey, err = identity.write(e.certsDir, "client"); err != nil {
 		return nil, nil, err
 	}
-	client, err := httpClient(ca, identity)
-	return client, []string{
+	trust, err := trustIn(ca, identity)
+	return trust, []string{
 		"--cert-file=" + certificate, "--key-file=" + key, "--trusted-ca-file=" + e.caFile, "--client-cert-auth",
 	}, err
 }
@@ -97,19 +98,31 @@ func (e *etcd) apiServerArgs(prefix string) []string {
 
 // httpClient returns a client for health checks that trusts ca and, when identity is not empty, identifies itself.
 func httpClient(ca *authority, identity keyPair) (*http.Client, error) {
+	trust, err := trustIn(ca, identity)
+	if err != nil {
+		return nil, err
+	}
+	return healthClient(trust), nil
+}
+
+// healthClient keeps no connection: it would go to a process that was killed meanwhile.
+func healthClient(trust *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}, Timeout: healthRequestTimeout}
+}
+
+// trustIn is the TLS of a client that trusts ca and, when identity is not empty, identifies itself.
+func trustIn(ca *authority, identity keyPair) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.certificate)
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	trust := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	if len(identity.key) > 0 {
 		pair, err := tls.X509KeyPair(identity.certificate, identity.key)
 		if err != nil {
 			return nil, fmt.Errorf("cannot use a client certificate: %w", err)
 		}
-		config.Certificates = []tls.Certificate{pair}
+		trust.Certificates = []tls.Certificate{pair}
 	}
-	// A kept connection would go to a process that was killed meanwhile.
-	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
-	return &http.Client{Transport: transport, Timeout: healthRequestTimeout}, nil
+	return trust, nil
 }
 
 // httpReady returns a readiness check: GET url answers 200.

@@ -10,14 +10,12 @@ import (
 	"io"
 	"net/http"
 	"path"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// maxOperations is how many objects etcd takes in one transaction, and maxBytes how large they may be together: etcd takes two mebibytes,
-// keys and all.
-const (
-	maxOperations = 128
-	maxBytes      = 3 << 19
-)
+// storing is how many objects are written, or removed, at the same time.
+const storing = 16
 
 // StoredObject is an object as the management cluster's kube-apiserver keeps it in etcd.
 type StoredObject struct {
@@ -35,95 +33,104 @@ func (o StoredObject) key() string {
 	return path.Join(managementPrefix, o.Group, o.Resource, o.Namespace, o.Name)
 }
 
-// operation is one of etcd's transactions, in the JSON of its gateway to HTTP.
-type operation struct {
-	RequestPut         *putRequest    `json:"requestPut,omitempty"`
-	RequestDeleteRange *deleteRequest `json:"requestDeleteRange,omitempty"`
-}
-
-type putRequest struct {
-	Key   []byte `json:"key"`
-	Value []byte `json:"value"`
-}
-
-type deleteRequest struct {
-	Key      []byte `json:"key"`
-	RangeEnd []byte `json:"rangeEnd"`
-}
-
 // Store writes objects into etcd, past the kube-apiserver, which sees them as if somebody had written them elsewhere. They keep their UIDs
-// and all of their status, nothing is validated or audited, and thousands take seconds. Up to 128 objects make one
-// transaction, which the API server shows object by object.
+// and all of their status, nothing is validated or audited, and thousands take seconds.
 func (cp *ControlPlane) Store(ctx context.Context, objects []StoredObject) error {
-	operations := make([]operation, 0, len(objects))
-	for _, o := range objects {
-		operations = append(operations, operation{RequestPut: &putRequest{Key: []byte(o.key()), Value: o.Data}})
-	}
-	return cp.etcd.change(ctx, operations)
+	return each(ctx, objects, func(ctx context.Context, o StoredObject) error {
+		return cp.etcd.call(ctx, "put", putRequest{Key: []byte(o.key()), Value: o.Data}, nil)
+	})
 }
 
 // Erase removes objects from etcd in the same way, whatever their finalizers: all of a group and resource whose keys begin with that of the
 // given object. One without a name stands for those of its namespace.
 func (cp *ControlPlane) Erase(ctx context.Context, beginnings []StoredObject) error {
-	operations := make([]operation, 0, len(beginnings))
 	for _, o := range beginnings {
-		key := []byte(o.key())
-		if o.Name == "" {
-			key = append(key, '/')
+		keys, err := cp.etcd.keys(ctx, o)
+		if err != nil {
+			return err
 		}
-		end := bytes.Clone(key)
-		end[len(end)-1]++
-		operations = append(operations, operation{RequestDeleteRange: &deleteRequest{Key: key, RangeEnd: end}})
-	}
-	return cp.etcd.change(ctx, operations)
-}
-
-// change makes transactions of operations.
-func (e *etcd) change(ctx context.Context, operations []operation) error {
-	for len(operations) > 0 {
-		batch := operations[:fitting(operations)]
-		if err := e.transaction(ctx, batch); err != nil {
-			return fmt.Errorf("cannot change %d objects in etcd: %w", len(batch), err)
+		err = each(ctx, keys, func(ctx context.Context, key []byte) error {
+			return cp.etcd.call(ctx, "deleterange", keyRange{Key: key}, nil)
+		})
+		if err != nil {
+			return err
 		}
-		operations = operations[len(batch):]
 	}
 	return nil
 }
 
-// fitting is how many of some operations one transaction takes; at least one.
-func fitting(operations []operation) int {
-	size := 0
-	for i, o := range operations {
-		if o.RequestPut != nil {
-			size += len(o.RequestPut.Key) + len(o.RequestPut.Value)
-		}
-		if i == maxOperations || i > 0 && size > maxBytes {
-			return i
-		}
+// each does something with every one of some things, several at a time. Each write is a request of its own, as those of a kube-apiserver
+// are: etcd gives all objects of a transaction the same revision, and a watch that begins when its kube-apiserver has seen some of them
+// never tells of the others.
+func each[T any](ctx context.Context, all []T, do func(context.Context, T) error) error {
+	doing, ctx := errgroup.WithContext(ctx)
+	doing.SetLimit(storing)
+	for _, one := range all {
+		doing.Go(func() error { return do(ctx, one) })
 	}
-	return len(operations)
+	return doing.Wait()
 }
 
-func (e *etcd) transaction(ctx context.Context, operations []operation) error {
-	body, err := json.Marshal(map[string][]operation{"success": operations})
-	if err != nil {
-		return err
+// putRequest and keyRange are requests of etcd's gateway to HTTP.
+type putRequest struct {
+	Key   []byte `json:"key"`
+	Value []byte `json:"value"`
+}
+
+type keyRange struct {
+	Key      []byte `json:"key"`
+	RangeEnd []byte `json:"range_end,omitempty"`
+	KeysOnly bool   `json:"keys_only,omitempty"`
+}
+
+// keys are the keys in etcd that begin with that of an object.
+func (e *etcd) keys(ctx context.Context, beginning StoredObject) ([][]byte, error) {
+	from := []byte(beginning.key())
+	if beginning.Name == "" {
+		from = append(from, '/')
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/kv/txn", bytes.NewReader(body))
+	to := bytes.Clone(from)
+	to[len(to)-1]++
+	var found struct {
+		KVs []struct {
+			Key []byte `json:"key"`
+		} `json:"kvs"`
+	}
+	err := e.call(ctx, "range", keyRange{Key: from, RangeEnd: to, KeysOnly: true}, &found)
+	var keys [][]byte
+	for _, one := range found.KVs {
+		keys = append(keys, one.Key)
+	}
+	return keys, err
+}
+
+// call sends a request to etcd, and reads the answer unless it is to be nil.
+func (e *etcd) call(ctx context.Context, method string, what, answer any) error {
+	body, err := json.Marshal(what)
 	if err != nil {
-		return err
+		return fmt.Errorf("encode a request to etcd: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/kv/"+method, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("make a request to etcd: %w", err)
 	}
 	response, err := e.client.Do(request)
 	if err != nil {
-		return err
+		return fmt.Errorf("ask etcd for %s: %w", method, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
+	told, err := io.ReadAll(response.Body) // To its end, so that the connection is used again.
+	if err != nil {
+		return fmt.Errorf("read etcd's answer to %s: %w", method, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd answers %s to %s: %.1024s", response.Status, method, told)
+	}
+	if answer == nil {
 		return nil
 	}
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-	if err != nil {
-		return err
+	if err := json.Unmarshal(told, answer); err != nil {
+		return fmt.Errorf("decode etcd's answer to %s: %w", method, err)
 	}
-	return fmt.Errorf("etcd answers %s: %s", response.Status, answer)
+	return nil
 }
