@@ -10,12 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -102,18 +97,19 @@ func addTimes(times map[string]float64, name string, sorted []float64) {
 	times[name+" p50"], times[name+" p99"], times[name+" max"] = percentile(sorted, 0.5), percentile(sorted, 0.99), percentile(sorted, 1)
 }
 
-// register makes the Agents of all workers of a cluster at a steady rate, as assisted-service does: first the object, then its status. It
-// plays the service's answer to each that is bound too, and returns when all of them are.
+// register makes the Agents of all workers of a cluster at a steady rate, and lets the service tell of them. It returns when all of them are
+// bound.
 func (h *hub) register(ctx context.Context, c copyOf, window time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, window+settleTimeout(c.workers))
 	defer cancel()
+	service := newService(h, c)
 	all, ctx := errgroup.WithContext(ctx)
-	all.Go(func() error { return h.answer(ctx, c) })
-	all.Go(func() error { return h.registerHosts(ctx, c, window) })
+	all.Go(func() error { return h.registerHosts(ctx, c, window, service) })
+	all.Go(func() error { return service.run(ctx) })
 	return all.Wait()
 }
 
-func (h *hub) registerHosts(ctx context.Context, c copyOf, window time.Duration) error {
+func (h *hub) registerHosts(ctx context.Context, c copyOf, window time.Duration, service *service) error {
 	requests, ctx := errgroup.WithContext(ctx)
 	requests.SetLimit(writers)
 	ticker := time.NewTicker(max(window/time.Duration(c.workers), time.Microsecond))
@@ -124,13 +120,13 @@ func (h *hub) registerHosts(ctx context.Context, c copyOf, window time.Duration)
 			return requests.Wait()
 		case <-ticker.C:
 		}
-		requests.Go(func() error { return h.registerHost(ctx, c, i) })
+		requests.Go(func() error { return h.registerHost(ctx, c, i, service) })
 	}
 	return requests.Wait()
 }
 
-// registerHost makes the Agent of a worker, and writes what its host has told.
-func (h *hub) registerHost(ctx context.Context, c copyOf, i int) error {
+// registerHost makes the Agent of a worker, and lets the service tell what its host has told.
+func (h *hub) registerHost(ctx context.Context, c copyOf, i int, service *service) error {
 	agent, err := h.template.newAgent(c, i)
 	if err != nil {
 		return err
@@ -142,7 +138,8 @@ func (h *hub) registerHost(ctx context.Context, c copyOf, i int) error {
 	if err := h.client.Create(ctx, agent); err != nil {
 		return fmt.Errorf("make Agent %s: %w", agent.GetName(), err)
 	}
-	return h.patchStatus(ctx, agent, status)
+	service.tell(agent, status)
+	return nil
 }
 
 // newAgent is the Agent of a worker that has registered, has passed its checks and is bound to no cluster.
@@ -173,102 +170,4 @@ func (t *template) newAgent(c copyOf, i int) (*unstructured.Unstructured, error)
 		status[key] = value
 	}
 	return agent, nil
-}
-
-// answerOf is what assisted-service says of a host that is ready, and bound or not.
-func answerOf(bound bool) map[string]any {
-	state, reason, met := assisted.AgentStateKnownUnbound, "Unbound", "AgentIsNotApproved"
-	boundStatus, metStatus := metav1.ConditionFalse, metav1.ConditionFalse
-	if bound {
-		state, reason, met = assisted.AgentStateKnown, "Bound", "AgentIsReady"
-		boundStatus, metStatus = metav1.ConditionTrue, metav1.ConditionTrue
-	}
-	now := time.Now().UTC().Format(time.RFC3339)
-	condition := func(kind string, status metav1.ConditionStatus, reason string) any {
-		return map[string]any{
-			"type": kind, "status": string(status), "reason": reason, "message": "As the harness plays it.",
-			"lastTransitionTime": now, "lastHeartbeatTime": now,
-		}
-	}
-	return map[string]any{
-		"debugInfo": map[string]any{"state": state, "stateInfo": "Host is ready"},
-		"conditions": []any{
-			condition("Connected", metav1.ConditionTrue, "AgentIsConnected"),
-			condition("Validated", metav1.ConditionTrue, "ValidationsPassing"),
-			condition("RequirementsMet", metStatus, met),
-			condition("Installed", metav1.ConditionFalse, "InstallationNotStarted"),
-			condition(assisted.ConditionBound, boundStatus, reason),
-			condition(assisted.ConditionSpecSynced, metav1.ConditionTrue, "SyncOK"),
-		},
-	}
-}
-
-// answer tells every Agent of a cluster that was bound that it is, and returns when all workers have one that was approved and bound. It
-// is an informer, since the API server ends the watch of whom it takes for too slow, which the harness is on a busy machine.
-func (h *hub) answer(ctx context.Context, c copyOf) error {
-	requests, answering := errgroup.WithContext(ctx)
-	requests.SetLimit(writers)
-	watching, stop := context.WithCancel(answering)
-	defer stop()
-	bound := map[string]bool{}
-	look := func(o any) {
-		agent, isAgent := o.(*assisted.Agent)
-		if !isAgent || agent.Spec.ClusterDeploymentName == nil {
-			return
-		}
-		if agent.Status.DebugInfo.State == assisted.AgentStateKnownUnbound {
-			requests.Go(func() error { return h.patchStatus(answering, agent.DeepCopy(), answerOf(true)) })
-		} else if agent.Spec.Approved {
-			bound[agent.Name] = true
-		}
-		if len(bound) > c.workers { // The Agent of the control plane is among them.
-			stop()
-		}
-	}
-	agents, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
-		ListerWatcher: h.agents(c.namespace), ObjectType: &assisted.Agent{},
-		Handler: toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) }},
-	})
-	informer.RunWithContext(watching)
-	if err := requests.Wait(); err != nil {
-		return err
-	}
-	if len(bound) <= c.workers {
-		return fmt.Errorf(
-			"%d of %d hosts were bound when the time was over; not bound: %s", max(0, len(bound)-1), c.workers, unbound(agents, bound),
-		)
-	}
-	return nil
-}
-
-// unbound tells how far three of the Agents are that are not bound, or not approved.
-func unbound(agents toolscache.Store, bound map[string]bool) string {
-	const most = 3
-	var told []string
-	for _, o := range agents.List() {
-		if agent, isAgent := o.(*assisted.Agent); isAgent && !bound[agent.Name] && len(told) < most {
-			machine, _, _ := agent.ClaimedFor()
-			told = append(told, fmt.Sprintf(
-				"Agent %s, resource version %s, state %q, claimed for %q, bound %t, approved %t", agent.Name, agent.ResourceVersion,
-				agent.Status.DebugInfo.State, machine, agent.Spec.ClusterDeploymentName != nil, agent.Spec.Approved,
-			))
-		}
-	}
-	return strings.Join(told, "; ")
-}
-
-// agents lists and watches the Agents of a namespace.
-func (h *hub) agents(namespace string) toolscache.ListerWatcher {
-	options := func(raw metav1.ListOptions) client.ListOption {
-		return &client.ListOptions{Namespace: namespace, Raw: &raw}
-	}
-	return &toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
-			list := &assisted.AgentList{}
-			return list, h.client.List(ctx, list, options(raw))
-		},
-		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
-			return h.client.Watch(ctx, &assisted.AgentList{}, options(raw))
-		},
-	}
 }
