@@ -90,24 +90,26 @@ func inCluster(v *view.View) []client.ListOption {
 	}
 }
 
+// observeMachines sorts out the Machines of the Cluster. It may have thousands of workers, of which nothing is changed: the cache makes no
+// copies of them, nor of their configs.
 func (r *Reconciler) observeMachines(ctx context.Context, v *view.View) error {
 	v.Machines.Owned = collections.New()
 	if v.ClusterName == "" {
 		return nil
 	}
 	list := &clusterv1.MachineList{}
-	if err := r.Client.List(ctx, list, index.OfCluster(v.ClusterKey())...); err != nil {
+	if err := r.Client.List(ctx, list, append(index.OfCluster(v.ClusterKey()), client.UnsafeDisableDeepCopy)...); err != nil {
 		return fmt.Errorf("list Machines: %w", err)
 	}
 	for i := range list.Items {
 		m := &list.Items[i]
 		switch {
 		case metav1.IsControlledBy(m, v.ControlPlane):
-			v.Machines.Owned.Insert(m)
+			v.Machines.Owned.Insert(m.DeepCopy())
 		case !util.IsControlPlaneMachine(m):
 			v.Machines.Workers = append(v.Machines.Workers, m)
 		case metav1.GetControllerOf(m) == nil && m.Spec.Bootstrap.ConfigRef.Kind == view.ConfigKind:
-			v.Machines.Orphans = append(v.Machines.Orphans, m)
+			v.Machines.Orphans = append(v.Machines.Orphans, m.DeepCopy())
 		default:
 			v.Machines.Foreign = append(v.Machines.Foreign, m.Name)
 		}
@@ -200,7 +202,7 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 	}
 	for _, m := range v.Machines.All() {
 		key := types.NamespacedName{Namespace: namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
-		config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, key)
+		config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, key, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return err
 		}

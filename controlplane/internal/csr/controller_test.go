@@ -29,6 +29,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -70,8 +71,12 @@ func reconciler(
 	m.Status.NodeRef.Name = "n"
 	change(c, cp, m)
 	recorder := events.NewFakeRecorder(10)
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c, cp, m).WithStatusSubresource(m)
+	for _, i := range index.All() {
+		hub.WithIndex(i.Kind, i.Field, i.Values)
+	}
 	return &Reconciler{
-		Client:       fake.NewClientBuilder().WithScheme(scheme).WithObjects(c, cp, m).WithStatusSubresource(m).Build(),
+		Client:       hub.Build(),
 		Certificates: cluster, Recorder: recorder, Gate: unserved{}, controller: capicontrollerutil.NewFakeController(),
 		reported: lru.New(reportedSize), now: func() time.Time { return now },
 	}, recorder

@@ -19,6 +19,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -129,11 +130,12 @@ func (r *Reconciler) observeRivals(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeMachines finds the Machines of the Cluster, with what is recorded of their addresses.
+// observeMachines finds the Machines of the Cluster, with what is recorded of their addresses. Nothing of them is changed, nor of their Agents:
+// the cache makes no copies.
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	list := &clusterv1.MachineList{}
-	err := r.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
-	if err != nil {
+	ofCluster := append(index.OfCluster(client.ObjectKeyFromObject(s.cluster)), client.UnsafeDisableDeepCopy)
+	if err := r.Client.List(ctx, list, ofCluster...); err != nil {
 		return fmt.Errorf("list Machines: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
@@ -163,7 +165,7 @@ func (r *Reconciler) observeAgents(ctx context.Context, s *scope, claims map[str
 		return nil
 	}
 	list := &assisted.AgentList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(s.cluster.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Agents: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b assisted.Agent) int { return strings.Compare(a.Name, b.Name) })

@@ -23,6 +23,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 )
 
 // world is a Cluster whose two workers were upgraded in place after its MachineDeployment was bumped: Cluster API has made an empty
@@ -54,9 +55,13 @@ func newWorld(t *testing.T, change func(*clusterv1.Cluster, *clusterv1.MachineDe
 	stranger.set.OwnerReferences[0].UID = "other"
 	master := machine("master", before, wanted)
 	w := &world{recorder: events.NewFakeRecorder(10)}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		cluster, cp, md, inUse.set, inUse.machines[0], inUse.machines[1], empty.set, stranger.set, stranger.machines[0], master,
-	).WithInterceptorFuncs(interceptor.Funcs{Patch: w.patch}).Build()
+	).WithInterceptorFuncs(interceptor.Funcs{Patch: w.patch})
+	for _, i := range index.All() {
+		hub.WithIndex(i.Kind, i.Field, i.Values)
+	}
+	w.client = hub.Build()
 	return w
 }
 

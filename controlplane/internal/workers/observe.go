@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
 )
 
 // group is a MachineDeployment with its MachineSets.
@@ -26,11 +28,10 @@ type set struct {
 	machines []*clusterv1.Machine
 }
 
-// observe finds the MachineDeployments of a Cluster with what they control, each in the order of names.
+// observe finds the MachineDeployments of a Cluster with what they control, each in the order of names. A write changes a copy: the cache
+// makes none of what may be thousands.
 func (r *Reconciler) observe(ctx context.Context, cluster *clusterv1.Cluster) ([]group, error) {
-	ofCluster := []client.ListOption{
-		client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
-	}
+	ofCluster := append(index.OfCluster(client.ObjectKeyFromObject(cluster)), client.UnsafeDisableDeepCopy)
 	deployments, sets, machines := &clusterv1.MachineDeploymentList{}, &clusterv1.MachineSetList{}, &clusterv1.MachineList{}
 	if err := r.Client.List(ctx, deployments, ofCluster...); err != nil {
 		return nil, fmt.Errorf("list MachineDeployments: %w", err)
