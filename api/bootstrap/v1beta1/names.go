@@ -265,7 +265,8 @@ const (
 	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
 	AgentClaimedByOtherReason = "AgentClaimedByOther"
 
-	// AgentLostReason: the claimed Agent was deleted before its host was installed; the host registers again when it is rebooted.
+	// AgentLostReason: the claimed Agent was deleted before the Machine had its Node. A host that is not installed is rebooted to register
+	// again; one that is installed is not rebooted, and waits for its Node.
 	AgentLostReason = "AgentLost"
 )
 

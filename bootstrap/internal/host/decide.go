@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
@@ -86,6 +88,9 @@ func decide(s *scope) decision {
 		d.lookAgain = d.wait.left(s.now)
 	}
 	switch {
+	case agent == nil && wasInstalled(s):
+		// No Agent tells otherwise. While this stays, the host is not power-cycled.
+		d.installed = fact.Done(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition))
 	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):

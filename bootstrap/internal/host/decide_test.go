@@ -250,6 +250,13 @@ func TestDecide(t *testing.T) {
 			name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason,
 			installed: bootstrapv1.WaitingForRecognitionReason, check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) },
 		},
+		{name: "lost when it was installed, and its Machine has no Node yet", change: func(s *scope) { lostInstalled(s) },
+			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.AgentInstalledReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.reboot || d.rebooted || d.wait.cycle).To(BeFalse())
+				g.Expect(d.recognized.Message).
+					To(And(ContainSubstring("a-0"), ContainSubstring("not rebooted"), ContainSubstring("delete Machine m-0")))
+			}},
 		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
 			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
