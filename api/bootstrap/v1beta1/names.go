@@ -330,7 +330,8 @@ const (
 	// AgentInstallingReason: the installation runs; the stage is in status.progress of the Agent.
 	AgentInstallingReason = "Installing"
 
-	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or the API server refuses what the host is given.
+	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or refuses its bind or what it is given, or the API
+	// server refuses what it is given.
 	AgentNeedsAttentionReason = "NeedsAttention"
 
 	// AgentInstallationFailedReason: the installation of the host failed.

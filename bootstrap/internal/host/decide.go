@@ -152,17 +152,36 @@ func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 			agent.Name, agent.Spec.ClusterDeploymentName.Name, s.install.Spec.ClusterDeploymentRef.Name,
 		)
 	}
-	if agent.BindRefused() && gate != assisted.GateClosed {
-		value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
-		if agent.Annotations[bootstrapv1.BindNudgeAnnotation] != value {
-			d.nudge, d.nudgeValue = agent, value
-		}
-	}
 	recordDisk(s, d, agent.Annotations[bootstrapv1.InstallationDiskAnnotation])
+	if agent.BindRefused() {
+		return refusedBindFact(s, d, agent, role, gate)
+	}
 	if f, owed := decideDisk(d, agent); owed {
 		return f
 	}
 	return progressFact(s, d, agent)
+}
+
+// refusedBindFact has a refused bind tried again when the cluster takes hosts, once in each phase. When the service refuses it again, the
+// start of an installation is not the cause, and somebody has to act.
+func refusedBindFact(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+	if gate == assisted.GateClosed {
+		return closedFact(s, agent, role)
+	}
+	value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
+	if agent.Annotations[bootstrapv1.BindNudgeAnnotation] != value {
+		d.nudge, d.nudgeValue = agent, value
+		return bindingFact(agent, agent.Spec.ClusterDeploymentName.Name)
+	}
+	return fact.Waiting(
+		bootstrapv1.AgentNeedsAttentionReason,
+		"Agent %s: assisted-service refuses to bind the host to ClusterDeployment %s: %s; mend the cause, then remove annotation %s from the "+
+			"Agent to have it tried again",
+		agent.Name,
+		agent.Spec.ClusterDeploymentName.Name,
+		agent.Condition(assisted.ConditionSpecSynced).Message,
+		bootstrapv1.BindNudgeAnnotation,
+	)
 }
 
 func decideBind(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {

@@ -182,7 +182,7 @@ func TestDecide(t *testing.T) {
 				assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError},
 			)
 			s.agents[0].Annotations[bootstrapv1.BindNudgeAnnotation] = "install-uid/Completed"
-		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentNeedsAttentionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.nudge).To(BeNil()) }},
 		{name: "bound to another cluster by somebody", change: func(s *scope) {
 			s.agents[0].Spec.ClusterDeploymentName = &assisted.ClusterReference{Name: "other", Namespace: "ns"}
