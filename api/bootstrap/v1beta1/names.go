@@ -234,7 +234,8 @@ const (
 	// cluster: a host that has joined is never bound nor approved again, which would write its disk.
 	NodeJoinedReason = "NodeJoined"
 
-	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
+	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet. A reason of AgentInstalled too, while the Agent of a Machine of
+	// Metal3 waits to be bound and the BareMetalHost is gone: its Node could not be found.
 	WaitingForHostReason = "WaitingForHost"
 
 	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet; the message says

@@ -143,7 +143,14 @@ func hostFact(s *scope) fact.Fact {
 func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	role := roleOf(s.machine)
 	gate := assisted.GateOf(s.install, role)
-	if agent.Spec.ClusterDeploymentName == nil {
+	unbound := agent.Spec.ClusterDeploymentName == nil
+	if unbound && s.lacksHost() {
+		return fact.Waiting(
+			bootstrapv1.WaitingForHostReason, "Machine %s has no BareMetalHost, by whose UID Metal3 finds its Node: Agent %s is not bound before",
+			s.machine.Name, agent.Name,
+		)
+	}
+	if unbound {
 		return decideBind(s, d, agent, role, gate)
 	}
 	if s.install != nil && !agent.BoundTo(s.install.Namespace, s.install.Spec.ClusterDeploymentRef.Name) {

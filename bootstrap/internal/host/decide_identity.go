@@ -121,6 +121,11 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 			bootstrapv1.WaitingForAgentReason, "Agent %s is not claimed: OpenshiftAssistedConfig %s is being deleted; delete Machine %s as well",
 			agent.Name, s.config.Name, s.machine.Name,
 		)
+	case s.lacksHost():
+		return fact.Waiting(
+			bootstrapv1.WaitingForHostReason, "Machine %s has no BareMetalHost, by whose UID Metal3 finds its Node: Agent %s is not claimed before",
+			s.machine.Name, agent.Name,
+		)
 	case s.host != nil && !metal3.Provisioned(s.host):
 		return fact.Waiting(
 			bootstrapv1.WaitingForHostReason,

@@ -294,13 +294,16 @@ func TestDecide(t *testing.T) {
 			name: "no host", change: func(s *scope) { s.host = nil }, recognized: bootstrapv1.WaitingForHostReason,
 			installed: bootstrapv1.WaitingForRecognitionReason,
 		},
-		{name: "an InfraEnv of its own is identity enough", change: func(s *scope) {
-			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
-		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
-			check: func(g *WithT, d decision) { g.Expect(d.bind.labels).To(BeEmpty()) }},
+		{
+			name:       "an InfraEnv of its own is identity enough",
+			change:     ofOtherInfrastructure,
+			recognized: bootstrapv1.HostRecognizedReason,
+			installed:  bootstrapv1.AgentBindingReason,
+			check:      func(g *WithT, d decision) { g.Expect(d.bind.labels).To(BeEmpty()) },
+		},
 		{name: "infrastructure of others gives the provider ID before the host registers", change: func(s *scope) {
-			s.config.Spec.HostIdentity, s.host, s.hosts, s.infraMachine = bootstrapv1.HostIdentityInfraEnv, nil, nil, nil
-			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.ProviderID = "DevMachine", "dev:///m-0"
+			ofOtherInfrastructure(s)
+			s.machine.Spec.ProviderID = "dev:///m-0"
 			s.agents[0].Annotations, s.config.Annotations = nil, map[string]string{
 				bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
