@@ -234,7 +234,8 @@ const (
 	// cluster: a host that has joined is never bound nor approved again, which would write its disk.
 	NodeJoinedReason = "NodeJoined"
 
-	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet.
+	// WaitingForHostReason: no BareMetalHost is associated or provisioned yet. A reason of AgentInstalled too, while the Agent of a Machine of
+	// Metal3 waits to be bound and the BareMetalHost is gone: its Node could not be found.
 	WaitingForHostReason = "WaitingForHost"
 
 	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet; the message says
@@ -265,7 +266,8 @@ const (
 	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
 	AgentClaimedByOtherReason = "AgentClaimedByOther"
 
-	// AgentLostReason: the claimed Agent was deleted before its host was installed; the host registers again when it is rebooted.
+	// AgentLostReason: the claimed Agent was deleted before the Machine had its Node. A host that is not installed is rebooted to register
+	// again; one that is installed is not rebooted, and waits for its Node.
 	AgentLostReason = "AgentLost"
 )
 
@@ -329,7 +331,8 @@ const (
 	// AgentInstallingReason: the installation runs; the stage is in status.progress of the Agent.
 	AgentInstallingReason = "Installing"
 
-	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or the API server refuses what the host is given.
+	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or refuses its bind or what it is given, or the API
+	// server refuses what it is given.
 	AgentNeedsAttentionReason = "NeedsAttention"
 
 	// AgentInstallationFailedReason: the installation of the host failed.

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
@@ -86,6 +88,9 @@ func decide(s *scope) decision {
 		d.lookAgain = d.wait.left(s.now)
 	}
 	switch {
+	case agent == nil && wasInstalled(s):
+		// No Agent tells otherwise. While this stays, the host is not power-cycled.
+		d.installed = fact.Done(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition))
 	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):
@@ -138,7 +143,14 @@ func hostFact(s *scope) fact.Fact {
 func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	role := roleOf(s.machine)
 	gate := assisted.GateOf(s.install, role)
-	if agent.Spec.ClusterDeploymentName == nil {
+	unbound := agent.Spec.ClusterDeploymentName == nil
+	if unbound && s.lacksHost() {
+		return fact.Waiting(
+			bootstrapv1.WaitingForHostReason, "Machine %s has no BareMetalHost, by whose UID Metal3 finds its Node: Agent %s is not bound before",
+			s.machine.Name, agent.Name,
+		)
+	}
+	if unbound {
 		return decideBind(s, d, agent, role, gate)
 	}
 	if s.install != nil && !agent.BoundTo(s.install.Namespace, s.install.Spec.ClusterDeploymentRef.Name) {
@@ -147,17 +159,36 @@ func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 			agent.Name, agent.Spec.ClusterDeploymentName.Name, s.install.Spec.ClusterDeploymentRef.Name,
 		)
 	}
-	if agent.BindRefused() && gate != assisted.GateClosed {
-		value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
-		if agent.Annotations[bootstrapv1.BindNudgeAnnotation] != value {
-			d.nudge, d.nudgeValue = agent, value
-		}
-	}
 	recordDisk(s, d, agent.Annotations[bootstrapv1.InstallationDiskAnnotation])
+	if agent.BindRefused() {
+		return refusedBindFact(s, d, agent, role, gate)
+	}
 	if f, owed := decideDisk(d, agent); owed {
 		return f
 	}
 	return progressFact(s, d, agent)
+}
+
+// refusedBindFact has a refused bind tried again when the cluster takes hosts, once in each phase. When the service refuses it again, the
+// start of an installation is not the cause, and somebody has to act.
+func refusedBindFact(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+	if gate == assisted.GateClosed {
+		return closedFact(s, agent, role)
+	}
+	value := fmt.Sprintf("%s/%s", s.install.UID, assisted.PhaseOf(s.install))
+	if agent.Annotations[bootstrapv1.BindNudgeAnnotation] != value {
+		d.nudge, d.nudgeValue = agent, value
+		return bindingFact(agent, agent.Spec.ClusterDeploymentName.Name)
+	}
+	return fact.Waiting(
+		bootstrapv1.AgentNeedsAttentionReason,
+		"Agent %s: assisted-service refuses to bind the host to ClusterDeployment %s: %s; mend the cause, then remove annotation %s from the "+
+			"Agent to have it tried again",
+		agent.Name,
+		agent.Spec.ClusterDeploymentName.Name,
+		agent.Condition(assisted.ConditionSpecSynced).Message,
+		bootstrapv1.BindNudgeAnnotation,
+	)
 }
 
 func decideBind(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {

@@ -59,7 +59,7 @@ func TestDecideDisk(t *testing.T) {
 		}, reason: bootstrapv1.AgentBindingReason, bind: "id-a", recorded: "id-a"},
 		{name: "without a host", change: func(s *scope) {
 			withDisks(s)
-			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
+			ofOtherInfrastructure(s)
 			s.config.Spec.Installation.RootDeviceHints.DeviceName = "/dev/sda"
 		}, reason: bootstrapv1.AgentBindingReason, bind: "id-a", recorded: "id-a"},
 		{name: "a host without the disk is not bound", change: func(s *scope) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -118,6 +120,11 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 		return fact.Waiting(
 			bootstrapv1.WaitingForAgentReason, "Agent %s is not claimed: OpenshiftAssistedConfig %s is being deleted; delete Machine %s as well",
 			agent.Name, s.config.Name, s.machine.Name,
+		)
+	case s.lacksHost():
+		return fact.Waiting(
+			bootstrapv1.WaitingForHostReason, "Machine %s has no BareMetalHost, by whose UID Metal3 finds its Node: Agent %s is not claimed before",
+			s.machine.Name, agent.Name,
 		)
 	case s.host != nil && !metal3.Provisioned(s.host):
 		return fact.Waiting(
@@ -239,9 +246,23 @@ func begun(s *scope, agent *assisted.Agent) bool {
 	return joined(s) || agent.Installing() || agent.Installed() || agent.Failed() || takesPart(s, agent.Name)
 }
 
+// wasInstalled reports whether the config says that the Machine's host runs the installed system. Such a host is never power-cycled, also
+// while nobody can see its Node: the Machine gets neither node reference nor provider ID before the cluster's API can be reached.
+func wasInstalled(s *scope) bool {
+	return conditions.IsTrue(s.config, bootstrapv1.AgentInstalledCondition)
+}
+
 // lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it
 // is power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
 func lostFact(s *scope, d *recognition, name string) fact.Fact {
+	if wasInstalled(s) {
+		return fact.Waiting(
+			bootstrapv1.AgentLostReason,
+			"Agent %s does not exist any more, and its host is installed: it is not rebooted. Machine %s gets its Node when the API of the "+
+				"cluster can be reached; if it gets none, delete Machine %s to install a host anew",
+			name, s.machine.Name, s.machine.Name,
+		)
+	}
 	if s.host == nil || takesPart(s, name) {
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}

@@ -14,6 +14,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 func serial(h *bmov1alpha1.BareMetalHost, s string) {
@@ -37,6 +38,17 @@ func secondAgent(s *scope, serialNumber string) {
 	second.Name, second.Annotations, second.Spec, second.Status.Conditions = "a-1", nil, assisted.AgentSpec{}, nil
 	second.Status.Inventory.SystemVendor.SerialNumber = serialNumber
 	s.agents = append(s.agents, *second)
+}
+
+// ofOtherInfrastructure makes the Machine one of other infrastructure than Metal3, with an InfraEnv of its own.
+func ofOtherInfrastructure(s *scope) {
+	s.config.Spec.HostIdentity, s.host, s.hosts, s.infraMachine = bootstrapv1.HostIdentityInfraEnv, nil, nil, nil
+	s.machine.Spec.InfrastructureRef.Kind = "DevMachine"
+}
+
+// withoutHost makes the Machine one of Metal3 that has an InfraEnv of its own and no BareMetalHost.
+func withoutHost(s *scope) {
+	s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
 }
 
 func provisionedAt(s *scope, at time.Time) {
@@ -74,6 +86,10 @@ func TestWhoIsClaimed(t *testing.T) {
 			s.config.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv
 			s.host.Status.Provisioning.State = bmov1alpha1.StateProvisioning
 		}, reason: bootstrapv1.WaitingForHostReason},
+		{name: "the Machine has an InfraEnv of its own, and is of other infrastructure", change: ofOtherInfrastructure, claim: true,
+			reason: bootstrapv1.HostRecognizedReason},
+		{name: "the Machine has an InfraEnv of its own, and no BareMetalHost yet", change: withoutHost,
+			reason: bootstrapv1.WaitingForHostReason, says: "Machine m-0 has no BareMetalHost"},
 		{name: "the config is being deleted", change: func(s *scope) { s.config.DeletionTimestamp = &later },
 			reason: bootstrapv1.WaitingForAgentReason, says: "delete Machine m-0 as well"},
 		{name: "the config is being deleted, and the Machine has an InfraEnv of its own", change: func(s *scope) {
@@ -102,6 +118,22 @@ func TestWhoIsClaimed(t *testing.T) {
 			g.Expect(d.approve == nil && !d.reboot).To(BeTrue())
 		})
 	}
+}
+
+// TestNoNodeWithoutItsHost: Metal3 finds a Node by the UID of its BareMetalHost, so an Agent that is claimed is not bound without that.
+func TestNoNodeWithoutItsHost(t *testing.T) {
+	g := NewWithT(t)
+	s := discovered()
+	host := s.host
+	withoutHost(s)
+	d := decide(s)
+	g.Expect(d.bind).To(BeNil())
+	g.Expect(d.installed.Reason).To(Equal(bootstrapv1.WaitingForHostReason), d.installed.Message)
+	s.host = host
+	g.Expect(decide(s).bind.labels).To(HaveKeyWithValue(metal3.NodeUIDLabel, string(host.UID)))
+	isBound(s)
+	s.host = nil
+	g.Expect(decide(s).installed.Reason).To(Equal(bootstrapv1.AgentReadyReason), "what goes on is told")
 }
 
 // TestDoubt: what becomes of a claimed Agent when another one turns up with the identity of its host.

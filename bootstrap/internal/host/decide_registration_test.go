@@ -115,6 +115,8 @@ func TestRegistrationTimeout(t *testing.T) {
 			s.agents = discovered().agents
 			s.agents[0].Annotations, s.agents[0].Status.Inventory.Interfaces[0].MACAddress = nil, "ff:00"
 		}, reason: bootstrapv1.AgentNotRecognizedReason, message: "no Agent has its identity"},
+		"it is installed": {scope: booted(24 * time.Hour), change: lostInstalled, reason: bootstrapv1.WaitingForAgentReason,
+			message: "look at the host's console"},
 		"the config is being deleted": {scope: booted(24 * time.Hour), change: func(s *scope) { s.config.DeletionTimestamp = &later },
 			reason: bootstrapv1.WaitingForAgentReason, message: "look at the host's console"},
 	} {

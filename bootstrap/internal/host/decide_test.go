@@ -182,7 +182,7 @@ func TestDecide(t *testing.T) {
 				assisted.Condition{Type: assisted.ConditionSpecSynced, Status: corev1.ConditionFalse, Reason: assisted.ReasonInputError},
 			)
 			s.agents[0].Annotations[bootstrapv1.BindNudgeAnnotation] = "install-uid/Completed"
-		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
+		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentNeedsAttentionReason,
 			check: func(g *WithT, d decision) { g.Expect(d.nudge).To(BeNil()) }},
 		{name: "bound to another cluster by somebody", change: func(s *scope) {
 			s.agents[0].Spec.ClusterDeploymentName = &assisted.ClusterReference{Name: "other", Namespace: "ns"}
@@ -250,6 +250,13 @@ func TestDecide(t *testing.T) {
 			name: "lost before it was installed", change: func(s *scope) { s.agents = nil }, recognized: bootstrapv1.AgentLostReason,
 			installed: bootstrapv1.WaitingForRecognitionReason, check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeTrue()) },
 		},
+		{name: "lost when it was installed, and its Machine has no Node yet", change: func(s *scope) { lostInstalled(s) },
+			recognized: bootstrapv1.AgentLostReason, installed: bootstrapv1.AgentInstalledReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.reboot || d.rebooted || d.wait.cycle).To(BeFalse())
+				g.Expect(d.recognized.Message).
+					To(And(ContainSubstring("a-0"), ContainSubstring("not rebooted"), ContainSubstring("delete Machine m-0")))
+			}},
 		{name: "lost when its Node runs", change: func(s *scope) { s.agents, s.machine.Status.NodeRef.Name = nil, "m-0" },
 			recognized: bootstrapv1.NodeJoinedReason, installed: bootstrapv1.NodeJoinedReason,
 			check: func(g *WithT, d decision) { g.Expect(d.reboot).To(BeFalse()) }},
@@ -287,13 +294,16 @@ func TestDecide(t *testing.T) {
 			name: "no host", change: func(s *scope) { s.host = nil }, recognized: bootstrapv1.WaitingForHostReason,
 			installed: bootstrapv1.WaitingForRecognitionReason,
 		},
-		{name: "an InfraEnv of its own is identity enough", change: func(s *scope) {
-			s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
-		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,
-			check: func(g *WithT, d decision) { g.Expect(d.bind.labels).To(BeEmpty()) }},
+		{
+			name:       "an InfraEnv of its own is identity enough",
+			change:     ofOtherInfrastructure,
+			recognized: bootstrapv1.HostRecognizedReason,
+			installed:  bootstrapv1.AgentBindingReason,
+			check:      func(g *WithT, d decision) { g.Expect(d.bind.labels).To(BeEmpty()) },
+		},
 		{name: "infrastructure of others gives the provider ID before the host registers", change: func(s *scope) {
-			s.config.Spec.HostIdentity, s.host, s.hosts, s.infraMachine = bootstrapv1.HostIdentityInfraEnv, nil, nil, nil
-			s.machine.Spec.InfrastructureRef.Kind, s.machine.Spec.ProviderID = "DevMachine", "dev:///m-0"
+			ofOtherInfrastructure(s)
+			s.machine.Spec.ProviderID = "dev:///m-0"
 			s.agents[0].Annotations, s.config.Annotations = nil, map[string]string{
 				bootstrapv1.InfraEnvAnnotation: "demo-x", bootstrapv1.AgentAnnotation: "a-0"}
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentBindingReason,

@@ -59,6 +59,12 @@ type scope struct {
 // lacksHook reports whether the Machine has to get its pre-terminate hook.
 func (s *scope) lacksHook() bool { return s.machine.Annotations[bootstrapv1.AgentDeletionHook] == "" }
 
+// lacksHost reports whether the Machine is one of Metal3 without a BareMetalHost. Metal3 finds a Node by the UID of that, so a host that
+// joined now would never be the Machine's Node.
+func (s *scope) lacksHost() bool {
+	return s.host == nil && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef)
+}
+
 // claim is the Machine's claim on an Agent.
 func (s *scope) claim() string { return assisted.Claim(s.machine) }
 

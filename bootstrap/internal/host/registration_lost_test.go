@@ -10,6 +10,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,11 +20,64 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/fact"
 )
+
+// lostInstalled makes the host of a worker one that was installed, and whose Agent is gone before the Machine has a Node.
+func lostInstalled(s *scope) {
+	worker(s)
+	completed(s)
+	fact.Done(bootstrapv1.AgentInstalledReason).Set(s.config, bootstrapv1.AgentInstalledCondition)
+	s.agents = nil
+}
+
+// TestAnInstalledHostIsNotRebooted plays the passes for a host that is installed, and whose Machine has no Node for hours, while its Agent
+// goes in all the ways in which it can.
+func TestAnInstalledHostIsNotRebooted(t *testing.T) {
+	for name, change := range map[string]func(*scope){
+		"nothing is recorded": func(s *scope) { s.agents = nil; delete(s.config.Annotations, bootstrapv1.AgentAnnotation) },
+		"it is gone":          func(s *scope) { s.agents = nil },
+		"it is gone while the cluster is being installed": func(s *scope) {
+			s.agents = nil
+			s.install.Status.Conditions[0].Status, s.install.Status.Conditions[0].Reason = corev1.ConditionFalse, "InstallationInProgress"
+			s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-0"}
+			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
+		},
+		"it is being deleted":       func(s *scope) { s.agents[0].DeletionTimestamp = &later },
+		"CRDs are not served":       func(s *scope) { s.agents, s.missingCRDs = nil, []string{assisted.CRDAgents} },
+		"the hook was taken off":    func(s *scope) { s.machine.Annotations = nil },
+		"the BareMetalHost is gone": func(s *scope) { s.agents, s.host = nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := booted(24 * time.Hour)
+			lostInstalled(s)
+			s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+			s.agents = discovered().agents
+			host, day2 := s.host, s.install.DeepCopy()
+			change(s)
+			for range 3 {
+				d := decide(s)
+				g.Expect(d.reboot || d.wait.cycle).To(BeFalse(), d.recognized.Message)
+				setStatus(s.config, result{decision: &d})
+				g.Expect(conditions.IsTrue(s.config, bootstrapv1.AgentInstalledCondition)).To(BeTrue())
+				// What was in the way is over, and the Agent is gone.
+				s.agents, s.host, s.install, s.missingCRDs = nil, host, day2, nil
+				s.now = s.now.Add(24 * time.Hour)
+			}
+			s.machine.Status.NodeRef.Name = "m-0"
+			d := decide(s)
+			setStatus(s.config, result{decision: &d})
+			g.Expect(conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition)).To(Equal(bootstrapv1.NodeJoinedReason))
+			g.Expect(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition)).To(Equal(bootstrapv1.NodeJoinedReason))
+		})
+	}
+}
 
 // TestALossIsAskedForOnce: the manager ends after it has asked for the power cycle, and before the config has forgotten the Agent; or the
 // cache does not show yet that it has. The clock of baremetal-operator may be ahead.

@@ -8,8 +8,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
 // TestThreatModel is the table of docs/security.md: a row of it is the case of the same name.
@@ -77,7 +75,7 @@ func TestThreatModel(t *testing.T) {
 func TestThreatModelInfraEnv(t *testing.T) {
 	g := NewWithT(t)
 	s := discovered()
-	s.config.Spec.HostIdentity, s.host, s.hosts = bootstrapv1.HostIdentityInfraEnv, nil, nil
+	ofOtherInfrastructure(s)
 	g.Expect(decide(s).bind).NotTo(BeNil())
 	isBound(s)
 	secondAgent(s, "")
