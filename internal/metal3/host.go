@@ -49,13 +49,19 @@ func HostOf(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHos
 	return nil
 }
 
-// Taken reports whether any host refers to the Metal3Machine or the Metal3Machine names one: from then on its image was copied, or is
-// about to be (METAL3 M3-12).
+// Taken reports whether the Metal3Machine names a host, or whether its image was copied to one: from then on Metal3 does not look at its image
+// any more (METAL3 M3-12, M3-23).
 func Taken(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) bool {
-	if _, ok := HostKey(machine); ok {
-		return true
-	}
-	return slices.ContainsFunc(hosts, func(h bmov1alpha1.BareMetalHost) bool { return Consumes(&h, machine) })
+	_, named := HostKey(machine)
+	return named || ImageCopied(machine, hosts)
+}
+
+// ImageCopied reports whether a host that refers to the Metal3Machine has an image, or another way to be deployed: Metal3 gives it no other
+// one. A host that a user has pinned refers to the Metal3Machine before it has one (METAL3 M3-14, M3-23).
+func ImageCopied(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) bool {
+	return slices.ContainsFunc(hosts, func(h bmov1alpha1.BareMetalHost) bool {
+		return Consumes(&h, machine) && (h.Spec.Image != nil || h.Spec.CustomDeploy != nil)
+	})
 }
 
 // BootMAC returns the MAC address that the host boots from, in lower case, or "".
