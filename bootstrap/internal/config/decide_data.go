@@ -130,8 +130,8 @@ func dataWaitsFor(s *scope, d *decision) fact.Fact {
 	return bootModeProblem(s)
 }
 
-// bootsPlaceholder reports whether Metal3 may still copy an image that is not the live ISO, and which is not touched any more. A Machine that
-// names its data had the live ISO when they were published.
+// bootsPlaceholder reports whether Metal3 may still copy an image that is not the live ISO, and which is not touched any more. A Machine
+// that names its data had the live ISO when they were published.
 func bootsPlaceholder(s *scope) bool {
 	return boots(s) == bootstrapv1.BootModeLiveISO && s.infraMachine != nil && ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "") == "" &&
 		!metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) && !metal3.ImageCopied(s.infraMachine, s.hosts)

@@ -186,7 +186,7 @@ func TestContractDecide(t *testing.T) {
 			data:  bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.mediaURL).To(Equal(isoURL))
-				g.Expect(d.secret || d.publish).To(BeFalse())
+				g.Expect(d.publish).To(BeFalse())
 			},
 		},
 		{
@@ -194,7 +194,7 @@ func TestContractDecide(t *testing.T) {
 			change: func(s *scope) { s.hosts = []bmov1alpha1.BareMetalHost{hostOf("", "m-0", "")} },
 			image:  bootstrapv1.DiscoveryImageReadyReason,
 			data:   bootstrapv1.DataSecretAvailableReason,
-			check:  func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) },
+			check:  func(g *WithT, d decision) { g.Expect(d.publish).To(BeTrue()) },
 		},
 		{
 			name: "a user pinned a host, after the Secret's name went out",
@@ -213,7 +213,8 @@ func TestContractDecide(t *testing.T) {
 			image:  bootstrapv1.DiscoveryImageReadyReason,
 			data:   bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
-				g.Expect(d.secret || d.publish || d.mediaURL != "").To(BeFalse())
+				g.Expect(d.publish).To(BeFalse())
+				g.Expect(d.mediaURL).To(BeEmpty())
 				g.Expect(d.dataSecret.Message).To(ContainSubstring("annotation metal3.io/BareMetalHost of Metal3Machine m-0"))
 			},
 		},
@@ -248,7 +249,7 @@ func TestContractDecide(t *testing.T) {
 			},
 			image: bootstrapv1.DiscoveryImageReadyReason,
 			data:  bootstrapv1.WaitingForDiscoveryIgnitionReason,
-			check: func(g *WithT, d decision) { g.Expect(d.secret && d.publish).To(BeTrue()) },
+			check: func(g *WithT, d decision) { g.Expect(d.publish).To(BeTrue()) },
 		},
 		{
 			name: "a host that was installed before: its image stays",
@@ -260,7 +261,7 @@ func TestContractDecide(t *testing.T) {
 			data:  bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) {
 				g.Expect(d.mediaURL).To(BeEmpty())
-				g.Expect(d.secret && d.publish).To(BeTrue())
+				g.Expect(d.publish).To(BeTrue())
 			},
 		},
 		{name: "a Secret of the name belongs to somebody else", change: func(s *scope) {

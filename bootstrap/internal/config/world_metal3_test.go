@@ -90,8 +90,8 @@ func metal3ProviderID(m *unstructured.Unstructured) string {
 	return id
 }
 
-// takeHost takes the pinned or the first free host once there are bootstrap data, and gives it the image as it is now, which is never done again. The
-// Secret's name is guessed, for core says that there are data before it names them (METAL3 M3-4, M3-10, M3-23).
+// takeHost takes the pinned or the first free host once there are bootstrap data, and gives it the image as it is now, which is never done
+// again. The Secret's name is guessed, for core says that there are data before it names them (METAL3 M3-4, M3-10, M3-23).
 func (w *world) takeHost(m *unstructured.Unstructured) {
 	config := w.config(m.GetName())
 	if config == nil || !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) {
