@@ -141,22 +141,21 @@ func TestError(t *testing.T) {
 	g.Expect(Error(host)).To(Equal("BareMetalHost host-0 in state available reports provisioning error: retry limit reached"))
 
 	const begin = "BareMetalHost host-0 in state available reports provisioning error: "
-	for _, text := range [][2]string{
-		{"Validation of image href " + tokenURL + " failed", "Validation of image href http://images:8080/[redacted] failed"},
-		{"Image provisioning failed (url: " + tokenURL + ", checksum: )", "Image provisioning failed (url: http://images:8080/[redacted] checksum: )"},
+	for text, want := range map[string]string{
+		"Validation of image href " + tokenURL + " failed":               "Validation of image href http://images/[redacted] failed",
+		"Image provisioning failed (url: " + tokenURL + ", checksum: x)": "Image provisioning failed (url: http://images/[redacted] checksum: x)",
 	} {
-		host.Status.ErrorMessage = text[0]
-		g.Expect(Error(host)).To(Equal(begin+text[1]), "who reads it could boot into the cluster")
+		host.Status.ErrorMessage = text
+		g.Expect(Error(host)).To(Equal(begin+want), "who reads it could boot into the cluster")
 	}
 	host.Status.ErrorType, host.Status.ErrorMessage = "", ""
-	host.Status.Conditions = []metav1.Condition{{
-		Type: bmov1alpha1.ManageableCondition, Status: metav1.ConditionFalse, Reason: bmov1alpha1.PowerFailureReason, Message: "media " + tokenURL,
-	}}
-	g.Expect(Error(host)).To(HaveSuffix(": media http://images:8080/[redacted]"))
+	host.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.ManageableCondition, Status: metav1.ConditionFalse}}
+	host.Status.Conditions[0].Reason, host.Status.Conditions[0].Message = bmov1alpha1.PowerFailureReason, "media "+tokenURL
+	g.Expect(Error(host)).To(HaveSuffix(": media http://images/[redacted]"))
 }
 
 // tokenURL lets its reader boot into a cluster.
-const tokenURL = "http://images:8080/byapikey/eyJhbGci.eyJzdWIi.sig/4.20/x86_64/minimal.iso"
+const tokenURL = "http://images/byapikey/eyJhbGci.eyJzdWIi.sig/4.20/x86_64/minimal.iso"
 
 func TestCRDs(t *testing.T) {
 	g := NewWithT(t)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact takes out of texts of others the URLs that let their reader boot into a cluster: who knows the URL of a discovery image can
-// register a host.
+// Package redact takes out of texts of others the URLs that let their reader boot into a cluster: who knows the URL of a discovery image
+// can register a host.
 package redact
 
 import (
