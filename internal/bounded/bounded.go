@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bounded keeps texts as short as API servers take them: a condition or an event that is too long is refused as a whole, and takes
-// the rest of a status with it. Every condition and every event of the managers goes through here.
+// the rest of a status with it. Every condition and every event of the managers goes through here, so the URL of a discovery image that
+// another program has put into its text ends here too.
 package bounded
 
 import (
@@ -13,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
+
+	"github.com/capi-openshift/agent-providers/internal/redact"
 )
 
 const (
@@ -26,21 +29,22 @@ const (
 	ellipsis = "…"
 )
 
-// SetCondition sets a condition of an object, with its message cut to what fits.
+// SetCondition sets a condition of an object, with its message cut to what fits, and to what everybody may read.
 func SetCondition(o conditions.Setter, condition metav1.Condition) {
 	condition.Message = Message(condition.Message)
 	conditions.Set(o, condition)
 }
 
 // Message is what SetCondition makes of a condition's message.
-func Message(text string) string { return cut(text, maxCondition) }
+func Message(text string) string { return cut(redact.ImageURLs(text), maxCondition) }
 
-// Recorder records events, each cut to what fits.
+// Recorder records events, each cut to what fits, and to what everybody may read.
 type Recorder struct{ events.EventRecorder }
 
 // Eventf records an event.
 func (r Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
-	r.EventRecorder.Eventf(regarding, related, eventType, reason, action, "%s", cut(fmt.Sprintf(note, args...), maxEvent))
+	text := cut(redact.ImageURLs(fmt.Sprintf(note, args...)), maxEvent)
+	r.EventRecorder.Eventf(regarding, related, eventType, reason, action, "%s", text)
 }
 
 // cut shortens a text to so many bytes. It does not cut a character in two: API servers refuse what is no UTF-8.

@@ -16,6 +16,18 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
 
+// TestNoImageURL: the URL of a discovery image is in no condition and no event, whoever wrote it into a text. Other URLs are.
+func TestNoImageURL(t *testing.T) {
+	g := NewWithT(t)
+	const text = "InputError: http://images:8080/byapikey/eyJhbGci.x/minimal.iso is gone: read https://a.example.com/solutions/1"
+	const want = "InputError: http://images:8080/[redacted] is gone: read https://a.example.com/solutions/1"
+	config, recorder := &bootstrapv1.OpenshiftAssistedConfig{}, events.NewFakeRecorder(1)
+	SetCondition(config, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "X", Message: text})
+	g.Expect(conditions.GetMessage(config, "Ready")).To(Equal(want))
+	Recorder{recorder}.Eventf(config, nil, "Warning", "X", "X", "%s", text)
+	g.Expect(<-recorder.Events).To(ContainSubstring(want))
+}
+
 func TestCut(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"short":                      {text: "short", want: "short"},

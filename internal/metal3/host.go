@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/capi-openshift/agent-providers/internal/redact"
 )
 
 // placeholderSerials are serial numbers that vendors ship for "none", in lower case. They identify nothing.
@@ -49,13 +51,19 @@ func HostOf(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHos
 	return nil
 }
 
-// Taken reports whether any host refers to the Metal3Machine or the Metal3Machine names one: from then on its image was copied, or is
-// about to be (METAL3 M3-12).
+// Taken reports whether the Metal3Machine names a host, or whether its image was copied to one: from then on Metal3 does not look at its
+// image any more (METAL3 M3-12, M3-23).
 func Taken(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) bool {
-	if _, ok := HostKey(machine); ok {
-		return true
-	}
-	return slices.ContainsFunc(hosts, func(h bmov1alpha1.BareMetalHost) bool { return Consumes(&h, machine) })
+	_, named := HostKey(machine)
+	return named || ImageCopied(machine, hosts)
+}
+
+// ImageCopied reports whether a host that refers to the Metal3Machine has an image, or another way to be deployed: Metal3 gives it no other
+// one. A host that a user has pinned refers to the Metal3Machine before it has one (METAL3 M3-14, M3-23).
+func ImageCopied(machine *unstructured.Unstructured, hosts []bmov1alpha1.BareMetalHost) bool {
+	return slices.ContainsFunc(hosts, func(h bmov1alpha1.BareMetalHost) bool {
+		return Consumes(&h, machine) && (h.Spec.Image != nil || h.Spec.CustomDeploy != nil)
+	})
 }
 
 // BootMAC returns the MAC address that the host boots from, in lower case, or "".
@@ -124,20 +132,19 @@ func ProvisioningEnded(host *bmov1alpha1.BareMetalHost) metav1.Time {
 
 // Error describes the host's error, or is "" when it has none. After association nobody else reports it (METAL3 M3-61). A BMC that does not
 // control the host's power shows in a condition, also while baremetal-operator tries again and status.errorType is empty (METAL3 M3-63).
+// Ironic and baremetal-operator quote the URL of the image, which lets its reader boot into the cluster: of URLs the servers are left.
 func Error(host *bmov1alpha1.BareMetalHost) string {
-	if host.Status.ErrorType == "" && host.Status.ErrorMessage == "" {
+	kind, message := string(host.Status.ErrorType), host.Status.ErrorMessage
+	if kind == "" && message == "" {
 		c := meta.FindStatusCondition(host.Status.Conditions, bmov1alpha1.ManageableCondition)
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != bmov1alpha1.PowerFailureReason {
 			return ""
 		}
-		return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, state(host), bmov1alpha1.PowerManagementError,
-			cmp.Or(c.Message, "the BMC does not switch the host's power"))
+		kind, message = string(bmov1alpha1.PowerManagementError), cmp.Or(c.Message, "the BMC does not switch the host's power")
 	}
-	kind := string(host.Status.ErrorType)
-	if kind == "" {
-		kind = "error"
-	}
-	return fmt.Sprintf("BareMetalHost %s in state %s reports %s: %s", host.Name, state(host), kind, host.Status.ErrorMessage)
+	return fmt.Sprintf(
+		"BareMetalHost %s in state %s reports %s: %s", host.Name, state(host), cmp.Or(kind, "error"), redact.URLs(message),
+	)
 }
 
 // state is the host's provisioning state, in words for a message.

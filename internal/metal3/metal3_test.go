@@ -49,39 +49,77 @@ func TestSetLiveISO(t *testing.T) {
 
 // TestHostOf: the annotation and the host's reference have to agree (METAL3 M3-13, M3-14, M3-70, M3-82).
 func TestHostOf(t *testing.T) {
-	ref := &corev1.ObjectReference{APIVersion: InfrastructureGroup + "/v1beta2", Kind: MachineKind, Namespace: "ns", Name: "m-0"}
-	taken := bmov1alpha1.BareMetalHost{Spec: bmov1alpha1.BareMetalHostSpec{ConsumerRef: ref}}
-	taken.Namespace, taken.Name = "ns", "host-0"
-	free := bmov1alpha1.BareMetalHost{}
+	taken, free := consumed(), bmov1alpha1.BareMetalHost{}
 	free.Namespace, free.Name = "ns", "host-1"
 	hosts := []bmov1alpha1.BareMetalHost{free, taken}
-	tests := map[string]struct {
-		annotation string
-		host       string
-		taken      bool
-	}{
-		"no annotation yet":            {"", "", true},
-		"both agree":                   {"ns/host-0", "host-0", true},
-		"another namespace is ignored": {"elsewhere/host-0", "host-0", true},
-		"a preset annotation":          {"ns/host-1", "", true},
-		"a host that is gone":          {"ns/host-9", "", true},
-	}
-	for name, tt := range tests {
+	for name, tt := range map[string]struct{ annotation, host string }{
+		"no annotation yet":            {"", ""},
+		"both agree":                   {"ns/host-0", "host-0"},
+		"another namespace is ignored": {"elsewhere/host-0", "host-0"},
+		"a preset annotation":          {"ns/host-1", ""},
+		"a host that is gone":          {"ns/host-9", ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			m := machine("v1beta1")
-			if tt.annotation != "" {
-				m.SetAnnotations(map[string]string{HostAnnotation: tt.annotation})
-			}
-			if host := HostOf(m, hosts); tt.host == "" {
+			host := HostOf(annotated(tt.annotation), hosts)
+			if tt.host == "" {
 				g.Expect(host).To(BeNil())
 			} else {
 				g.Expect(host.Name).To(Equal(tt.host))
 			}
-			g.Expect(Taken(m, hosts)).To(Equal(tt.taken))
 		})
 	}
-	NewWithT(t).Expect(Taken(machine("v1beta1"), []bmov1alpha1.BareMetalHost{free})).To(BeFalse())
+}
+
+// consumed is a host that refers to the Metal3Machine.
+func consumed() bmov1alpha1.BareMetalHost {
+	host := bmov1alpha1.BareMetalHost{}
+	host.Namespace, host.Name = "ns", "host-0"
+	host.Spec.ConsumerRef = &corev1.ObjectReference{
+		APIVersion: InfrastructureGroup + "/v1beta2", Kind: MachineKind, Namespace: "ns", Name: "m-0",
+	}
+	return host
+}
+
+// annotated is a Metal3Machine that names a host, or none.
+func annotated(host string) *unstructured.Unstructured {
+	m := machine("v1beta1")
+	if host != "" {
+		m.SetAnnotations(map[string]string{HostAnnotation: host})
+	}
+	return m
+}
+
+// TestTaken: a host that was pinned gets its image later, and one that Metal3 chose has it from then on (METAL3 M3-12, M3-14, M3-23).
+func TestTaken(t *testing.T) {
+	image := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: "http://iso"} }
+	for name, tt := range map[string]struct {
+		annotation string
+		change     func(*bmov1alpha1.BareMetalHost)
+		taken      bool
+		hasImage   bool
+	}{
+		"a free host":                           {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil }},
+		"a free host that has an image":         {change: func(h *bmov1alpha1.BareMetalHost) { image(h); h.Spec.ConsumerRef = nil }},
+		"another's host":                        {change: func(h *bmov1alpha1.BareMetalHost) { image(h); h.Spec.ConsumerRef.Name = "m-9" }},
+		"a user pinned a host":                  {change: func(*bmov1alpha1.BareMetalHost) {}},
+		"Metal3 chose a host":                   {change: image, taken: true, hasImage: true},
+		"Metal3 chose a host, and annotated it": {annotation: "ns/host-0", change: image, taken: true, hasImage: true},
+		"a custom deployment": {
+			change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "x"} }, taken: true, hasImage: true,
+		},
+		"a preset annotation": {annotation: "ns/host-1", change: func(*bmov1alpha1.BareMetalHost) {}, taken: true},
+		"a host that is gone": {annotation: "ns/host-9", change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil }, taken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			host := consumed()
+			tt.change(&host)
+			m, hosts := annotated(tt.annotation), []bmov1alpha1.BareMetalHost{{}, host}
+			g.Expect(Taken(m, hosts)).To(Equal(tt.taken))
+			g.Expect(ImageCopied(m, hosts)).To(Equal(tt.hasImage))
+		})
+	}
 }
 
 func TestNormalizeSerial(t *testing.T) {
@@ -101,7 +139,23 @@ func TestError(t *testing.T) {
 	host.Status.Provisioning.State = bmov1alpha1.StateAvailable
 	host.Status.ErrorType, host.Status.ErrorMessage = bmov1alpha1.ProvisioningError, "retry limit reached"
 	g.Expect(Error(host)).To(Equal("BareMetalHost host-0 in state available reports provisioning error: retry limit reached"))
+
+	const begin = "BareMetalHost host-0 in state available reports provisioning error: "
+	for text, want := range map[string]string{
+		"Validation of image href " + tokenURL + " failed":               "Validation of image href http://images/[redacted] failed",
+		"Image provisioning failed (url: " + tokenURL + ", checksum: x)": "Image provisioning failed (url: http://images/[redacted] checksum: x)",
+	} {
+		host.Status.ErrorMessage = text
+		g.Expect(Error(host)).To(Equal(begin+want), "who reads it could boot into the cluster")
+	}
+	host.Status.ErrorType, host.Status.ErrorMessage = "", ""
+	host.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.ManageableCondition, Status: metav1.ConditionFalse}}
+	host.Status.Conditions[0].Reason, host.Status.Conditions[0].Message = bmov1alpha1.PowerFailureReason, "media "+tokenURL
+	g.Expect(Error(host)).To(HaveSuffix(": media http://images/[redacted]"))
 }
+
+// tokenURL lets its reader boot into a cluster.
+const tokenURL = "http://images/byapikey/eyJhbGci.eyJzdWIi.sig/4.20/x86_64/minimal.iso"
 
 func TestCRDs(t *testing.T) {
 	g := NewWithT(t)

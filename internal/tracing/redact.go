@@ -5,22 +5,21 @@ package tracing
 import (
 	"regexp"
 	"strings"
+
+	"github.com/capi-openshift/agent-providers/internal/redact"
 )
 
 // maxText is the most that is kept of a text.
 const maxText = 1024
 
-const redacted = "[redacted]"
+const redacted = redact.Redacted
 
-// secrets are what a text must not hold, and what stands in its place.
+// secrets are what a text must not hold besides URLs, and what stands in its place.
 var secrets = []struct {
 	what *regexp.Regexp
 	with string
 }{
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)`), redacted},
-	// Of a URL the scheme and the server are kept: paths, queries and users hold tokens, as those of discovery images do.
-	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/?#"'@]*@)?([^\s/?#"'@]+)[/?#][^\s"']*`), "${1}${2}/" + redacted},
-	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"'@]*@`), "${1}" + redacted + "@"},
 	{regexp.MustCompile(`\beyJ[\w-]{8,}(?:\.[\w-]*)*`), redacted},
 	{regexp.MustCompile(`\bsha256~[\w-]+`), redacted},
 	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}`), "${1} " + redacted},
@@ -33,7 +32,7 @@ var secrets = []struct {
 // Redact takes out of a text what may be a credential, and cuts it. It is the last line of defence: who makes an error already leaves
 // credentials out, because errors become conditions, events and lines of the log.
 func Redact(text string) string {
-	text = strings.ToValidUTF8(text, "?") // Others cannot be sent.
+	text = redact.URLs(strings.ToValidUTF8(text, "?")) // Others cannot be sent.
 	for _, secret := range secrets {
 		text = secret.what.ReplaceAllString(text, secret.with)
 	}

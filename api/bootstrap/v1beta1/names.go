@@ -101,7 +101,8 @@ const (
 	// WaitingForClusterInfrastructureReason: Cluster.status.initialization.infrastructureProvisioned is not true yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructureReady"
 
-	// WaitingForDiscoveryImageReason: the InfraEnv has no image yet; see DiscoveryImageReady.
+	// WaitingForDiscoveryImageReason: the InfraEnv has no image yet; see DiscoveryImageReady. Or the infrastructure machine named a host
+	// before it had the image; the message says what to do.
 	WaitingForDiscoveryImageReason = "WaitingForDiscoveryImage"
 
 	// WaitingForInfraMachineReason: the Machine's infrastructure machine does not exist yet, so the image cannot be handed to it.

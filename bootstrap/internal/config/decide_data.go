@@ -20,7 +20,7 @@ import (
 const dataSecretRetry = time.Minute
 
 // mediaToHandOver returns the live ISO's URL that the infrastructure machine lacks, or "". The disk image of boot mode UserData is the
-// user's. Until a host is chosen a new URL is taken over; afterwards the image is never touched again (METAL3 M3-23).
+// user's. Until a host has the image a new URL is taken over; afterwards the image is never touched again (METAL3 M3-23).
 func mediaToHandOver(s *scope) string {
 	if boots(s) != bootstrapv1.BootModeLiveISO || s.infraMachine == nil || metal3.Taken(s.infraMachine, s.hosts) ||
 		metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) {
@@ -118,10 +118,23 @@ func dataWaitsFor(s *scope, d *decision) fact.Fact {
 			bootstrapv1.WaitingForInfraMachineReason, "%s %s does not exist", s.machine.Spec.InfrastructureRef.Kind,
 			s.machine.Spec.InfrastructureRef.Name,
 		)
+	case bootsPlaceholder(s):
+		return fact.Waiting(
+			bootstrapv1.WaitingForDiscoveryImageReason, "annotation %s of %s %s was there before the live ISO of InfraEnv %s: remove it. "+
+				"To choose a host for a Machine, set spec.consumerRef of the BareMetalHost", metal3.HostAnnotation, s.infraMachine.GetKind(),
+			s.infraMachine.GetName(), s.infraEnvName,
+		)
 	case !s.hooked:
 		return fact.Waiting(bootstrapv1.WaitingForDeletionHookReason, "Machine %s has no pre-terminate hook yet", s.machine.Name)
 	}
 	return bootModeProblem(s)
+}
+
+// bootsPlaceholder reports whether Metal3 may still copy an image that is not the live ISO, and which is not touched any more. A Machine
+// that names its data had the live ISO when they were published.
+func bootsPlaceholder(s *scope) bool {
+	return boots(s) == bootstrapv1.BootModeLiveISO && s.infraMachine != nil && ptr.Deref(s.machine.Spec.Bootstrap.DataSecretName, "") == "" &&
+		!metal3.HasLiveISO(s.infraMachine, s.infraEnv.Status.ISODownloadURL) && !metal3.ImageCopied(s.infraMachine, s.hosts)
 }
 
 // decideRepair reports whether a published Secret is made anew or taken back. The discovery ignition of one that somebody deleted is

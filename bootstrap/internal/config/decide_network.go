@@ -51,7 +51,7 @@ type networkPlan struct {
 
 func (p networkPlan) empty() bool { return len(p.remove)+len(p.write) == 0 }
 
-// wantsNetworks reports whether the config asks for NMStateConfigs and a host may still be chosen for its Machine. Afterwards nothing is
+// wantsNetworks reports whether the config asks for NMStateConfigs and its Machine has given no host its image yet. Afterwards nothing is
 // written: the medium that the host boots is never touched (DESIGN D4).
 func wantsNetworks(s *scope) bool {
 	return s.config.Spec.StaticNetworking.Source == bootstrapv1.StaticNetworkingBareMetalHosts && s.config.DeletionTimestamp.IsZero() &&
@@ -106,7 +106,7 @@ func wantedNetworks(s *scope) (wanted []assisted.NMStateConfig, _ fact.Fact) {
 		switch {
 		case err == nil && config != nil:
 			wanted = append(wanted, *config)
-		case err == nil || !metal3.Free(n.host):
+		case err == nil || !mayGet(s, n.host):
 		case n.read && n.data == nil:
 			missing = append(missing, err.Error())
 		default:
@@ -227,7 +227,13 @@ func hostNamed(s *scope, name string) *bmov1alpha1.BareMetalHost {
 
 func hostFree(s *scope, name string) bool {
 	host := hostNamed(s, name)
-	return host != nil && metal3.Free(host)
+	return host != nil && mayGet(s, host)
+}
+
+// mayGet reports whether the Machine may still get the host: nobody has it, or a user has pinned it for the Machine. It is asked while
+// wantsNetworks, when a host that refers to the infrastructure machine has no image yet.
+func mayGet(s *scope, host *bmov1alpha1.BareMetalHost) bool {
+	return metal3.Free(host) || metal3.Consumes(host, s.infraMachine)
 }
 
 // hasNetworkData reports whether a host exists and names network data, whether or not this Machine may get it: Machines share the InfraEnv.

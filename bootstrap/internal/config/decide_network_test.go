@@ -76,10 +76,15 @@ func complete(s *scope) {
 	s.nmstates = append(s.nmstates, *config)
 }
 
+// taken has a Metal3Machine that boots the host.
 func taken(host *bmov1alpha1.BareMetalHost, machine string) {
-	host.Spec.ConsumerRef = &corev1.ObjectReference{
-		APIVersion: metal3.InfrastructureGroup + "/v1beta2", Kind: metal3.MachineKind, Namespace: "ns", Name: machine,
-	}
+	host.Spec.ConsumerRef = hostOf("ns", machine, "").Spec.ConsumerRef
+	host.Spec.Image = &bmov1alpha1.Image{URL: isoURL}
+}
+
+// pinned is a host that a user has chosen for the Metal3Machine of the scope.
+func pinned(host *bmov1alpha1.BareMetalHost) {
+	host.Spec.ConsumerRef = hostOf("ns", "m-0", "").Spec.ConsumerRef
 }
 
 func names(configs []assisted.NMStateConfig) []string {
@@ -218,6 +223,28 @@ func TestDecideNetworks(t *testing.T) {
 		{
 			name: "DESIGN D4: a host is chosen, and nothing is touched any more", change: func(s *scope) { taken(&s.hosts[0], "m-0") },
 			image: bootstrapv1.DiscoveryImageReadyReason,
+		},
+		{
+			name: "a user pinned a host without NMStateConfig", change: func(s *scope) { pinned(&s.hosts[1]) },
+			image: bootstrapv1.NetworkDataPendingReason, write: []string{"demo-x-host-1"},
+			check: func(g *WithT, d decision) { g.Expect(d.publish || d.mediaURL != "").To(BeFalse()) },
+		},
+		{
+			name: "a user pinned a host, and its Secret is missing",
+			change: func(s *scope) {
+				s.networks[1].data = nil
+				pinned(&s.hosts[1])
+			},
+			image: bootstrapv1.NetworkDataMissingReason, text: "BareMetalHost host-1: Secret host-1 does not exist",
+		},
+		{
+			name: "a pinned host's data changed",
+			change: func(s *scope) {
+				complete(s)
+				s.networks[0].data = networkData("00:00:5e:00:53:aa")
+				pinned(&s.hosts[0])
+			},
+			image: bootstrapv1.NetworkDataPendingReason, write: []string{"demo-x-host-0"},
 		},
 		{
 			name:   "the medium is out and a host is added",

@@ -20,7 +20,28 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-const isoURL = "http://images.example.com/byapikey/token/minimal.iso"
+const (
+	isoURL         = "http://images.example.com/byapikey/token/minimal.iso"
+	placeholderURL = "http://placeholder.invalid/x"
+)
+
+// hostOf is a host that refers to a Metal3Machine. It has no image while url is empty.
+func hostOf(namespace, machine, url string) bmov1alpha1.BareMetalHost {
+	host := bmov1alpha1.BareMetalHost{}
+	host.Spec.ConsumerRef = &corev1.ObjectReference{
+		APIVersion: metal3.InfrastructureGroup + "/v1beta2", Kind: metal3.MachineKind, Namespace: namespace, Name: machine,
+	}
+	if url != "" {
+		host.Spec.Image = &bmov1alpha1.Image{URL: url}
+	}
+	return host
+}
+
+// presetHost gives the Metal3Machine the annotation that Metal3 writes when it has chosen a host, and the image of the template.
+func presetHost(s *scope) {
+	_ = metal3.SetLiveISO(s.infraMachine, placeholderURL)
+	s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+}
 
 func demoCluster() *clusterv1.Cluster {
 	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", UID: "demo-uid"}}
@@ -103,7 +124,7 @@ func TestContractDecide(t *testing.T) {
 			name: "another config's InfraEnv is joined, and its image handed over in the same pass",
 			change: func(s *scope) {
 				s.infraEnv.OwnerReferences[0].UID = "other"
-				_ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x")
+				_ = metal3.SetLiveISO(s.infraMachine, placeholderURL)
 			},
 			image: bootstrapv1.InfraEnvPendingReason,
 			data:  bootstrapv1.WaitingForDiscoveryImageReason,
@@ -136,7 +157,7 @@ func TestContractDecide(t *testing.T) {
 			image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.WaitingForDeletionHookReason},
 		{
 			name:   "CORE-20 the ISO goes to the machine before the Secret's name goes out",
-			change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, "http://placeholder.invalid/x") },
+			change: func(s *scope) { _ = metal3.SetLiveISO(s.infraMachine, placeholderURL) },
 			image:  bootstrapv1.InfraEnvPendingReason,
 			data:   bootstrapv1.WaitingForDiscoveryImageReason,
 			check: func(g *WithT, d decision) {
@@ -152,10 +173,97 @@ func TestContractDecide(t *testing.T) {
 		{name: "CORE-20 the URL rotates after a host was chosen", change: func(s *scope) {
 			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
 			s.infraEnv.Status.ISODownloadURL = "http://new"
-			s.hosts = []bmov1alpha1.BareMetalHost{{Spec: bmov1alpha1.BareMetalHostSpec{ConsumerRef: &corev1.ObjectReference{
-				APIVersion: metal3.InfrastructureGroup + "/v1beta2", Kind: metal3.MachineKind, Name: "m-0"}}}}
+			s.hosts = []bmov1alpha1.BareMetalHost{hostOf("", "m-0", placeholderURL)}
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretAvailableReason,
 			check: func(g *WithT, d decision) { g.Expect(d.mediaURL).To(BeEmpty()) }},
+		{
+			name: "CORE-20 a user pinned a host: the ISO goes to the machine before the Secret's name goes out",
+			change: func(s *scope) {
+				_ = metal3.SetLiveISO(s.infraMachine, placeholderURL)
+				s.hosts = []bmov1alpha1.BareMetalHost{hostOf("", "m-0", "")}
+			},
+			image: bootstrapv1.InfraEnvPendingReason,
+			data:  bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.mediaURL).To(Equal(isoURL))
+				g.Expect(d.publish).To(BeFalse())
+			},
+		},
+		{
+			name:   "a user pinned a host, and the machine has the ISO",
+			change: func(s *scope) { s.hosts = []bmov1alpha1.BareMetalHost{hostOf("", "m-0", "")} },
+			image:  bootstrapv1.DiscoveryImageReadyReason,
+			data:   bootstrapv1.DataSecretAvailableReason,
+			check:  func(g *WithT, d decision) { g.Expect(d.publish).To(BeTrue()) },
+		},
+		{
+			name: "a user pinned a host, after the Secret's name went out",
+			change: func(s *scope) {
+				s.config.Status.Initialization.DataSecretCreated, s.machine.Spec.Bootstrap.DataSecretName = ptr.To(true), ptr.To("m-0")
+				s.infraEnv.Status.ISODownloadURL = "http://new"
+				s.hosts = []bmov1alpha1.BareMetalHost{hostOf("", "m-0", "")}
+			},
+			image: bootstrapv1.DiscoveryImageReadyReason,
+			data:  bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) { g.Expect(d.mediaURL).To(Equal("http://new")) },
+		},
+		{
+			name:   "CORE-20 a user named a host on the machine: its placeholder does not go out",
+			change: presetHost,
+			image:  bootstrapv1.DiscoveryImageReadyReason,
+			data:   bootstrapv1.WaitingForDiscoveryImageReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.publish).To(BeFalse())
+				g.Expect(d.mediaURL).To(BeEmpty())
+				g.Expect(d.dataSecret.Message).To(ContainSubstring("annotation metal3.io/BareMetalHost of Metal3Machine m-0"))
+			},
+		},
+		{
+			name: "a user named a host on the machine, and the Secret's name went out",
+			change: func(s *scope) {
+				presetHost(s)
+				s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+			},
+			image: bootstrapv1.DiscoveryImageReadyReason,
+			data:  bootstrapv1.DataSecretAvailableReason,
+		},
+		{
+			name: "what was published is lost, and so is the host, and the URL has rotated",
+			change: func(s *scope) {
+				s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+				s.machine.Spec.Bootstrap.DataSecretName, s.infraEnv.Status.ISODownloadURL = ptr.To("m-0"), "http://new"
+			},
+			image: bootstrapv1.DiscoveryImageReadyReason,
+			data:  bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.mediaURL).To(BeEmpty())
+				g.Expect(d.publish).To(BeTrue())
+			},
+		},
+		{
+			name: "a disk image, and a host that is named already",
+			change: func(s *scope) {
+				presetHost(s)
+				s.config.Spec.Boot.Mode, s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL = bootstrapv1.BootModeUserData, isoURL
+				s.infraMachine.Object["spec"] = map[string]any{"image": map[string]any{"url": "http://disk", "diskFormat": "qcow2"}}
+			},
+			image: bootstrapv1.DiscoveryImageReadyReason,
+			data:  bootstrapv1.WaitingForDiscoveryIgnitionReason,
+			check: func(g *WithT, d decision) { g.Expect(d.publish).To(BeTrue()) },
+		},
+		{
+			name: "a host that was installed before: its image stays",
+			change: func(s *scope) {
+				presetHost(s)
+				s.hosts = []bmov1alpha1.BareMetalHost{hostOf("", "m-0", "http://user")}
+			},
+			image: bootstrapv1.DiscoveryImageReadyReason,
+			data:  bootstrapv1.DataSecretAvailableReason,
+			check: func(g *WithT, d decision) {
+				g.Expect(d.mediaURL).To(BeEmpty())
+				g.Expect(d.publish).To(BeTrue())
+			},
+		},
 		{name: "a Secret of the name belongs to somebody else", change: func(s *scope) {
 			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "other"}}}}
 		}, image: bootstrapv1.DiscoveryImageReadyReason, data: bootstrapv1.DataSecretConflictReason,

@@ -125,6 +125,14 @@ func withNetworks(w *world) {
 	}
 }
 
+// pinHosts has a user choose the hosts for the Metal3Machines before those exist (METAL3 M3-14).
+func pinHosts(w *world) {
+	machines := []string{"cp-0", "worker-0"}
+	for i, h := range w.hosts() {
+		change(w, &h, func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = consumer(machines[i]) })
+	}
+}
+
 // withoutOwner is the story of a config whose Machine is gone from one moment to the next.
 func withoutOwner(w *world) {
 	machine := &clusterv1.Machine{}
@@ -171,6 +179,11 @@ var stories = map[string]story{
 	},
 	"install with static networking": {
 		begin:    empty(2, 1, withNetworks),
+		chapters: []chapter{{until: (*world).joined}},
+	},
+	"install on pinned hosts": {
+		like:     true,
+		begin:    empty(2, 1, withNetworks, pinHosts),
 		chapters: []chapter{{until: (*world).joined}},
 	},
 	"install with an InfraEnv for each Machine": {

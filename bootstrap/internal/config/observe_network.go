@@ -58,7 +58,7 @@ func (r *Reconciler) readNetworkData(ctx context.Context, s *scope) error {
 				return fmt.Errorf("network data of BareMetalHost %s: %w", n.host.Name, err)
 			}
 			n.read, n.data = true, data
-			missing = missing || data == nil && metal3.Free(n.host)
+			missing = missing || data == nil && mayGet(s, n.host)
 		}
 		if missing {
 			return nil
@@ -75,5 +75,5 @@ func hasNMState(s *scope, host *bmov1alpha1.BareMetalHost) bool {
 // wantsNetworkData reports whether the Secret of a host is read. It is not for a config whose medium is out and that waits for a host, as
 // long as the host has an NMStateConfig: a change of the Secret concerns configs that are made afterwards.
 func wantsNetworkData(s *scope, host *bmov1alpha1.BareMetalHost) bool {
-	return !hasNMState(s, host) || !ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) && metal3.Free(host)
+	return !hasNMState(s, host) || !ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false) && mayGet(s, host)
 }

@@ -126,10 +126,10 @@ func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
 		return d.dataSecret
 	case made(d, o):
 		return fact.Done(bootstrapv1.DataSecretAvailableReason)
-	case !errors.As(o.secret.Err(), &problem) && d.dataSecret.Status == metav1.ConditionTrue:
-		return fact.Fact{}
 	case told(o.secret) != "":
 		return fact.Waiting(bootstrapv1.DataSecretRefusedReason, "%s", told(o.secret))
+	case !errors.As(o.secret.Err(), &problem) && d.dataSecret.Status == metav1.ConditionTrue:
+		return fact.Fact{}
 	case o.secret.Waits() && conditions.Has(s.config, bootstrapv1.DataSecretAvailableCondition):
 		return fact.Fact{} // Servers answer soon, or something is said about them: that one is asked is no news.
 	case problem == nil:

@@ -64,6 +64,13 @@ func TestRefusalsAreTold(t *testing.T) {
 			decided:  decision{image: decided.image, dataSecret: decided.dataSecret, publish: true, secret: true},
 			outcomes: outcomes{secret: refused}, image: "being written", dataSecret: "the API server refused it: correct it",
 		},
+		"the Secret of a live ISO": {
+			decided: decision{
+				image: fact.Done(bootstrapv1.DiscoveryImageReadyReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason),
+				publish: true, secret: true,
+			},
+			outcomes: outcomes{secret: refused}, dataSecret: "the API server refused it: correct it",
+		},
 		"no answer": {decided: decided, outcomes: outcomes{networks: failed}, image: "being written", dataSecret: "being handed over"},
 	} {
 		t.Run(name, func(t *testing.T) {

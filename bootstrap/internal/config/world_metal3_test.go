@@ -3,6 +3,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -69,7 +70,7 @@ func (w *world) associate(m *unstructured.Unstructured) {
 	h := w.hostOf(m)
 	_, annotated := metal3.HostKey(m)
 	switch {
-	case h == nil && !annotated:
+	case !annotated && (h == nil || h.Spec.Image == nil): // Without an image, a user has pinned it.
 		w.takeHost(m)
 	case h == nil:
 	case !annotated: // The host has its consumer before (METAL3 M3-13).
@@ -89,8 +90,8 @@ func metal3ProviderID(m *unstructured.Unstructured) string {
 	return id
 }
 
-// takeHost takes the first free host once there are bootstrap data, and gives it the image as it is now, which is never done again. The
-// Secret's name is guessed, for core says that there are data before it names them (METAL3 M3-4, M3-10, M3-23).
+// takeHost takes the pinned or the first free host once there are bootstrap data, and gives it the image as it is now, which is never done
+// again. The Secret's name is guessed, for core says that there are data before it names them (METAL3 M3-4, M3-10, M3-23).
 func (w *world) takeHost(m *unstructured.Unstructured) {
 	config := w.config(m.GetName())
 	if config == nil || !ptr.Deref(config.Status.Initialization.DataSecretCreated, false) {
@@ -98,20 +99,28 @@ func (w *world) takeHost(m *unstructured.Unstructured) {
 	}
 	candidates, err := metal3.Candidates(m, w.hosts())
 	w.must(err)
-	for _, h := range candidates {
-		if h.Spec.ConsumerRef != nil || h.Status.Provisioning.State != bmov1alpha1.StateAvailable {
-			continue
-		}
-		change(w, &h, func(h *bmov1alpha1.BareMetalHost) {
-			format, _, _ := unstructured.NestedString(m.Object, "spec", "image", "diskFormat")
-			h.Spec.Image = &bmov1alpha1.Image{URL: metal3.ImageURL(m), DiskFormat: &format}
-			h.Spec.UserData = &corev1.SecretReference{Namespace: namespace, Name: config.Name}
-			h.Spec.Online = true
-			h.Spec.ConsumerRef = &corev1.ObjectReference{
-				Kind: metal3.MachineKind, APIVersion: infraMachineKind.GroupVersion().String(), Namespace: namespace, Name: m.GetName(),
-			}
+	at := slices.IndexFunc(candidates, func(h bmov1alpha1.BareMetalHost) bool { return metal3.Consumes(&h, m) }) // METAL3 M3-14
+	if at < 0 {
+		at = slices.IndexFunc(candidates, func(h bmov1alpha1.BareMetalHost) bool {
+			return h.Spec.ConsumerRef == nil && h.Status.Provisioning.State == bmov1alpha1.StateAvailable
 		})
+	}
+	if at < 0 {
 		return
+	}
+	change(w, &candidates[at], func(h *bmov1alpha1.BareMetalHost) {
+		format, _, _ := unstructured.NestedString(m.Object, "spec", "image", "diskFormat")
+		h.Spec.Image = &bmov1alpha1.Image{URL: metal3.ImageURL(m), DiskFormat: &format}
+		h.Spec.UserData = &corev1.SecretReference{Namespace: namespace, Name: config.Name}
+		h.Spec.Online = true
+		h.Spec.ConsumerRef = consumer(m.GetName())
+	})
+}
+
+// consumer refers to a Metal3Machine.
+func consumer(machine string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		Kind: metal3.MachineKind, APIVersion: infraMachineKind.GroupVersion().String(), Namespace: namespace, Name: machine,
 	}
 }
 
