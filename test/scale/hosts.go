@@ -97,8 +97,8 @@ func addTimes(times map[string]float64, name string, sorted []float64) {
 	times[name+" p50"], times[name+" p99"], times[name+" max"] = percentile(sorted, 0.5), percentile(sorted, 0.99), percentile(sorted, 1)
 }
 
-// register makes the Agents of all workers of a cluster at a steady rate, and lets the service tell of them. It returns when all of them are
-// bound.
+// register makes the Agents of all workers of a cluster at a steady rate, and lets the service tell of them. It returns when all of them
+// are bound.
 func (h *hub) register(ctx context.Context, c copyOf, window time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, window+settleTimeout(c.workers))
 	defer cancel()

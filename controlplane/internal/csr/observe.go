@@ -130,8 +130,8 @@ func (r *Reconciler) observeRivals(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeMachines finds the Machines of the Cluster, with what is recorded of their addresses. Nothing of them is changed, nor of their Agents:
-// the cache makes no copies.
+// observeMachines finds the Machines of the Cluster, with what is recorded of their addresses. Nothing of them is changed, nor of their
+// Agents: the cache makes no copies.
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	list := &clusterv1.MachineList{}
 	ofCluster := append(index.OfCluster(client.ObjectKeyFromObject(s.cluster)), client.UnsafeDisableDeepCopy)
