@@ -218,12 +218,16 @@ func TestAsk(t *testing.T) {
 		_, err := workload.Cached{}.Ask(t.Context(), cluster, data, names)
 		g.Expect(err).To(MatchError(And(HavePrefix("ask Cluster ns/c"), Not(ContainSubstring(goodToken)))))
 	})
-	t.Run("with a command", func(t *testing.T) {
-		data := strings.Replace(string(newAPIServer(t).kubeconfig(t, goodToken)), "token: "+goodToken,
-			"exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", 1)
-		_, err := workload.Cached{}.Ask(t.Context(), cluster, []byte(data), names)
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("names a command or a file")))
-	})
+	for name, user := range map[string]string{
+		"runs a command": "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}",
+		"names a file":   "tokenFile: /nowhere/token",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := strings.Replace(string(newAPIServer(t).kubeconfig(t, goodToken)), "token: "+goodToken, user, 1)
+			_, err := workload.Cached{}.Ask(t.Context(), cluster, []byte(data), names)
+			NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(name), ContainSubstring("it must hold its credential"))))
+		})
+	}
 }
 
 func TestRequestToken(t *testing.T) {
