@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/connection"
 	kubeconfigs "github.com/capi-openshift/agent-providers/controlplane/internal/kubeconfig"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/tracing"
@@ -323,6 +324,7 @@ func configOf(kubeconfig []byte) (*rest.Config, error) {
 		return nil, err
 	}
 	config.Timeout = requestTimeout
+	config.Wrap(connection.Bounded)
 	config.Wrap(tracing.InstalledClusters.Wrap)
 	return config, nil
 }

@@ -3,6 +3,7 @@
 package workload_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -59,6 +60,8 @@ type apiServer struct {
 	busy, code int
 	// binding is the ClusterRoleBinding that there is; nil without one.
 	binding *rbacv1.ClusterRoleBinding
+	// endless says that the answers to requests with a credential do not end.
+	endless bool
 	// connections counts them.
 	connections atomic.Int32
 }
@@ -136,6 +139,13 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	switch {
+	case s.endless:
+		spaces := bytes.Repeat([]byte(" "), 1<<20)
+		for n := 0; n < 256; n++ {
+			if _, err := w.Write(spaces); err != nil {
+				return
+			}
+		}
 	case strings.HasSuffix(r.URL.Path, "/clusterversions/version"):
 		answer(clusterVersion("3c1d"))
 	case strings.HasSuffix(r.URL.Path, "/token") && s.busy > 0:
@@ -249,6 +259,16 @@ func TestRequestToken(t *testing.T) {
 		_, err = workload.Cached{}.RequestToken(t.Context(), cluster, data, given)
 		g.Expect(err).To(MatchError(ContainSubstring("the answer has no token")))
 	}
+}
+
+// TestEndlessAnswers: of an answer no more is read than has a bound.
+func TestEndlessAnswers(t *testing.T) {
+	g, s := NewWithT(t), newAPIServer(t)
+	s.endless = true
+	data := s.kubeconfig(t, goodToken)
+	tooLong := MatchError(ContainSubstring("the answer is too long: no more than 67108864 bytes are read"))
+	g.Expect(workload.Cached{}.Ask(t.Context(), cluster, data, []string{publicName})).Error().To(tooLong)
+	g.Expect(workload.Cached{}.RequestToken(t.Context(), cluster, data, time.Hour)).Error().To(tooLong)
 }
 
 func TestAuthoritiesOfAPI(t *testing.T) {
