@@ -316,7 +316,7 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 		"file with a certificate":   func(k *clientcmdapi.Config) { k.AuthInfos["u"].ClientCertificate = file },
 		"file with a key":           func(k *clientcmdapi.Config) { k.AuthInfos["u"].ClientKey = file },
 		"file with the authorities": func(k *clientcmdapi.Config) { k.Clusters["c"].CertificateAuthority = file },
-		"no server": func(k *clientcmdapi.Config) { k.CurrentContext = "none" },
+		"no server":                 func(k *clientcmdapi.Config) { k.CurrentContext = "none" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

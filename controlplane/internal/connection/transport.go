@@ -81,8 +81,8 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.
 func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
 
-// bound bounds an answer that has an end. A stream is read piece by piece, and each piece has a bound of its own; a watch that is refused is
-// none.
+// bound bounds an answer that has an end. A stream is read piece by piece, and each piece has a bound of its own; a watch that is refused
+// is none.
 func bound(request *http.Request, response *http.Response) {
 	switch {
 	case response.StatusCode == http.StatusSwitchingProtocols:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig reads the kubeconfigs of installed clusters. Whoever may write a Secret in the namespace of a Cluster can write one, so
-// that nothing is read, run or allocated because a kubeconfig says so. Its errors never quote credentials.
+// Package kubeconfig reads the kubeconfigs of installed clusters. Whoever may write a Secret in the namespace of a Cluster can write one,
+// so that no file is read and no program run because a kubeconfig says so. Its errors never quote credentials.
 package kubeconfig
 
 import (

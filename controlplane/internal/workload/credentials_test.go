@@ -3,7 +3,6 @@
 package workload_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -140,12 +139,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	switch {
 	case s.endless:
-		spaces := bytes.Repeat([]byte(" "), 1<<20)
-		for n := 0; n < 256; n++ {
-			if _, err := w.Write(spaces); err != nil {
-				return
-			}
-		}
+		writeOn(w)
 	case strings.HasSuffix(r.URL.Path, "/clusterversions/version"):
 		answer(clusterVersion("3c1d"))
 	case strings.HasSuffix(r.URL.Path, "/token") && s.busy > 0:
@@ -259,16 +253,6 @@ func TestRequestToken(t *testing.T) {
 		_, err = workload.Cached{}.RequestToken(t.Context(), cluster, data, given)
 		g.Expect(err).To(MatchError(ContainSubstring("the answer has no token")))
 	}
-}
-
-// TestEndlessAnswers: of an answer no more is read than has a bound.
-func TestEndlessAnswers(t *testing.T) {
-	g, s := NewWithT(t), newAPIServer(t)
-	s.endless = true
-	data := s.kubeconfig(t, goodToken)
-	tooLong := MatchError(ContainSubstring("the answer is too long: no more than 67108864 bytes are read"))
-	g.Expect(workload.Cached{}.Ask(t.Context(), cluster, data, []string{publicName})).Error().To(tooLong)
-	g.Expect(workload.Cached{}.RequestToken(t.Context(), cluster, data, time.Hour)).Error().To(tooLong)
 }
 
 func TestAuthoritiesOfAPI(t *testing.T) {
