@@ -5,6 +5,9 @@ package connection
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -298,7 +301,10 @@ func TestSources(t *testing.T) {
 	g.Consistently(told.Len, 100*time.Millisecond).Should(BeZero(), "which is told once")
 }
 
+// TestKubeconfigsThatAreRefused: no file is read for a kubeconfig, be it the manager's own token, and nobody is called with it.
 func TestKubeconfigsThatAreRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	NewWithT(t).Expect(os.WriteFile(file, []byte("the manager's own"), 0o600)).To(Succeed())
 	for name, edit := range map[string]func(*clientcmdapi.Config){
 		"command": func(k *clientcmdapi.Config) {
 			k.AuthInfos["u"].Exec = &clientcmdapi.ExecConfig{Command: "sh", APIVersion: "client.authentication.k8s.io/v1"}
@@ -306,14 +312,24 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 		"provider": func(k *clientcmdapi.Config) {
 			k.AuthInfos["u"].AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"}
 		},
-		"no server": func(k *clientcmdapi.Config) { k.CurrentContext = "none" },
+		"file with a token":         func(k *clientcmdapi.Config) { k.AuthInfos["u"].TokenFile = file },
+		"file with a certificate":   func(k *clientcmdapi.Config) { k.AuthInfos["u"].ClientCertificate = file },
+		"file with a key":           func(k *clientcmdapi.Config) { k.AuthInfos["u"].ClientKey = file },
+		"file with the authorities": func(k *clientcmdapi.Config) { k.Clusters["c"].CertificateAuthority = file },
+		"no server":                 func(k *clientcmdapi.Config) { k.CurrentContext = "none" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := connections(t, newAPI(t), edit)
+			a := newAPI(t)
+			c := connections(t, a, edit)
 			_, err := c.open(t.Context(), key)
-			g.Expect(err).To(MatchError(ContainSubstring("the kubeconfig")))
-			g.Expect(err.Error()).NotTo(ContainSubstring(token))
+			g.Expect(err).To(MatchError(And(
+				ContainSubstring("the kubeconfig"), Not(ContainSubstring(token)), Not(ContainSubstring("the manager's own")),
+			)))
+			if strings.HasPrefix(name, "file") {
+				g.Expect(err).To(MatchError(ContainSubstring("user u or cluster c of the kubeconfig names a file")))
+			}
+			g.Expect(a.asked()).To(BeZero())
 		})
 	}
 }

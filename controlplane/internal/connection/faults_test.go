@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -141,6 +142,45 @@ func TestForbiddenProbe(t *testing.T) {
 	now.pass(c.options.RetryInterval)
 	g.Expect(c.pass(t)).To(Equal(probeInterval))
 	g.Expect(c.connected(key)).Error().NotTo(HaveOccurred())
+}
+
+// TestEndlessAnswers: of an answer no more is read than has a bound, whatever its status is and whoever asks. It is packed, so that little
+// was sent.
+func TestEndlessAnswers(t *testing.T) {
+	tooLong := MatchError(ContainSubstring("the answer is too long: no more than 67108864 bytes are read"))
+	for _, code := range []int{http.StatusOK, http.StatusInternalServerError} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			g := NewWithT(t)
+			a := newAPI(t)
+			c := connections(t, a, nil)
+			c.pass(t)
+			made, err := c.connected(key)
+			g.Expect(err).NotTo(HaveOccurred())
+			a.with(func() { a.endless = code })
+			remote, err := c.GetUncachedClient(t.Context(), key)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(remote.Get(t.Context(), key, &corev1.ConfigMap{})).To(tooLong)
+			s := newStore(made.kinds[0], made)
+			g.Expect(s.list(t.Context())).Error().To(tooLong)
+			if code != http.StatusOK {
+				g.Expect(s.open(t.Context(), "1", time.Minute)).Error().To(tooLong, "a watch that is refused is none")
+			}
+		})
+	}
+}
+
+// TestLongWatch: a watch may send more than any other answer, since each of its events has a bound.
+func TestLongWatch(t *testing.T) {
+	g, a := NewWithT(t), newAPI(t)
+	c := connections(t, a, nil)
+	c.pass(t)
+	made, err := c.connected(key)
+	g.Expect(err).NotTo(HaveOccurred())
+	a.with(func() { a.endless = http.StatusOK })
+	events, err := newStore(made.kinds[0], made).open(t.Context(), "1", time.Minute)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer events.close()
+	g.Expect(io.CopyN(io.Discard, events.body.R, largestAnswer+1)).Error().NotTo(HaveOccurred())
 }
 
 // TestOwnCluster: a manager that runs in the cluster that it looks after uses the API server's address there.

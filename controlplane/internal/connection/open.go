@@ -4,7 +4,6 @@ package connection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"sigs.k8s.io/cluster-api/util/kubeconfig"
+
+	kubeconfigs "github.com/capi-openshift/agent-providers/controlplane/internal/kubeconfig"
 )
 
 // open connects to a cluster with the kubeconfig of its Secret. It fails when the cluster does not answer.
@@ -48,18 +48,15 @@ func (c *Connections) open(ctx context.Context, cluster client.ObjectKey) (*conn
 	return c.newConnection(ctx, config)
 }
 
-// configOf is the configuration of a kubeconfig that holds its credential: no program is run for it.
+// configOf is the configuration of a kubeconfig that holds its credential: no program is run and no file read for it.
 func (c *Connections) configOf(ctx context.Context, cluster client.ObjectKey) (*rest.Config, error) {
 	data, err := kubeconfig.FromSecret(ctx, c.options.SecretClient, cluster)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(data)
+	config, err := kubeconfigs.RESTConfig(data)
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be used") // The parser's error may quote credentials.
-	}
-	if config.ExecProvider != nil || config.AuthProvider != nil {
-		return nil, errors.New("the kubeconfig runs a command to log in: it must hold its credential")
+		return nil, err
 	}
 	config.UserAgent, config.Timeout = c.options.UserAgent, requestTimeout
 	config.QPS, config.Burst = c.options.QPS, c.options.Burst

@@ -3,7 +3,9 @@
 package connection
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 
@@ -12,6 +14,11 @@ import (
 
 	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
+
+// largestAnswer is how many bytes of an answer are read, counted when they are unpacked: client-go reads an answer as a whole, the server
+// may be a tenant's own, and the manager works for all tenants. The largest answers are lists of Nodes, of some 30 KiB each: there is room
+// for 2,000.
+const largestAnswer = 64 << 20
 
 // transportOf makes a transport whose TCP connections no other transport shares.
 func transportOf(config *rest.Config) (http.RoundTripper, error) {
@@ -47,8 +54,53 @@ func (w *withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent.Header = make(http.Header, len(request.Header)+len(w.headers))
 	maps.Copy(sent.Header, request.Header)
 	maps.Copy(sent.Header, w.headers)
-	return tracing.InstalledClusters.RoundTrip(w.RoundTripper, &sent)
+	response, err := tracing.InstalledClusters.RoundTrip(w.RoundTripper, &sent)
+	if err == nil {
+		bound(&sent, response)
+	}
+	return response, err
 }
 
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.
 func (w *withHeaders) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
+
+// Bounded returns a transport by which no more of an answer is read than the largest may have.
+func Bounded(next http.RoundTripper) http.RoundTripper { return bounded{next} }
+
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip sends a request.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(request)
+	if err == nil {
+		bound(request, response)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper is the transport that has the connections, which are closed by it.
+func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
+
+// bound bounds an answer that has an end. A stream is read piece by piece, and each piece has a bound of its own; a watch that is refused
+// is none.
+func bound(request *http.Request, response *http.Response) {
+	switch {
+	case response.StatusCode == http.StatusSwitchingProtocols:
+	case response.StatusCode == http.StatusOK && request.URL.Query().Get("watch") != "":
+	default:
+		response.Body = answer{http.MaxBytesReader(nil, response.Body, largestAnswer)}
+	}
+}
+
+// answer says of one that is too long that it is, where net/http says it of a request.
+type answer struct{ io.ReadCloser }
+
+// Read reads a part of the answer.
+func (a answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		err = fmt.Errorf("the answer is too long: no more than %d bytes are read", long.Limit)
+	}
+	return n, err
+}

@@ -3,7 +3,9 @@
 package connection
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
@@ -57,6 +59,8 @@ type api struct {
 	// denied says that the token may do nothing, and delay is how long every answer takes.
 	denied bool
 	delay  time.Duration
+	// endless is the status of the answers to all requests but probes that do not end; zero does not.
+	endless int
 	// requests counts all requests, whoever they are from, and pods are the UIDs of Pods by their names.
 	requests int
 	pods     map[string]types.UID
@@ -90,7 +94,7 @@ func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 	a.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		a.requests++
-		allowed, denied, delay := r.Header.Get("Authorization") == "Bearer "+a.token, a.denied, a.delay
+		allowed, denied, delay, endless := r.Header.Get("Authorization") == "Bearer "+a.token, a.denied, a.delay, a.endless
 		a.mu.Unlock()
 		<-time.After(delay)
 		switch {
@@ -98,6 +102,8 @@ func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 			refuse(w, http.StatusUnauthorized)
 		case denied:
 			refuse(w, http.StatusForbidden)
+		case endless != 0 && r.Method != http.MethodHead:
+			write(w, endless)
 		default:
 			mux.ServeHTTP(w, r)
 		}
@@ -116,6 +122,17 @@ func refuse(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q}`, code, http.StatusText(code))
+}
+
+// write packs an answer that ends when the reader has gone, or has read far more than any reader should.
+func write(w http.ResponseWriter, code int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Encoding", "gzip")
+	w.WriteHeader(code)
+	packed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	for spaces, n := bytes.Repeat([]byte(" "), 1<<20), 0; err == nil && n < 256; n++ {
+		_, err = packed.Write(spaces)
+	}
 }
 
 func (a *api) pod(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -21,6 +22,9 @@ import (
 func TestKubeconfigOfSomebodyElse(t *testing.T) {
 	label := map[string]string{clusterv1.ClusterNameLabel: clusterName}
 	good := map[string][]byte{"value": []byte(kubeconfigOf("user"))}
+	withUser := func(user string) map[string][]byte {
+		return map[string][]byte{"value": []byte(strings.Replace(string(good["value"]), `"token":"t"`, user, 1))}
+	}
 	for name, tt := range map[string]struct {
 		labels map[string]string
 		data   map[string][]byte
@@ -32,6 +36,13 @@ func TestKubeconfigOfSomebodyElse(t *testing.T) {
 		"has the installer's key only": {label, map[string][]byte{"kubeconfig": good["value"]}, false, "has no key value"},
 		"is no kubeconfig":             {label, map[string][]byte{"value": []byte("secret stuff")}, false, "cannot be parsed"},
 		"has no current context":       {label, map[string][]byte{"value": []byte("{}")}, false, "no current context"},
+		"names a file": {
+			label, withUser(`"tokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"`), false, "names a file: it must hold its credential",
+		},
+		"runs a command": {
+			label, withUser(`"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"sh","interactiveMode":"Never"}`), false,
+			"runs a command to log in: it must hold its credential",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -5,28 +5,24 @@ package render
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/capi-openshift/agent-providers/internal/untrusted"
+	kubeconfigs "github.com/capi-openshift/agent-providers/controlplane/internal/kubeconfig"
 )
-
-// kubeconfigLimits are those of a kubeconfig. The installer's have some 20 KiB, most of it certificates.
-var kubeconfigLimits = untrusted.Limits{Bytes: 128 << 10, Values: 1000}
 
 // BoundKubeconfig returns a kubeconfig that may be parsed as it is, and in the place of all that are too long one text that is refused for
 // the same reason.
 func BoundKubeconfig(source []byte) []byte {
-	if kubeconfigLimits.Size(source) != nil {
+	if kubeconfigs.Limits.Size(source) != nil {
 		return tooLong
 	}
 	return source
 }
 
-var tooLong = make([]byte, kubeconfigLimits.Bytes+1)
+var tooLong = make([]byte, kubeconfigs.Limits.Bytes+1)
 
 // RewriteKubeconfig makes the installer's kubeconfig usable from the management cluster: its server becomes the Cluster's control-plane
 // endpoint, "<host>:<port>", and the certificate is checked against apiName (api.<cluster>.<domain>) where the endpoint's host is another
@@ -61,15 +57,6 @@ func readKubeconfig(source []byte) (kubeconfig, error) {
 	}
 	current := config.Contexts[config.CurrentContext]
 	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
-	if user.Exec != nil || user.AuthProvider != nil {
-		return kubeconfig{}, fmt.Errorf("user %s of the kubeconfig runs a command to log in: it must hold its credential", current.AuthInfo)
-	}
-	if cluster.CertificateAuthority+user.ClientCertificate+user.ClientKey+user.TokenFile != "" {
-		// The path would be read in the Pod of whoever connects, and what is there sent to a server of the file's choice.
-		return kubeconfig{}, fmt.Errorf(
-			"user %s or cluster %s of the kubeconfig names a file: it must hold its credential", current.AuthInfo, current.Cluster,
-		)
-	}
 	return kubeconfig{name: config.CurrentContext, context: current, cluster: cluster.DeepCopy(), user: user}, nil
 }
 
@@ -94,7 +81,7 @@ func (k kubeconfig) write() ([]byte, error) {
 // errEncode stands for the encoder's error, which may quote credentials.
 var errEncode = errors.New("the kubeconfig cannot be encoded")
 
-// CheckKubeconfig says what is wrong with a kubeconfig.
+// CheckKubeconfig says what is wrong with a kubeconfig, be it a command or a file that it needs.
 func CheckKubeconfig(data []byte) error {
 	_, err := loadKubeconfig(data)
 	return err
@@ -111,25 +98,7 @@ var (
 	parsed = newMemory[*clientcmdapi.Config](remembered)
 )
 
-// loadKubeconfig reads a kubeconfig whose current context has a cluster and a user. Nobody may change what it returns.
+// loadKubeconfig reads a kubeconfig whose current context is self-contained. Nobody may change what it returns.
 func loadKubeconfig(data []byte) (*clientcmdapi.Config, error) {
-	return parsed.of(data, parseKubeconfig)
-}
-
-func parseKubeconfig(data []byte) (*clientcmdapi.Config, error) {
-	if err := kubeconfigLimits.YAML(data); err != nil {
-		return nil, fmt.Errorf("the kubeconfig cannot be parsed: %w", err)
-	}
-	config, err := clientcmd.Load(data)
-	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be parsed") // The parser's error may quote credentials.
-	}
-	current, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return nil, errors.New("the kubeconfig has no current context")
-	}
-	if config.Clusters[current.Cluster] == nil || config.AuthInfos[current.AuthInfo] == nil {
-		return nil, fmt.Errorf("context %s of the kubeconfig names a cluster or user that is not in it", config.CurrentContext)
-	}
-	return config, nil
+	return parsed.of(data, kubeconfigs.Parse)
 }

@@ -22,9 +22,10 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/connection"
+	kubeconfigs "github.com/capi-openshift/agent-providers/controlplane/internal/kubeconfig"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/tracing"
 )
@@ -318,15 +319,12 @@ func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, l
 
 // configOf is the client configuration of a kubeconfig, which must hold its credential: no program is run and no file read for it.
 func configOf(kubeconfig []byte) (*rest.Config, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	config, err := kubeconfigs.RESTConfig(kubeconfig)
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be used") // The parser's error may quote credentials.
-	}
-	files := config.BearerTokenFile + config.CertFile + config.KeyFile + config.CAFile
-	if config.ExecProvider != nil || config.AuthProvider != nil || files != "" {
-		return nil, errors.New("the kubeconfig names a command or a file: it must hold its credential")
+		return nil, err
 	}
 	config.Timeout = requestTimeout
+	config.Wrap(connection.Bounded)
 	config.Wrap(tracing.InstalledClusters.Wrap)
 	return config, nil
 }

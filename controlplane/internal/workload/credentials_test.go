@@ -59,6 +59,8 @@ type apiServer struct {
 	busy, code int
 	// binding is the ClusterRoleBinding that there is; nil without one.
 	binding *rbacv1.ClusterRoleBinding
+	// endless says that the answers to requests with a credential do not end.
+	endless bool
 	// connections counts them.
 	connections atomic.Int32
 }
@@ -136,6 +138,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	switch {
+	case s.endless:
+		writeOn(w)
 	case strings.HasSuffix(r.URL.Path, "/clusterversions/version"):
 		answer(clusterVersion("3c1d"))
 	case strings.HasSuffix(r.URL.Path, "/token") && s.busy > 0:
@@ -218,12 +222,16 @@ func TestAsk(t *testing.T) {
 		_, err := workload.Cached{}.Ask(t.Context(), cluster, data, names)
 		g.Expect(err).To(MatchError(And(HavePrefix("ask Cluster ns/c"), Not(ContainSubstring(goodToken)))))
 	})
-	t.Run("with a command", func(t *testing.T) {
-		data := strings.Replace(string(newAPIServer(t).kubeconfig(t, goodToken)), "token: "+goodToken,
-			"exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", 1)
-		_, err := workload.Cached{}.Ask(t.Context(), cluster, []byte(data), names)
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("names a command or a file")))
-	})
+	for name, user := range map[string]string{
+		"runs a command": "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}",
+		"names a file":   "tokenFile: /nowhere/token",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := strings.Replace(string(newAPIServer(t).kubeconfig(t, goodToken)), "token: "+goodToken, user, 1)
+			_, err := workload.Cached{}.Ask(t.Context(), cluster, []byte(data), names)
+			NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(name), ContainSubstring("it must hold its credential"))))
+		})
+	}
 }
 
 func TestRequestToken(t *testing.T) {
