@@ -29,8 +29,8 @@ const conflictRetryInterval = time.Minute
 const templateRetryInterval = 10 * time.Second
 
 // membersRetryInterval is how often etcd is asked whether the member of a Machine that waits may leave. What its operator reports triggers
-// a pass too, and tells neither that etcd can be asked again nor that a member has recovered. So is asked what else is read without a watch:
-// whether there is a Machine API that works.
+// a pass too, and tells neither that etcd can be asked again nor that a member has recovered. No event tells either that the cluster can be
+// asked again whether it has a Machine API that works.
 const membersRetryInterval = time.Minute
 
 // decision is what a pass does, by subject. Only decide fills it.
@@ -86,8 +86,8 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if asksAgain(v, d) {
 		waits = append(waits, membersRetryInterval)
 	}
-	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, what is known of the Nodes is new, so that one may
-	// go, spec.rollout.after passes, a token is renewed or requested again, and when a host or assisted-service begins to be slow.
+	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, what is known of the Nodes is not old any more,
+	// spec.rollout.after passes, a token is renewed or requested again, and when a host or assisted-service begins to be slow.
 	for _, due := range []time.Time{
 		d.attempt.RetryAt, plan.StraysFrom(v), d.remedy.RetryAt, d.machines.SurplusAt, d.rollout.RetryAt, d.rollout.AfterAt, d.kubeconfig.at,
 		plan.SlowHostsFrom(v), silentFrom(v),
@@ -102,9 +102,10 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	return slices.Min(waits)
 }
 
-// asksAgain reports whether something waits for an answer that only a question brings: of etcd, or of the cluster about its Machine API.
+// asksAgain reports whether something waits for an answer that only a question brings: of etcd, or of the cluster about its Machine API. Whoever needs
+// the members of etcd when they are not known is a Machine that waits or has a verdict, or a stray that is due.
 func asksAgain(v *view.View, d decision) bool {
-	return len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 || v.Workload.MachineAPIProblem != nil || v.Workload.MembersProblem != nil ||
+	return len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 || v.Workload.MachineAPIProblem != nil ||
 		plan.StraysDue(v) && d.leaving.Stray == nil
 }
 

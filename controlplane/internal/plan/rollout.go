@@ -30,8 +30,8 @@ type RolloutDecision struct {
 	// Fixed are the outdated Machines of a cluster whose hosts cannot be replaced, and Unfit says why.
 	Fixed []string
 	Unfit string
-	// AfterAt is when spec.rollout.after passes; zero when it is not set or has passed. RetryAt is until when a Machine that is due waits; zero
-	// when no time tells.
+	// AfterAt is when spec.rollout.after passes; zero when it is not set or has passed. RetryAt is until when a Machine that is due waits;
+	// zero when no time tells.
 	AfterAt, RetryAt time.Time
 }
 
