@@ -29,7 +29,8 @@ const conflictRetryInterval = time.Minute
 const templateRetryInterval = 10 * time.Second
 
 // membersRetryInterval is how often etcd is asked whether the member of a Machine that waits may leave. What its operator reports triggers
-// a pass too, and tells neither that etcd can be asked again nor that a member has recovered.
+// a pass too, and tells neither that etcd can be asked again nor that a member has recovered. No event tells either that the cluster can be
+// asked again whether it has a Machine API that works.
 const membersRetryInterval = time.Minute
 
 // decision is what a pass does, by subject. Only decide fills it.
@@ -82,13 +83,14 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	if wait := d.install.dayOne.RequeueAfter; wait > 0 { // What is left of the wait for workers.
 		waits = append(waits, wait)
 	}
-	if len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 {
+	if asksAgain(v, d) {
 		waits = append(waits, membersRetryInterval)
 	}
-	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, spec.rollout.after passes, a token is renewed or
-	// requested again, and when a host or assisted-service begins to be slow.
+	// When the next attempt begins by itself, a stray may go, a replacement may be replaced, what is known of the Nodes is not old any more,
+	// spec.rollout.after passes, a token is renewed or requested again, and when a host or assisted-service begins to be slow.
 	for _, due := range []time.Time{
-		d.attempt.RetryAt, plan.StraysFrom(v), d.remedy.RetryAt, d.rollout.AfterAt, d.kubeconfig.at, plan.SlowHostsFrom(v), silentFrom(v),
+		d.attempt.RetryAt, plan.StraysFrom(v), d.remedy.RetryAt, d.machines.SurplusAt, d.rollout.RetryAt, d.rollout.AfterAt, d.kubeconfig.at,
+		plan.SlowHostsFrom(v), silentFrom(v),
 	} {
 		if due.After(v.Now) {
 			waits = append(waits, due.Sub(v.Now))
@@ -98,6 +100,13 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 		return 0
 	}
 	return slices.Min(waits)
+}
+
+// asksAgain reports whether something waits for an answer that only a question brings: of etcd, or of the cluster about its Machine API. Its
+// members are only asked for when a Machine waits, one gets a verdict, or a stray is due.
+func asksAgain(v *view.View, d decision) bool {
+	return len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 || v.Workload.MachineAPIProblem != nil ||
+		plan.StraysDue(v) && d.leaving.Stray == nil
 }
 
 // silentFrom is when assisted-service is said to be slow to take over the AgentClusterInstall; zero when it has done that.

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -117,9 +118,51 @@ func TestReplacementOfALostMachine(t *testing.T) {
 	}
 	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("2 of 3 members are available, cp-2 is unhealthy"))
 	g.Expect(w.machines()).To(HaveLen(2), "its Node may still come back")
+	w.installed.refused = errors.New("etcd is busy")
+	g.Expect(w.reconcile().RequeueAfter).To(Equal(membersRetryInterval), "no event tells that etcd can be asked again")
+	w.installed.refused = nil
+	g.Expect(w.reconcile().RequeueAfter).To(Equal(membersRetryInterval), "the member is due, and cannot go yet")
 	w.installed.hosts["cp-2"].Node = false
 	story := w.settle(nil, w.whole)
 	g.Expect(w.installed.removed).To(Equal([]string{"cp-2"}))
 	compareStory(t, story)
 	g.Expect(w.machines()[2].Name).To(Equal("cp-3"))
+}
+
+// TestMachineAPICannotBeRead: a Machine that comes and one that goes wait for an answer, which no event tells.
+func TestMachineAPICannotBeRead(t *testing.T) {
+	g := NewWithT(t)
+	w := livingWorld(t, 3)
+	g.Expect(w.reconcile().RequeueAfter).To(BeNumerically(">", time.Hour))
+	w.installed.machineAPI = errors.New("the API is busy")
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(5)) })
+	g.Expect(w.reconcile().RequeueAfter).To(Equal(membersRetryInterval))
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("the API is busy"))
+	w.installed.machineAPI = nil
+	w.settle(nil, func() bool { return len(w.machines()) == 5 })
+}
+
+// TestSurplusWaitsForNews: a Machine whose Node is not ready stays while the connection is new, and no event tells when it is not any more.
+func TestSurplusWaitsForNews(t *testing.T) {
+	for name, change := range map[string]func(*controlplanev1.OpenshiftAssistedControlPlaneSpec){
+		"too many": func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Replicas = new(int32(3)) },
+		"outdated": func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.Rollout.Strategy.Type = controlplanev1.RollingUpdateRollout
+			s.MachineTemplate.Spec.InfrastructureRef.Name = "other"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := livingWorld(t, 5)
+			w.changeSpec(change)
+			w.probe(false)
+			w.probe(true)
+			for _, m := range w.machines() {
+				set(&m, clusterv1.MachineNodeReadyCondition, false)
+				w.must(w.client.Status().Update(t.Context(), &m))
+			}
+			w.now = w.now.Add(time.Second)
+			g.Expect(w.reconcile().RequeueAfter).To(Equal(2*time.Minute - time.Second))
+		})
+	}
 }

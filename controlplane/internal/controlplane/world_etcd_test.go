@@ -36,6 +36,8 @@ type worldEtcd struct {
 	// unreachable: nothing is heard of the installed cluster. afterDeletion is why the members cannot be listed once a Node was deleted.
 	unreachable   bool
 	afterDeletion error
+	// machineAPI is why nobody says whether there is a Machine API that works.
+	machineAPI error
 	// asked counts the programs that were run, removed has the names of the members that were removed, and uids those of the Nodes.
 	asked   int
 	removed []string
@@ -206,7 +208,9 @@ func (e *worldEtcd) DeleteNode(_ context.Context, _ client.ObjectKey, name strin
 }
 
 // MachineAPI says that there is none.
-func (e *worldEtcd) MachineAPI(context.Context, client.ObjectKey) (bool, error) { return false, nil }
+func (e *worldEtcd) MachineAPI(context.Context, client.ObjectKey) (bool, error) {
+	return false, e.machineAPI
+}
 
 // etcd lets the hosts of control-plane Machines that have Nodes run etcd, and those whose Machines are gone stop.
 func (w *world) etcd() {

@@ -15,7 +15,7 @@ import (
 // AsksMembers reports whether the pass has to ask etcd itself for its members: only when one is about to go. In a steady state nobody is
 // asked (DESIGN D25).
 func AsksMembers(v *view.View) bool {
-	return v.Life.Installed() && v.Initialized() && len(inHook(v)) > 0 || straysDue(v) || RemediationAsksMembers(v)
+	return v.Life.Installed() && v.Initialized() && len(inHook(v)) > 0 || StraysDue(v) || RemediationAsksMembers(v)
 }
 
 // inHook are the Machines that nothing but the hook of etcd keeps, the oldest first.

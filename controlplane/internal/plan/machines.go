@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -30,6 +31,8 @@ type MachinesDecision struct {
 	Surplus         []*clusterv1.Machine
 	Blockers        []string
 	SurplusBlockers []string
+	// SurplusAt is until when a Machine that is too many waits; zero when no time tells.
+	SurplusAt time.Time
 	// RemediationFor is the remediation by which the first Machine is created; nil when no unhealthy one is replaced.
 	RemediationFor *view.Remediation
 	// AwaitsTemplate: Machines are to be created, and there is no infrastructure template.
@@ -46,7 +49,7 @@ type MachinesDecision struct {
 // etcd and vote in it meanwhile; with surge, one more is created than there are replicas.
 func DecideMachines(v *view.View, voting []string, surge bool) MachinesDecision {
 	d := MachinesDecision{NextNumber: nextNumber(v), Sync: true, OwnTemplate: true}
-	d.Surplus, d.SurplusBlockers = surplusMachines(v)
+	d.Surplus, d.SurplusBlockers, d.SurplusAt = surplusMachines(v)
 	d.Create, d.Blockers = missingMachines(v, voting, surge)
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil && !remediated(v, *current) {
 		d.RemediationFor = current
@@ -98,24 +101,24 @@ func mayRemoveMachines(v *view.View) bool {
 }
 
 // surplusMachines decides which Machines to delete: before the installation begins all that are too many, while it runs none, and of an
-// installed cluster one after the other.
-func surplusMachines(v *view.View) (surplus []*clusterv1.Machine, blockers []string) {
+// installed cluster one after the other. until is the end of a wait for nothing but time.
+func surplusMachines(v *view.View) (surplus []*clusterv1.Machine, blockers []string, until time.Time) {
 	replicas := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
 	remaining := v.Machines.Owned.Filter(living)
 	switch {
 	case len(remaining) <= replicas:
-		return nil, nil
+		return nil, nil, until
 	case v.Life.Installed():
 		return nextSurplus(v)
 	case !mayRemoveMachines(v):
-		return nil, []string{"The installation has begun or has failed: no Machine is deleted until it is complete or begun again"}
+		return nil, []string{"The installation has begun or has failed: no Machine is deleted until it is complete or begun again"}, until
 	}
 	names := remaining.Names()
 	sort.Strings(names)
 	for _, name := range names[min(replicas, len(names)):] {
 		surplus = append(surplus, remaining[name])
 	}
-	return surplus, nil
+	return surplus, nil, until
 }
 
 // nextMachine decides about a Machine that an installed cluster misses.

@@ -30,8 +30,9 @@ type RolloutDecision struct {
 	// Fixed are the outdated Machines of a cluster whose hosts cannot be replaced, and Unfit says why.
 	Fixed []string
 	Unfit string
-	// AfterAt is when spec.rollout.after passes; zero when it is not set or has passed.
-	AfterAt time.Time
+	// AfterAt is when spec.rollout.after passes; zero when it is not set or has passed. RetryAt is until when a Machine that is due waits;
+	// zero when no time tells.
+	AfterAt, RetryAt time.Time
 }
 
 // DecideRollout decides about one outdated Machine at a time. The steps of a replacement need no record: which comes next follows from how
@@ -85,7 +86,7 @@ func (d *RolloutDecision) decideNext(v *view.View, target *clusterv1.Machine) {
 		d.Surge = true
 		return
 	}
-	if d.Blockers = unfitToLose(v, target); len(d.Blockers) == 0 {
+	if d.Blockers, d.RetryAt = unfitToLose(v, target); len(d.Blockers) == 0 {
 		d.Delete = target
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
@@ -75,24 +76,25 @@ func before(first, second bool) int {
 
 // nextSurplus decides about a Machine that an installed cluster has too many. Its member leaves etcd before its host goes, whatever is
 // decided here; a Machine that had to wait for that would be drained for nothing.
-func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string) {
+func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string, until time.Time) {
 	target := Surplus(v.Machines.Owned, outdatedIn(v))
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil && current.Machine != target.Name && occupies(v, *current) {
-		return nil, []string{fmt.Sprintf("Machine %s, which is not healthy, is being replaced", current.Machine)}
+		return nil, []string{fmt.Sprintf("Machine %s, which is not healthy, is being replaced", current.Machine)}, until
 	}
-	if blockers = unfitToLose(v, target); len(blockers) > 0 {
-		return nil, blockers
+	if blockers, until = unfitToLose(v, target); len(blockers) > 0 {
+		return nil, blockers, until
 	}
-	return []*clusterv1.Machine{target}, nil
+	return []*clusterv1.Machine{target}, nil, until
 }
 
-// unfitToLose lists, in words, what has to happen before a Machine of an installed cluster goes that nobody has to replace.
-func unfitToLose(v *view.View, target *clusterv1.Machine) []string {
+// unfitToLose lists, in words, what has to happen before a Machine of an installed cluster goes that nobody has to replace, and until when
+// it waits for nothing but time; zero when no time tells.
+func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, until time.Time) {
 	others := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
 		// One that only waits to leave etcd may wait for this one, whose member does not serve.
 		return m.Name != target.Name && (nodeReady(target) || !view.InEtcdHook(m))
 	})
-	blockers := append(unpropagated(v), unfitTopology(v)...)
+	blockers = append(unpropagated(v), unfitTopology(v)...)
 	blockers = append(blockers, unsettled(v, others)...)
 	if view.NeedsEtcdHook(v.ControlPlane) && !view.HasEtcdHook(target) {
 		blockers = append(blockers, fmt.Sprintf("Machine %s has not got the annotation %s yet", target.Name, controlplanev1.EtcdHookAnnotation))
@@ -102,20 +104,21 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) []string {
 	}
 	switch etcd := v.Workload.Etcd; {
 	case etcd == nil:
-		return append(blockers, "The installed cluster has not said how its etcd is")
+		return append(blockers, "The installed cluster has not said how its etcd is"), until
 	case !etcd.MembersAvailable.True():
-		return append(blockers, "The operator of etcd does not say that its members are available: "+etcd.MembersAvailable.Message)
+		return append(blockers, "The operator of etcd does not say that its members are available: "+etcd.MembersAvailable.Message), until
 	case !nodeReady(target):
 		// It is what is wrong with etcd and its operators, unless it just restarts, or nobody has seen its Node for a moment.
-		if why, _ := unheard(v); why != "" {
+		var why string
+		if why, until = unheard(v); why != "" {
 			blockers = append(blockers, why)
 		}
-		return append(blockers, restarts(v)...)
+		return append(blockers, restarts(v)...), until
 	case !etcd.MembersDegraded.False():
-		return append(blockers, "Members of etcd are not healthy: "+etcd.MembersDegraded.Message)
+		return append(blockers, "Members of etcd are not healthy: "+etcd.MembersDegraded.Message), until
 	}
 	if problem := unjoined(v, v.Machines.Owned, 0); problem != "" {
-		return append(blockers, problem)
+		return append(blockers, problem), until
 	}
-	return append(blockers, unfitOperators(v)...)
+	return append(blockers, unfitOperators(v)...), until
 }

@@ -37,15 +37,15 @@ func StraysFrom(v *view.View) time.Time {
 	return etcd.MembersDegraded.Since.Add(strayWait)
 }
 
-// straysDue reports whether members that nobody accounts for may be removed in this pass.
-func straysDue(v *view.View) bool {
+// StraysDue reports whether members that nobody accounts for may be removed in this pass.
+func StraysDue(v *view.View) bool {
 	from := StraysFrom(v)
 	return !from.IsZero() && !from.After(v.Now)
 }
 
 // stray is the member that nobody accounts for and that etcd can do without; nil when there is none.
 func stray(v *view.View, etcd Etcd) *workload.Member {
-	if !straysDue(v) {
+	if !StraysDue(v) {
 		return nil
 	}
 	hosts := make([]EtcdHost, 0, len(v.Machines.Owned)+len(v.Machines.Orphans)+len(v.Workload.Nodes))

@@ -154,6 +154,9 @@ func (d *UpgradeDecision) settled(v *view.View) {
 
 // begin decides whether the cluster is asked for the wanted release now.
 func (d *UpgradeDecision) begin(v *view.View) {
+	if d.stillRisky(v) {
+		return
+	}
 	wanted := v.ControlPlane.Spec.DistributionVersion
 	if problem := cmp.Or(releaseMismatch(v), imageOfAnother(v)); problem != "" {
 		d.Reason, d.Message = controlplanev1.UpgradeWaitingForVersionsReason, problem

@@ -65,32 +65,38 @@ func gateOf(key, running string) bool {
 }
 
 // risky refuses an update whose known risks apply to the cluster, or may, and that the user has not accepted. The version operator itself
-// would not ask. Where the updates are not known, nothing is known against one.
+// would not ask. Where the updates are not known, nothing is known against one but what stillRisky remembers.
 func (d *UpgradeDecision) risky(v *view.View) bool {
 	version, spec := v.Workload.Version, v.ControlPlane.Spec
 	switch {
-	case spec.Upgrade.Channel != "" && (d.Channel != "" || !version.Observed || version.Retrieved.Reason == noChannel):
+	case d.looksElsewhere(v):
 		d.Reason = controlplanev1.UpgradeWaitingForControlPlaneReason
 		d.Message = fmt.Sprintf("The cluster does not look for updates in channel %s yet", spec.Upgrade.Channel)
 		return true
-	case !version.Retrieved.True():
-		return d.stillRisky(v)
-	case slices.ContainsFunc(version.Available, is(spec.DistributionVersion)):
+	case !version.Retrieved.True() || slices.ContainsFunc(version.Available, is(spec.DistributionVersion)):
+		return false
+	case conditionalUpdate(v) == nil && spec.Upgrade.Channel != "":
+		d.Reason = controlplanev1.UpgradeNotPossibleReason
+		d.Message = fmt.Sprintf("Channel %s does not offer %s to this cluster: set another one in spec.upgrade.channel, or none",
+			spec.Upgrade.Channel, spec.DistributionVersion)
+		return true
+	}
+	return d.knownRisks(v)
+}
+
+// looksElsewhere reports whether the user wants a channel, and the cluster does not look for updates in it yet.
+func (d *UpgradeDecision) looksElsewhere(v *view.View) bool {
+	version := v.Workload.Version
+	return v.ControlPlane.Spec.Upgrade.Channel != "" && (d.Channel != "" || !version.Observed || version.Retrieved.Reason == noChannel)
+}
+
+// knownRisks refuses the wanted release for the risks that the cluster knows of now.
+func (d *UpgradeDecision) knownRisks(v *view.View) bool {
+	spec, update := v.ControlPlane.Spec, conditionalUpdate(v)
+	if update == nil || update.Recommended || slices.ContainsFunc(v.Workload.Version.Available, is(spec.DistributionVersion)) {
 		return false
 	}
-	i := slices.IndexFunc(version.Conditional, func(c workload.ConditionalRelease) bool { return c.Version == spec.DistributionVersion })
-	if i < 0 {
-		if spec.Upgrade.Channel != "" {
-			d.Reason = controlplanev1.UpgradeNotPossibleReason
-			d.Message = fmt.Sprintf("Channel %s does not offer %s to this cluster: set another one in spec.upgrade.channel, or none",
-				spec.Upgrade.Channel, spec.DistributionVersion)
-		}
-		return d.Reason != ""
-	}
-	var risks []string
-	if !version.Conditional[i].Recommended {
-		risks = unaccepted(version.Conditional[i].Risks, spec.Upgrade.AcceptedRisks)
-	}
+	risks := unaccepted(update.Risks, spec.Upgrade.AcceptedRisks)
 	if len(risks) > 0 {
 		d.Reason = controlplanev1.UpgradeRisksNotAcceptedReason
 		d.Message = fmt.Sprintf("%s has known risks for this cluster. Read this, and add what you accept to spec.upgrade.acceptedRisks:\n* %s",
@@ -99,13 +105,28 @@ func (d *UpgradeDecision) risky(v *view.View) bool {
 	return len(risks) > 0
 }
 
+// conditionalUpdate is what the cluster knows of the wanted release, when that may have risks; else nil.
+func conditionalUpdate(v *view.View) *workload.ConditionalRelease {
+	known, wanted := v.Workload.Version.Conditional, v.ControlPlane.Spec.DistributionVersion
+	i := slices.IndexFunc(known, func(c workload.ConditionalRelease) bool { return c.Version == wanted })
+	if i < 0 {
+		return nil
+	}
+	return &known[i]
+}
+
 // stillRisky keeps what was said of the risks while the updates cannot be read any more, until the user changes the spec: an update service
-// that goes out of reach makes no release safe.
+// that goes out of reach makes no release safe. It comes before all other checks, because the condition is the only memory of the risks: a
+// check that fails for a moment would overwrite it, and the release would be requested by the pass after that. When the updates can be
+// read, what they say counts. The generation is that of the condition: while the cluster does not answer, a change of the spec is observed
+// and the condition stays.
 func (d *UpgradeDecision) stillRisky(v *view.View) bool {
-	cp := v.ControlPlane
-	said := conditions.Get(cp, controlplanev1.UpgradingCondition)
-	if said == nil || said.Reason != controlplanev1.UpgradeRisksNotAcceptedReason || cp.Status.ObservedGeneration != cp.Generation {
+	said := conditions.Get(v.ControlPlane, controlplanev1.UpgradingCondition)
+	if said == nil || said.Reason != controlplanev1.UpgradeRisksNotAcceptedReason || said.ObservedGeneration != v.ControlPlane.Generation {
 		return false
+	}
+	if v.Workload.Version.Retrieved.True() && !d.looksElsewhere(v) {
+		return d.knownRisks(v)
 	}
 	d.Reason, d.Message = said.Reason, said.Message
 	return true

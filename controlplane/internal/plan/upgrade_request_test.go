@@ -218,3 +218,89 @@ func TestUpgradeWaits(t *testing.T) {
 		t.Run(name, tc.check)
 	}
 }
+
+// TestRisksAreRemembered: what comes and goes between two passes does not make the cluster forget a risk that nobody has accepted. Each row
+// is a pass with something else in the way, and then one without it.
+func TestRisksAreRemembered(t *testing.T) {
+	const risk = "* DiskEats: disks are eaten"
+	unreachable := func(v *view.View) { v.Workload.Version.Retrieved = because(no, "no route to host") }
+	risky := func(v *view.View) {
+		v.Workload.Version.Retrieved = yes
+		v.Workload.Version.Conditional = []workload.ConditionalRelease{
+			{Release: workload.Release{Version: "4.21.2", Image: at("8")}, Risks: map[string]string{"DiskEats": "disks are eaten"}},
+		}
+	}
+	channel := func(v *view.View) { v.ControlPlane.Spec.Upgrade.Channel = "stable-4.20" }
+	remembered := upgradeCase{reason: controlplanev1.UpgradeRisksNotAcceptedReason, message: risk}
+	requested := upgradeCase{reason: controlplanev1.UpgradeRequestedReason, image: at("8")}
+	for name, tc := range map[string]struct {
+		before, meanwhile, after func(*view.View)
+		want                     upgradeCase
+	}{
+		"gates could not be read": {
+			meanwhile: func(v *view.View) { v.Workload.Gates.Problem = errors.New("EOF") },
+			after:     func(v *view.View) { v.Workload.Gates.Problem = nil }, want: remembered,
+		},
+		"gates could not be read while the update service answered": {
+			meanwhile: func(v *view.View) { risky(v); v.Workload.Gates.Problem = errors.New("EOF") },
+			after:     func(v *view.View) { unreachable(v); v.Workload.Gates.Problem = nil }, want: remembered,
+		},
+		"an operator was not ready": {
+			meanwhile: func(v *view.View) { v.Workload.Version.Upgradeable = no },
+			after:     func(v *view.View) { v.Workload.Version.Upgradeable = yes }, want: remembered,
+		},
+		"somebody edited the ClusterVersion, which has a channel of the spec": {
+			before: channel, meanwhile: func(v *view.View) { v.Workload.Version.Observed = false },
+			after: func(v *view.View) { v.Workload.Version.Observed = true }, want: remembered,
+		},
+		"a new manager asked the registry": {
+			meanwhile: func(v *view.View) { v.ControlPlane.Status.Release = controlplanev1.ReleaseStatus{} }, after: minor, want: remembered,
+		},
+		"the update service answers, and the risk is still there": {
+			meanwhile: unreachable, after: func(v *view.View) {
+				risky(v)
+				v.Workload.Version.Conditional[0].Risks = map[string]string{"Slow": "it is slow"}
+			},
+			want: upgradeCase{reason: controlplanev1.UpgradeRisksNotAcceptedReason, message: "* Slow: it is slow"},
+		},
+		"the update service answers, and the risk applies no more": {
+			meanwhile: unreachable, after: func(v *view.View) { risky(v); v.Workload.Version.Conditional[0].Recommended = true }, want: requested,
+		},
+		"the update service answers, and recommends the release": {
+			meanwhile: unreachable, after: func(v *view.View) {
+				risky(v)
+				v.Workload.Version.Available, v.Workload.Version.Conditional = []workload.Release{{Version: "4.21.2"}}, nil
+			}, want: requested,
+		},
+		"the user has accepted it, and the cluster did not answer meanwhile": {
+			meanwhile: func(v *view.View) {
+				cp := v.ControlPlane
+				cp.Spec.Upgrade.AcceptedRisks = []controlplanev1.UpgradeRisk{{Name: "DiskEats"}}
+				cp.Generation++
+				cp.Status.ObservedGeneration, v.Workload.Version = cp.Generation, nil
+			},
+			after: func(v *view.View) { v.Workload.Version = upgradeView().Workload.Version }, want: requested,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.want.change = func(v *view.View) {
+				minor(v)
+				for _, change := range []func(*view.View){tc.before, risky, told, unreachable, told, tc.meanwhile, told, tc.after} {
+					if change != nil {
+						change(v)
+					}
+				}
+			}
+			tc.want.check(t)
+		})
+	}
+}
+
+// told is the end of a pass: the condition Upgrading gets what is decided.
+func told(v *view.View) {
+	if d := plan.DecideUpgrade(v); d.Reason != "" {
+		conditions.Set(v.ControlPlane, metav1.Condition{
+			Type: controlplanev1.UpgradingCondition, Status: metav1.ConditionFalse, Reason: d.Reason, Message: d.Message,
+		})
+	}
+}

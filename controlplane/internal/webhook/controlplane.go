@@ -98,7 +98,7 @@ func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) fiel
 	errs = append(errs, validateTemplateMetadata(cp.Spec.MachineTemplate.ObjectMeta, spec.Child("machineTemplate", "metadata"))...)
 	errs = append(errs, validateInstall(cp.Spec.Install, ptr.Deref(cp.Spec.Replicas, 0), spec.Child("install"))...)
 	errs = append(errs, validateRelease(cp.Spec, spec)...)
-	errs = append(errs, validateTimeSources(cp.Spec, spec)...)
+	errs = append(errs, validateTimeSources(cp.Spec.Install, cp.Spec.OpenshiftAssistedConfigSpec, spec)...)
 	errs = append(errs, validation.ControlPlaneConfig(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
 	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)

@@ -50,7 +50,9 @@ func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) f
 	path := field.NewPath("spec", "template")
 	spec := t.Spec.Template.Spec
 	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
+	errs = append(errs, validateTemplateMetadata(spec.MachineTemplate.ObjectMeta, path.Child("spec", "machineTemplate", "metadata"))...)
 	errs = append(errs, validateInstall(spec.Install, 0, path.Child("spec", "install"))...)
+	errs = append(errs, validateTimeSources(spec.Install, spec.OpenshiftAssistedConfigSpec, path.Child("spec"))...)
 	errs = append(errs, validation.ControlPlaneConfig(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
 	errs = append(errs, validateTaints(spec.MachineTemplate.Spec.Taints, path.Child("spec", "machineTemplate", "spec", "taints"))...)
 	return append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 )
@@ -75,8 +76,10 @@ func validateRelease(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path
 }
 
 // validateTimeSources checks that the servers of the cluster do not contend with those of its hosts, which assisted-service refuses.
-func validateTimeSources(spec controlplanev1.OpenshiftAssistedControlPlaneSpec, path *field.Path) field.ErrorList {
-	if len(spec.Install.NTPSources) == 0 || len(spec.OpenshiftAssistedConfigSpec.AdditionalNTPSources) == 0 {
+func validateTimeSources(
+	install controlplanev1.InstallSpec, config bootstrapv1.OpenshiftAssistedConfigSpec, path *field.Path,
+) field.ErrorList {
+	if len(install.NTPSources) == 0 || len(config.AdditionalNTPSources) == 0 {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(path.Child("install", "ntpSources"),

@@ -184,6 +184,34 @@ func TestValidateTemplate(t *testing.T) {
 	check(t, err, []string{"spec.template.spec.install.apiVIPs[0]", "spec.template.spec.machineTemplate.spec.taints[0].key"})
 }
 
+// TestValidateTemplateAsControlPlane: a template is refused for what every control plane made of it is refused for.
+func TestValidateTemplateAsControlPlane(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mutate func(*controlplanev1.OpenshiftAssistedControlPlaneTemplateResourceSpec)
+		want   []string
+	}{
+		"an annotation of the providers": {func(s *controlplanev1.OpenshiftAssistedControlPlaneTemplateResourceSpec) {
+			s.MachineTemplate.ObjectMeta.Annotations = map[string]string{controlplanev1.InstallAttemptAnnotation: "2"}
+		}, []string{"spec.template.spec.machineTemplate.metadata.annotations", "is set by the providers"}},
+		"two kinds of time servers": {func(s *controlplanev1.OpenshiftAssistedControlPlaneTemplateResourceSpec) {
+			s.Install.NTPSources, s.OpenshiftAssistedConfigSpec.AdditionalNTPSources = []string{"a"}, []string{"b"}
+		}, []string{"spec.template.spec.install.ntpSources", "additionalNTPSources"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			template := &controlplanev1.OpenshiftAssistedControlPlaneTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+			template.Spec.Template.Spec.Install = valid().Spec.Install
+			former := template.DeepCopy()
+			tc.mutate(&template.Spec.Template.Spec)
+			_, err := (&webhook.ControlPlaneTemplate{}).ValidateCreate(context.Background(), template)
+			check(t, err, tc.want)
+			_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(context.Background(), former, template)
+			check(t, err, tc.want)
+			_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(context.Background(), template, template)
+			check(t, err, nil)
+		})
+	}
+}
+
 func check(t *testing.T, err error, want []string) {
 	t.Helper()
 	if (err != nil) != (len(want) > 0) {
