@@ -72,7 +72,9 @@ var hardening = []struct {
 		func(s shipped) bool { return s.security().RunAsUser == nil && s.pod().SecurityContext.RunAsUser == nil },
 		func(s shipped) { s.security().RunAsUser = new(int64(65532)) }},
 	{"it names no group",
-		func(s shipped) bool { return s.security().RunAsGroup == nil && s.pod().SecurityContext.RunAsGroup == nil },
+		func(s shipped) bool {
+			return s.security().RunAsGroup == nil && s.pod().SecurityContext.RunAsGroup == nil
+		},
 		func(s shipped) { s.pod().SecurityContext.RunAsGroup = new(int64(65532)) }},
 	{"its system calls are limited",
 		func(s shipped) bool {
