@@ -15,6 +15,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"sigs.k8s.io/cluster-api/util/container"
 )
 
 const (
@@ -57,12 +59,13 @@ type settings struct {
 	platforms []v1.Platform
 }
 
-// tag is the images' tag.
+// tag is the images' tag, as the components of the release name it: no tag may have the plus of build metadata.
 func (s settings) tag() string {
+	tag := container.SemverToOCIImageTag(s.version)
 	if s.fips == "" {
-		return s.version
+		return tag
 	}
-	return s.version + "-fips"
+	return tag + "-fips"
 }
 
 // environment returns the variables that decide what the go command makes. Those of whoever runs this do not count.

@@ -107,6 +107,16 @@ func TestImageIsTheSameEachTime(t *testing.T) {
 	g.Expect(later).NotTo(Equal(first), "the time of the sources is in the image")
 }
 
+// TestTag: build metadata is no part of a tag with its plus, and the components name the same tag.
+func TestTag(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for version, want := range map[string]string{"v1.2.3": "v1.2.3", "v1.2.3+build.1": "v1.2.3_build.1"} {
+		g.Expect(settings{version: version}.tag()).To(Equal(want))
+		g.Expect(settings{version: version, fips: "v1.0.0"}.tag()).To(Equal(want + "-fips"))
+	}
+}
+
 func TestWhatIsInAnImage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -68,12 +68,14 @@ var hardening = []struct {
 	{"it does not run as root",
 		func(s shipped) bool { return ptr.Deref(s.pod().SecurityContext.RunAsNonRoot, false) },
 		func(s shipped) { s.pod().SecurityContext.RunAsNonRoot = nil }},
-	{"it runs as the image's user",
-		func(s shipped) bool { return ptr.Deref(s.security().RunAsUser, 0) == 65532 },
-		func(s shipped) { s.security().RunAsUser = nil }},
-	{"it runs as the image's group",
-		func(s shipped) bool { return ptr.Deref(s.security().RunAsGroup, 0) == 65532 },
-		func(s shipped) { s.security().RunAsGroup = nil }},
+	{"it names no user, but runs as the image's: OpenShift refuses one that is not of the namespace's range",
+		func(s shipped) bool { return s.security().RunAsUser == nil && s.pod().SecurityContext.RunAsUser == nil },
+		func(s shipped) { s.security().RunAsUser = new(int64(65532)) }},
+	{"it names no group",
+		func(s shipped) bool {
+			return s.security().RunAsGroup == nil && s.pod().SecurityContext.RunAsGroup == nil
+		},
+		func(s shipped) { s.pod().SecurityContext.RunAsGroup = new(int64(65532)) }},
 	{"its system calls are limited",
 		func(s shipped) bool {
 			profile := s.pod().SecurityContext.SeccompProfile

@@ -67,7 +67,8 @@ func since(c *bootstrapv1.OpenshiftAssistedConfig, state string, boot func() met
 	case metrics.StateWaitingForHost:
 		return c.CreationTimestamp
 	case metrics.StateWaitingForAgent, metrics.StateNotRecognised, metrics.StateSeveralMatch, metrics.StateDuplicate:
-		if at := boot(); !at.IsZero() {
+		// A host that was recognised, and whose Agent is lost, waits since then.
+		if at := boot(); !at.IsZero() && (recognized == nil || recognized.Before(&at)) {
 			return at
 		}
 	case metrics.StateInstalled:
