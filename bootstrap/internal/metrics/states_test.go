@@ -13,8 +13,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metrics"
 )
 
-// TestSinceWhenAHostWaits: a host waits for its Agent from its boot, and from the loss of its Agent, so that no alert takes the time that it
-// was recognised for a wait.
+// TestSinceWhenAHostWaits: a host waits for its Agent from its boot, and from the loss of its Agent, so that no alert takes the time that
+// it was recognised for a wait.
 func TestSinceWhenAHostWaits(t *testing.T) {
 	at := func(hour int) metav1.Time { return metav1.Time{Time: time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)} }
 	for name, test := range map[string]struct{ condition, boot, want metav1.Time }{
