@@ -143,14 +143,7 @@ func hostFact(s *scope) fact.Fact {
 func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	role := roleOf(s.machine)
 	gate := assisted.GateOf(s.install, role)
-	unbound := agent.Spec.ClusterDeploymentName == nil
-	if unbound && s.lacksHost() {
-		return fact.Waiting(
-			bootstrapv1.WaitingForHostReason, "Machine %s has no BareMetalHost, by whose UID Metal3 finds its Node: Agent %s is not bound before",
-			s.machine.Name, agent.Name,
-		)
-	}
-	if unbound {
+	if agent.Spec.ClusterDeploymentName == nil {
 		return decideBind(s, d, agent, role, gate)
 	}
 	if s.install != nil && !agent.BoundTo(s.install.Namespace, s.install.Spec.ClusterDeploymentRef.Name) {
@@ -169,8 +162,9 @@ func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	return progressFact(s, d, agent)
 }
 
-// refusedBindFact has a refused bind tried again when the cluster takes hosts, once in each phase. When the service refuses it again, the
-// start of an installation is not the cause, and somebody has to act.
+// refusedBindFact asks for a refused bind again while the cluster takes hosts, once in each phase of its installation. When
+// assisted-service refuses it again, the start of an installation was not the cause: AgentInstalled says what the service says, and
+// somebody has to act.
 func refusedBindFact(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
 	if gate == assisted.GateClosed {
 		return closedFact(s, agent, role)
@@ -192,6 +186,9 @@ func refusedBindFact(s *scope, d *joining, agent *assisted.Agent, role string, g
 }
 
 func decideBind(s *scope, d *joining, agent *assisted.Agent, role string, gate assisted.Gate) fact.Fact {
+	if s.lacksHost() {
+		return lacksHostFact(s, agent, "bound")
+	}
 	name := hostname(s)
 	problems := validation.HostnameProblems(name)
 	fencing, unfenced := fencingSecret(s, role)

@@ -122,10 +122,7 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 			agent.Name, s.config.Name, s.machine.Name,
 		)
 	case s.lacksHost():
-		return fact.Waiting(
-			bootstrapv1.WaitingForHostReason, "Machine %s has no BareMetalHost, by whose UID Metal3 finds its Node: Agent %s is not claimed before",
-			s.machine.Name, agent.Name,
-		)
+		return lacksHostFact(s, agent, "claimed")
 	case s.host != nil && !metal3.Provisioned(s.host):
 		return fact.Waiting(
 			bootstrapv1.WaitingForHostReason,
@@ -244,6 +241,14 @@ func doubted(s *scope, verdict identity.Verdict) *assisted.Agent {
 // begun reports whether the installation of a claimed Agent has begun, or is over.
 func begun(s *scope, agent *assisted.Agent) bool {
 	return joined(s) || agent.Installing() || agent.Installed() || agent.Failed() || takesPart(s, agent.Name)
+}
+
+// lacksHostFact says why an Agent is not claimed, or not bound, for a Machine without a BareMetalHost.
+func lacksHostFact(s *scope, agent *assisted.Agent, done string) fact.Fact {
+	return fact.Waiting(
+		bootstrapv1.WaitingForHostReason, "Agent %s is not %s: Machine %s has no BareMetalHost yet, and Metal3 finds the Node by the UID of that",
+		agent.Name, done, s.machine.Name,
+	)
 }
 
 // wasInstalled reports whether the config says that the Machine's host runs the installed system. Such a host is never power-cycled, also

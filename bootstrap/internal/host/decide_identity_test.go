@@ -133,7 +133,7 @@ func TestNoNodeWithoutItsHost(t *testing.T) {
 	g.Expect(decide(s).bind.labels).To(HaveKeyWithValue(metal3.NodeUIDLabel, string(host.UID)))
 	isBound(s)
 	s.host = nil
-	g.Expect(decide(s).installed.Reason).To(Equal(bootstrapv1.AgentReadyReason), "what goes on is told")
+	g.Expect(decide(s).installed.Reason).To(Equal(bootstrapv1.AgentReadyReason), "AgentInstalled says that the Agent is ready")
 }
 
 // TestDoubt: what becomes of a claimed Agent when another one turns up with the identity of its host.

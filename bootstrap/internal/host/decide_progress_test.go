@@ -33,7 +33,8 @@ func TestProgressHasOneText(t *testing.T) {
 	g.Expect(slices.Compact(texts)).To(HaveLen(1))
 }
 
-// TestRefusedBind: a bind that the service refuses is told, once it was asked again while the cluster takes hosts.
+// TestRefusedBind: while the cluster takes hosts, a bind that assisted-service refuses is asked for once more. When that is refused too,
+// AgentInstalled has the reason NeedsAttention and the service's message.
 func TestRefusedBind(t *testing.T) {
 	const refusal = "architecture mismatch"
 	nudged := func(value string) func(*scope) {

@@ -54,11 +54,7 @@ func (w *withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent.Header = make(http.Header, len(request.Header)+len(w.headers))
 	maps.Copy(sent.Header, request.Header)
 	maps.Copy(sent.Header, w.headers)
-	response, err := tracing.InstalledClusters.RoundTrip(w.RoundTripper, &sent)
-	if err == nil {
-		bound(&sent, response)
-	}
-	return response, err
+	return tracing.InstalledClusters.RoundTrip(Bounded(w.RoundTripper), &sent)
 }
 
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.
@@ -81,8 +77,8 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.
 func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
 
-// bound bounds an answer that has an end. A stream is read piece by piece, and each piece has a bound of its own; a watch that is refused
-// is none.
+// bound bounds the body of an answer, unless that is a stream: a watch that the server has accepted, or an exec. Who reads those reads
+// piece by piece, and bounds each piece.
 func bound(request *http.Request, response *http.Response) {
 	switch {
 	case response.StatusCode == http.StatusSwitchingProtocols:
@@ -92,7 +88,7 @@ func bound(request *http.Request, response *http.Response) {
 	}
 }
 
-// answer says of one that is too long that it is, where net/http says it of a request.
+// answer is the body of an answer. Its error names the answer, where that of http.MaxBytesReader names the request.
 type answer struct{ io.ReadCloser }
 
 // Read reads a part of the answer.

@@ -102,8 +102,8 @@ func requeueAfter(v *view.View, d decision, o *outcomes) time.Duration {
 	return slices.Min(waits)
 }
 
-// asksAgain reports whether something waits for an answer that only a question brings: of etcd, or of the cluster about its Machine API.
-// Members are only asked for when a Machine waits, one gets a verdict, or a stray is due.
+// asksAgain reports whether the pass has to be repeated because no event tells what it waits for: what etcd answers about its members, or
+// whether the cluster has a Machine API. etcd is asked only when a Machine waits to leave it, one gets a verdict, or a stray member is due.
 func asksAgain(v *view.View, d decision) bool {
 	return len(d.leaving.Waiting) > 0 || len(d.remedy.Verdicts) > 0 || v.Workload.MachineAPIProblem != nil ||
 		plan.StraysDue(v) && d.leaving.Stray == nil
