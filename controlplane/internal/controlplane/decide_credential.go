@@ -190,7 +190,7 @@ func decideCredential(v *view.View) kubeconfigDecision {
 	if inTheWay := foreignCopy(v); inTheWay != "" && v.WantsToken() {
 		d.besideForeignCopy(v, inTheWay)
 	}
-	d.share = kubeconfigToShare(v, publishedKubeconfig(v))
+	d.decideShare(v, publishedKubeconfig(v))
 	if v.Life == view.Deleting {
 		d.whileDeleting(v)
 	}

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -118,20 +119,28 @@ func decideImportedKubeconfig(v *view.View) kubeconfigDecision {
 	if !foreignKubeconfig(v) && !ownsKubeconfig(v) {
 		d.publish = data
 	}
-	d.share = kubeconfigToShare(v, data)
+	d.decideShare(v, data)
 	return d
 }
 
-// kubeconfigToShare is what assisted-service has to reach an imported cluster with; nil when it has it.
-func kubeconfigToShare(v *view.View, published []byte) []byte {
+// decideShare sets what assisted-service has to reach an imported cluster with, unless it has that. Whoever may write <cluster>-kubeconfig
+// could have it run a program, or send a file of its Pod to a server of their choice: it gets no kubeconfig that we would not use. One that
+// leads to another cluster would have it delete Nodes there.
+func (d *kubeconfigDecision) decideShare(v *view.View, published []byte) {
 	deployment := v.Install.ClusterDeployment
 	if !v.InstalledElsewhere() || deployment == nil || !deployment.DeletionTimestamp.IsZero() || len(published) == 0 {
-		return nil
+		return
 	}
-	if v.Kubeconfigs.Installer != nil && bytes.Equal(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], published) {
-		return nil
+	if v.Life == view.Mismatch || v.Workload.OtherCluster != "" {
+		return
 	}
-	return published
+	if err := render.CheckKubeconfig(published); err != nil {
+		d.problem = cmp.Or(d.problem, fmt.Sprintf("Secret %s is not given to the Assisted Installer: %v", v.Kubeconfigs.Cluster.Name, err))
+		return
+	}
+	if v.Kubeconfigs.Installer == nil || !bytes.Equal(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], published) {
+		d.share = published
+	}
 }
 
 func kubeconfigLost(v *view.View) string {
