@@ -23,6 +23,15 @@ func TestEndlessAnswers(t *testing.T) {
 	g.Expect(workload.Cached{}.RequestToken(t.Context(), cluster, data, time.Hour)).Error().To(tooLong)
 }
 
+// TestEndlessRefusal: of what a server says instead of a stream, no more is read than has a bound. client-go does not tell which error it
+// had when it read that.
+func TestEndlessRefusal(t *testing.T) {
+	g := NewWithT(t)
+	up, _ := serving(t, overSPDY, func(string) said { return said{instead: refusesOnAndOn} }, etcdPod("m-0"))
+	_, err := up.Members(t.Context(), cluster, "m-1")
+	g.Expect(err).To(MatchError(ContainSubstring("unable to read error from server response")))
+}
+
 // writeOn ends when the reader has gone, or has read far more than any reader should.
 func writeOn(w io.Writer) {
 	spaces := bytes.Repeat([]byte(" "), 1<<20)

@@ -18,6 +18,8 @@ import (
 	spdytransport "k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/capi-openshift/agent-providers/controlplane/internal/connection"
 )
 
 // pingPeriod is how often a connection shows that it is alive, as kubectl's do: load balancers close those that are silent.
@@ -84,7 +86,8 @@ func spdyExecutor(ctx context.Context, config *rest.Config, address *url.URL) (r
 		})
 		return nil
 	}}
-	wrapped, err := rest.HTTPWrappersForConfig(config, upgrader)
+	// The upgrader reads what a server answers instead of an upgrade as a whole.
+	wrapped, err := rest.HTTPWrappersForConfig(config, connection.Bounded(upgrader))
 	if err != nil {
 		return nil, err
 	}

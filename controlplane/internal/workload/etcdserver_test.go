@@ -42,9 +42,10 @@ const (
 
 // What an execServer may do instead of an answer.
 const (
-	cuts         = "cuts"         // It closes the connection when the command has arrived.
-	hangs        = "hangs"        // It never answers a command that has arrived.
-	neverUpgrade = "neverUpgrade" // It never answers the request for the command.
+	cuts           = "cuts"           // It closes the connection when the command has arrived.
+	hangs          = "hangs"          // It never answers a command that has arrived.
+	neverUpgrade   = "neverUpgrade"   // It never answers the request for the command.
+	refusesOnAndOn = "refusesOnAndOn" // It refuses the request for the command, in more words than any reader should read.
 )
 
 // said is what a program prints, and how it ends.
@@ -132,6 +133,9 @@ func (s *execServer) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case say.instead == neverUpgrade:
 		s.hang(r.Context().Done())
+	case say.instead == refusesOnAndOn:
+		w.WriteHeader(http.StatusForbidden)
+		writeOn(w)
 	case isWebSocket:
 		s.webSockets(w, r, say)
 	default:
