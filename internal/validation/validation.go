@@ -9,11 +9,15 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 )
@@ -43,6 +47,21 @@ func ControlPlaneConfig(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *fiel
 		errs = append(
 			errs, field.Forbidden(path.Child("nodeRegistration", "machineConfigPool"), "is for workers: control-plane Nodes are in pool master"),
 		)
+	}
+	return errs
+}
+
+// controlPlaneGroup is the group of the control plane provider's annotations. The bootstrap manager knows nothing else of its API.
+const controlPlaneGroup = "controlplane.cluster.x-k8s.io"
+
+// TemplateMetadata refuses annotations of the providers' own in a template, from which they come to every object that is made of it: each is
+// the record of one object. Another number of the installation would have a Machine replaced for ever, and a cluster deleted.
+func TemplateMetadata(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
+	errs := metadata.Validate(path)
+	for _, key := range slices.Sorted(maps.Keys(metadata.Annotations)) {
+		if group, _, _ := strings.Cut(key, "/"); group == controlPlaneGroup || group == bootstrapv1.GroupVersion.Group {
+			errs = append(errs, field.Forbidden(path.Child("annotations").Key(key), "is set by the providers, or for one object alone; remove it"))
+		}
 	}
 	return errs
 }

@@ -108,3 +108,23 @@ func TestRatcheting(t *testing.T) {
 	_, err = templateValidator{}.ValidateUpdate(t.Context(), template, template.DeepCopy())
 	g.Expect(err).NotTo(HaveOccurred())
 }
+
+// TestTemplateMetadata: what the providers record on one config does not come to all configs of a template.
+func TestTemplateMetadata(t *testing.T) {
+	for _, key := range []string{bootstrapv1.AgentAnnotation, bootstrapv1.InfraEnvAnnotation, "controlplane.cluster.x-k8s.io/install-attempt"} {
+		g := NewWithT(t)
+		template := &bootstrapv1.OpenshiftAssistedConfigTemplate{}
+		template.Spec.Template.ObjectMeta.Annotations = map[string]string{"example.com/team": "a"}
+		_, err := templateValidator{}.ValidateCreate(t.Context(), template)
+		g.Expect(err).NotTo(HaveOccurred())
+		former := template.DeepCopy()
+		template.Spec.Template.ObjectMeta.Annotations[key] = "2"
+		refused := MatchError(And(ContainSubstring("spec.template.metadata.annotations["+key+"]"), ContainSubstring("is set by the providers")))
+		_, err = templateValidator{}.ValidateCreate(t.Context(), template)
+		g.Expect(err).To(refused)
+		_, err = templateValidator{}.ValidateUpdate(t.Context(), former, template)
+		g.Expect(err).To(refused)
+		_, err = templateValidator{}.ValidateUpdate(t.Context(), template, template)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+}

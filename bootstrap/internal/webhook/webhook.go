@@ -91,7 +91,7 @@ func (templateValidator) ValidateDelete(context.Context, *bootstrapv1.OpenshiftA
 
 func validateTemplate(template *bootstrapv1.OpenshiftAssistedConfigTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template")
-	errs := template.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
+	errs := validation.TemplateMetadata(template.Spec.Template.ObjectMeta, path.Child("metadata"))
 	return append(errs, validation.Config(template.Spec.Template.Spec, path.Child("spec"))...)
 }
 

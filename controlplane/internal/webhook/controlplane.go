@@ -5,8 +5,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,9 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/validation"
@@ -95,13 +90,12 @@ func validateControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) fiel
 	spec := field.NewPath("spec")
 	errs := validateName(cp.Name, field.NewPath("metadata", "name"))
 	errs = append(errs, validateAttempt(cp.Annotations, field.NewPath("metadata", "annotations"))...)
-	errs = append(errs, validateTemplateMetadata(cp.Spec.MachineTemplate.ObjectMeta, spec.Child("machineTemplate", "metadata"))...)
+	errs = append(errs, validation.TemplateMetadata(cp.Spec.MachineTemplate.ObjectMeta, spec.Child("machineTemplate", "metadata"))...)
 	errs = append(errs, validateInstall(cp.Spec.Install, ptr.Deref(cp.Spec.Replicas, 0), spec.Child("install"))...)
 	errs = append(errs, validateRelease(cp.Spec, spec)...)
 	errs = append(errs, validateTimeSources(cp.Spec.Install, cp.Spec.OpenshiftAssistedConfigSpec, spec)...)
 	errs = append(errs, validation.ControlPlaneConfig(cp.Spec.OpenshiftAssistedConfigSpec, spec.Child("openshiftAssistedConfigSpec"))...)
-	errs = append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
-	return append(errs, cp.Spec.MachineTemplate.ObjectMeta.Validate(spec.Child("machineTemplate", "metadata"))...)
+	return append(errs, validateTaints(cp.Spec.MachineTemplate.Spec.Taints, spec.Child("machineTemplate", "spec", "taints"))...)
 }
 
 // validateName checks the prefix of Machine names, which become hostnames.
@@ -147,18 +141,6 @@ func validateAttemptChange(former, cp *controlplanev1.OpenshiftAssistedControlPl
 	}
 	return field.ErrorList{field.Forbidden(path.Key(controlplanev1.InstallAttemptAnnotation),
 		fmt.Sprintf("must not go down from %d, nor be removed: the cluster of attempt %d would be deleted", before, before))}
-}
-
-// validateTemplateMetadata refuses annotations of the providers' own: on a Machine, another number of the installation would have it
-// replaced for ever.
-func validateTemplateMetadata(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, key := range slices.Sorted(maps.Keys(metadata.Annotations)) {
-		if strings.HasPrefix(key, controlplanev1.GroupVersion.Group+"/") || strings.HasPrefix(key, bootstrapv1.GroupVersion.Group+"/") {
-			errs = append(errs, field.Forbidden(path.Child("annotations").Key(key), "is set by the providers; remove it"))
-		}
-	}
-	return errs
 }
 
 func refuse(cp *controlplanev1.OpenshiftAssistedControlPlane, errs field.ErrorList) error {

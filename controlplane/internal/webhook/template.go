@@ -49,13 +49,12 @@ func (*ControlPlaneTemplate) ValidateDelete(
 func validateTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template")
 	spec := t.Spec.Template.Spec
-	errs := t.Spec.Template.ObjectMeta.Validate(path.Child("metadata"))
-	errs = append(errs, validateTemplateMetadata(spec.MachineTemplate.ObjectMeta, path.Child("spec", "machineTemplate", "metadata"))...)
+	errs := validation.TemplateMetadata(t.Spec.Template.ObjectMeta, path.Child("metadata"))
+	errs = append(errs, validation.TemplateMetadata(spec.MachineTemplate.ObjectMeta, path.Child("spec", "machineTemplate", "metadata"))...)
 	errs = append(errs, validateInstall(spec.Install, 0, path.Child("spec", "install"))...)
 	errs = append(errs, validateTimeSources(spec.Install, spec.OpenshiftAssistedConfigSpec, path.Child("spec"))...)
 	errs = append(errs, validation.ControlPlaneConfig(spec.OpenshiftAssistedConfigSpec, path.Child("spec", "openshiftAssistedConfigSpec"))...)
-	errs = append(errs, validateTaints(spec.MachineTemplate.Spec.Taints, path.Child("spec", "machineTemplate", "spec", "taints"))...)
-	return append(errs, spec.MachineTemplate.ObjectMeta.Validate(path.Child("spec", "machineTemplate", "metadata"))...)
+	return append(errs, validateTaints(spec.MachineTemplate.Spec.Taints, path.Child("spec", "machineTemplate", "spec", "taints"))...)
 }
 
 func refuseTemplate(t *controlplanev1.OpenshiftAssistedControlPlaneTemplate, errs field.ErrorList) error {

@@ -184,6 +184,29 @@ func TestValidateTemplate(t *testing.T) {
 	check(t, err, []string{"spec.template.spec.install.apiVIPs[0]", "spec.template.spec.machineTemplate.spec.taints[0].key"})
 }
 
+// TestValidateTemplateMetadata: what a template says of its control planes is refused as it is in the control plane itself, and all else that
+// is of one control plane.
+func TestValidateTemplateMetadata(t *testing.T) {
+	for _, key := range []string{
+		controlplanev1.InstallAttemptAnnotation, controlplanev1.InstalledClusterAnnotation, controlplanev1.RetryInstallationAnnotation,
+	} {
+		template := &controlplanev1.OpenshiftAssistedControlPlaneTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
+		template.Spec.Template.Spec.Install = valid().Spec.Install
+		template.Spec.Template.ObjectMeta.Annotations = map[string]string{"example.com/team": "a"}
+		former := template.DeepCopy()
+		_, err := (&webhook.ControlPlaneTemplate{}).ValidateCreate(t.Context(), template)
+		check(t, err, nil)
+		template.Spec.Template.ObjectMeta.Annotations[key] = "2"
+		want := []string{"spec.template.metadata.annotations[" + key + "]", "is set by the providers"}
+		_, err = (&webhook.ControlPlaneTemplate{}).ValidateCreate(t.Context(), template)
+		check(t, err, want)
+		_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(t.Context(), former, template)
+		check(t, err, want)
+		_, err = (&webhook.ControlPlaneTemplate{}).ValidateUpdate(t.Context(), template, template)
+		check(t, err, nil)
+	}
+}
+
 // TestValidateTemplateAsControlPlane: a template is refused for what every control plane made of it is refused for.
 func TestValidateTemplateAsControlPlane(t *testing.T) {
 	for name, tc := range map[string]struct {
