@@ -21,6 +21,9 @@ type Limits struct {
 	Bytes int
 	// Values is the largest number of objects, lists, strings and numbers in a document. "{}," has three bytes and becomes hundreds.
 	Values int
+	// Items is the largest number of values that a list in the outermost object may have, as the list of a kind of Kubernetes; 0 is any. Such
+	// an item becomes a thousand bytes.
+	Items int
 }
 
 var (
@@ -43,37 +46,56 @@ func (l Limits) JSON(document []byte) error {
 	if err := l.Size(document); err != nil {
 		return err
 	}
-	depth, values := 0, 1
-	for at := 0; at < len(document); at++ {
-		switch document[at] {
-		case '"':
-			at += stringLength(document[at:]) - 1
-		case '{', '[':
-			depth++
-			values++
-		case '}', ']':
-			depth--
-		case ',':
-			values++
+	return l.Counter().Count(document)
+}
+
+// Counter counts what is in a JSON document that comes piece by piece.
+type Counter struct {
+	limits               Limits
+	depth, values, items int
+	// quoted: the next byte is within a string; escaped: it follows a backslash there.
+	quoted, escaped bool
+}
+
+// Counter begins to count.
+func (l Limits) Counter() *Counter { return &Counter{limits: l, values: 1} }
+
+// Count counts the next piece. It fails when the document has more than the limits allow; its size is not looked at.
+func (c *Counter) Count(piece []byte) error {
+	for _, b := range piece {
+		if c.quoted {
+			c.quoted, c.escaped = c.escaped || b != '"', !c.escaped && b == '\\'
+			continue
 		}
-		if err := l.check(depth, values); err != nil {
+		switch b {
+		case '"':
+			c.quoted = true
+		case '{', '[':
+			c.depth++
+			c.values++
+		case '}', ']':
+			c.depth--
+		case ',':
+			c.values++
+			if c.depth == itemsDepth {
+				c.items++
+			}
+		}
+		if err := c.check(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stringLength is the length of the string, with its quotes, that the document begins with.
-func stringLength(document []byte) int {
-	for at := 1; at < len(document); at++ {
-		switch document[at] {
-		case '\\':
-			at++
-		case '"':
-			return at + 1
-		}
+// itemsDepth is where the items of a list in the outermost object are.
+const itemsDepth = 2
+
+func (c *Counter) check() error {
+	if c.limits.Items > 0 && c.items >= c.limits.Items {
+		return fmt.Errorf("it has more than %d items", c.limits.Items)
 	}
-	return len(document)
+	return c.limits.check(c.depth, c.values)
 }
 
 // YAML checks a YAML document, which may be JSON. Aliases are refused.

@@ -43,6 +43,27 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestPieces: it does not matter into which pieces a document is cut.
+func TestPieces(t *testing.T) {
+	for document, want := range map[string]string{
+		`{"a": "\\\"[,[,", "b": [1, 2]}`:         "",
+		`{"items": [{}, {}, {}], "a": {"b": 1}}`: "",
+		`{"items": [{}, {}, {}, {}]}`:            "more than 3 items",
+		`{"items": [0,0,0,0]}`:                   "more than 3 items",
+		`{"a": [[1,2,3,4,5]]}`:                   "",
+		`["\\"` + strings.Repeat(`,"\\"`, 20):    "more than 16 values",
+	} {
+		for size := 1; size <= len(document); size++ {
+			g, counter := NewWithT(t), untrusted.Limits{Values: 16, Items: 3}.Counter()
+			var err error
+			for at := 0; at < len(document) && err == nil; at += size {
+				err = counter.Count([]byte(document[at:min(at+size, len(document))]))
+			}
+			expect(g, err, want)
+		}
+	}
+}
+
 func TestDepth(t *testing.T) {
 	g := NewWithT(t)
 	roomy := untrusted.Limits{Bytes: 1 << 10, Values: 1000}

@@ -14,8 +14,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +28,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+
+	"github.com/capi-openshift/agent-providers/internal/untrusted/untrustedtest"
 )
 
 // testClock is the time of Connections that a test sets.
@@ -166,6 +170,50 @@ func TestEndlessAnswers(t *testing.T) {
 				g.Expect(s.open(t.Context(), "1", time.Minute)).Error().To(tooLong, "a watch that is refused is none")
 			}
 		})
+	}
+}
+
+// TestLargeAnswers: of a short answer that would take much memory nothing is decoded, whoever asks: not of many values, nor in an encoding
+// in which nobody counts them.
+func TestLargeAnswers(t *testing.T) {
+	const items, values = "it has more than 10000 items", "it has more than 250000 values"
+	list := func(item string) string { return `{"kind":"ConfigMapList","apiVersion":"v1","items":[` + item + `]}` }
+	for name, tt := range map[string]struct{ says, kind, want string }{
+		"items":           {list(strings.Repeat("{},", 500_000) + "{}"), "application/json", items},
+		"nothing as item": {list(strings.Repeat("null,", 500_000) + "null"), "application/json; charset=utf-8", items},
+		"values of an item": {
+			list(`{"metadata":{"ownerReferences":[` + strings.Repeat("{},", 500_000) + `{}]}}`), "application/json", values,
+		},
+		"without a type": {list(strings.Repeat("{},", 500_000) + "{}"), "", items},
+		"as YAML":        {"a: 1", "application/yaml", "the answer is application/yaml"},
+		"as protobuf": {
+			"k8s\x00", "application/vnd.kubernetes.protobuf", "the answer is application/vnd.kubernetes.protobuf",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, a := NewWithT(t), newAPI(t)
+			c := connections(t, a, nil)
+			c.pass(t)
+			made, err := c.connected(key)
+			g.Expect(err).NotTo(HaveOccurred())
+			a.with(func() { a.says, a.kind = tt.says, tt.kind })
+			remote, err := c.GetUncachedClient(t.Context(), key)
+			g.Expect(err).NotTo(HaveOccurred())
+			untrustedtest.Bounded(t, func() {
+				g.Expect(newStore(made.kinds[0], made).list(t.Context())).Error().To(MatchError(ContainSubstring(tt.want)))
+				g.Expect(remote.Get(t.Context(), key, &corev1.ConfigMap{})).To(MatchError(ContainSubstring(tt.want)))
+			})
+		})
+	}
+}
+
+// TestLimits: there is room for the Nodes of a large cluster, and less for all else.
+func TestLimits(t *testing.T) {
+	for path, values := range map[string]int{
+		"/api/v1/nodes": 2_000_000, "/apis/certificates.k8s.io/v1/certificatesigningrequests": 2_000_000, "/api/v1/nodes/m-0": 250_000,
+		"/api/v1/namespaces/openshift-etcd/pods": 250_000,
+	} {
+		NewWithT(t).Expect(limitsOf(&http.Request{URL: &url.URL{Path: path}}).Values).To(Equal(values), path)
 	}
 }
 

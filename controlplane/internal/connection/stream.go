@@ -71,6 +71,9 @@ func (s *stream) next() (watch.EventType, runtime.Object, error) {
 	if len(bytes.TrimSpace(more)) == 0 {
 		s.frames = nil
 	}
+	if err := limits.Counter().Count(event.Object.Raw); err != nil {
+		return "", nil, fmt.Errorf("an event is too large: %w", err)
+	}
 	o, err := runtime.Decode(s.decoder, event.Object.Raw)
 	if err != nil {
 		return "", nil, fmt.Errorf("decode an event %s: %w", event.Type, err)

@@ -92,3 +92,12 @@ func TestStreamAtRest(t *testing.T) {
 	g.Expect(s.wait()).To(MatchError(io.EOF))
 	g.Expect(s.frames).To(BeNil())
 }
+
+// TestEventOfManyValues: an event with more values than an answer may have is not decoded.
+func TestEventOfManyValues(t *testing.T) {
+	g := NewWithT(t)
+	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"ownerReferences":[` + strings.Repeat("{},", 300_000) + `{}]}}`
+	body := io.NopCloser(strings.NewReader(`{"type":"ADDED","object":` + object + "}\n"))
+	_, _, err := read(newStream(body, clientgoscheme.Codecs.UniversalDeserializer()))
+	g.Expect(err).To(MatchError("an event is too large: it has more than 250000 values"))
+}

@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
+	"path"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/capi-openshift/agent-providers/internal/tracing"
+	"github.com/capi-openshift/agent-providers/internal/untrusted"
 )
 
 // largestAnswer is how many bytes of an answer are read, counted when they are unpacked: client-go reads an answer as a whole, the server
@@ -60,7 +65,7 @@ func (w *withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.
 func (w *withHeaders) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
 
-// Bounded returns a transport by which no more of an answer is read than the largest may have.
+// Bounded returns a transport by which no more of an answer is read than the largest may have, and which lets only JSON through.
 func Bounded(next http.RoundTripper) http.RoundTripper { return bounded{next} }
 
 type bounded struct{ http.RoundTripper }
@@ -84,19 +89,61 @@ func bound(request *http.Request, response *http.Response) {
 	case response.StatusCode == http.StatusSwitchingProtocols:
 	case response.StatusCode == http.StatusOK && request.URL.Query().Get("watch") != "":
 	default:
-		response.Body = answer{http.MaxBytesReader(nil, response.Body, largestAnswer)}
+		response.Body = &answer{
+			ReadCloser: http.MaxBytesReader(nil, response.Body, largestAnswer), count: limitsOf(request).Counter(), problem: foreign(response),
+		}
 	}
 }
 
-// answer is the body of an answer. Its error names the answer, where that of http.MaxBytesReader names the request.
-type answer struct{ io.ReadCloser }
+// Limits of what an answer may have besides its bytes: a value of three bytes can take a thousand when it is decoded. A Node has some 900
+// values, so that there is room for 2,000 again; of nothing else has a cluster as much. With the largest structures that can be in such an
+// answer, half of the manager's memory limit is enough.
+var (
+	limits      = untrusted.Limits{Values: 250_000, Items: 10_000}
+	limitsOfAll = untrusted.Limits{Values: 2_000_000, Items: 10_000}
+)
 
-// Read reads a part of the answer.
-func (a answer) Read(p []byte) (int, error) {
+// limitsOf are the limits of the answer to a request: larger ones for kinds of which there are some for each host.
+func limitsOf(request *http.Request) untrusted.Limits {
+	switch path.Base(request.URL.Path) {
+	case "nodes", "certificatesigningrequests":
+		return limitsOfAll
+	default:
+		return limits
+	}
+}
+
+// foreign refuses an answer in one of the encodings that client-go would decode besides JSON. None is asked for, and nobody counts what is in
+// them. An answer that is no data, as a proxy's page, is text.
+func foreign(response *http.Response) error {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || kind == runtime.ContentTypeJSON || strings.HasPrefix(kind, "text/") {
+		return nil
+	}
+	return fmt.Errorf("the answer is %s, and JSON was asked for", kind)
+}
+
+// answer is the body of an answer.
+type answer struct {
+	io.ReadCloser
+
+	count *untrusted.Counter
+	// problem is why nothing more is read.
+	problem error
+}
+
+// Read reads a part of the answer. Its errors name the answer, where those of http.MaxBytesReader name the request.
+func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	var long *http.MaxBytesError
 	if errors.As(err, &long) {
 		err = fmt.Errorf("the answer is too long: no more than %d bytes are read", long.Limit)
+	}
+	if much := a.count.Count(p[:n]); much != nil && a.problem == nil {
+		a.problem = fmt.Errorf("the answer is too large: %w", much)
+	}
+	if n > 0 && a.problem != nil {
+		return 0, a.problem
 	}
 	return n, err
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -61,6 +62,8 @@ type api struct {
 	delay  time.Duration
 	// endless is the status of the answers to all requests but probes that do not end; zero does not.
 	endless int
+	// says is the answer to all requests but probes, of the type kind; empty is what is asked for.
+	says, kind string
 	// requests counts all requests, whoever they are from, and pods are the UIDs of Pods by their names.
 	requests int
 	pods     map[string]types.UID
@@ -95,6 +98,7 @@ func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 		a.mu.Lock()
 		a.requests++
 		allowed, denied, delay, endless := r.Header.Get("Authorization") == "Bearer "+a.token, a.denied, a.delay, a.endless
+		says, kind := a.says, a.kind
 		a.mu.Unlock()
 		<-time.After(delay)
 		switch {
@@ -104,6 +108,9 @@ func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 			refuse(w, http.StatusForbidden)
 		case endless != 0 && r.Method != http.MethodHead:
 			write(w, endless)
+		case says != "" && r.Method != http.MethodHead:
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, says)
 		default:
 			mux.ServeHTTP(w, r)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -65,5 +66,6 @@ func RESTConfig(data []byte) (*rest.Config, error) {
 	if err != nil {
 		return nil, errors.New("the kubeconfig cannot be used") // The error may quote credentials.
 	}
+	config.ContentType = runtime.ContentTypeJSON // Of other encodings nobody counts what is in an answer.
 	return config, nil
 }
