@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,12 +70,38 @@ func (s settings) tag() string {
 	return tag + "-fips"
 }
 
-// environment returns the variables that decide what the go command makes. Those of whoever runs this do not count.
+// environment returns the variables that decide what the go command makes. Those of whoever runs this do not count, nor those of
+// "go env -w": without GOENV=off they would stand for each variable that is empty here.
 func (s settings) environment(platform v1.Platform) []string {
 	return []string{
 		"GOOS=" + platform.OS, "GOARCH=" + platform.Architecture, "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOEXPERIMENT=", "GODEBUG=",
-		"GOAMD64=v1", "GOARM64=v8.0", "GOPPC64=power8", "GOFIPS140=" + s.fips,
+		"GOAMD64=v1", "GOARM64=v8.0", "GOPPC64=power8", "GOFIPS140=" + s.fips, "GOENV=off",
 	}
+}
+
+// fetching are the names of the variables that say where modules and toolchains come from, and where they are kept. Whoever runs this may
+// have a proxy, or no network, and has said so by "go env -w"; go.sum says which modules and toolchains are the right ones.
+var fetching = []string{
+	"GOAUTH", "GOCACHE", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY", "GOSUMDB", "GOVCS",
+}
+
+// sources returns those variables.
+func (s settings) sources(ctx context.Context) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, fetching...)...)
+	cmd.Dir = s.root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	values := map[string]string{}
+	if err := json.Unmarshal(out, &values); err != nil {
+		return nil, fmt.Errorf("read what go env prints: %w", err)
+	}
+	variables := make([]string, 0, len(fetching))
+	for _, name := range fetching {
+		variables = append(variables, name+"="+values[name])
+	}
+	return variables, nil
 }
 
 // compileFlags are those of `go build`. Images are built without the repository's own stamp, so that Dockerfiles make the same program.
@@ -89,8 +117,12 @@ func (s settings) compile(ctx context.Context, p program, platform v1.Platform, 
 }
 
 func (s settings) goCommand(ctx context.Context, platform v1.Platform, arguments ...string) ([]byte, error) {
+	sources, err := s.sources(ctx)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir, cmd.Env = s.root, append(os.Environ(), s.environment(platform)...)
+	cmd.Dir, cmd.Env = s.root, slices.Concat(os.Environ(), sources, s.environment(platform))
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return nil, fmt.Errorf("go %s: %w: %s", strings.Join(arguments, " "), err, exit.Stderr)

@@ -107,6 +107,26 @@ func TestImageIsTheSameEachTime(t *testing.T) {
 	g.Expect(later).NotTo(Equal(first), "the time of the sources is in the image")
 }
 
+// TestSettingsOfTheBuilder: what whoever makes images has written with "go env -w" is not in them, but says where modules come from.
+func TestSettingsOfTheBuilder(t *testing.T) {
+	g := NewWithT(t)
+	s := demoSettings(t)
+	file := filepath.Join(t.TempDir(), "env")
+	g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
+	t.Setenv("GOENV", file)
+	for _, name := range []string{"GOFLAGS", "GOEXPERIMENT", "GOPROXY"} { // What is set is not looked for in the file.
+		t.Setenv(name, "")
+	}
+	want, _, _ := made(t, s)
+	const settings = "GOFLAGS=-gcflags=-N\nGOEXPERIMENT=nogreenteagc\nGOPROXY=https://proxy.example\n"
+	g.Expect(os.WriteFile(file, []byte(settings), 0o600)).To(Succeed())
+	got, _, _ := made(t, s)
+	g.Expect(got).To(Equal(want))
+	out, err := s.goCommand(t.Context(), native, "env", "GOFLAGS", "GOEXPERIMENT", "GOPROXY")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(out)).To(Equal("\n\nhttps://proxy.example\n"))
+}
+
 // TestTag: build metadata is no part of a tag with its plus, and the components name the same tag.
 func TestTag(t *testing.T) {
 	t.Parallel()
