@@ -127,3 +127,17 @@ func expectMetadata(config *clusterctl.E2EConfig) {
 		Expect(provider.Versions[0].Files).To(ContainElement(HaveField("TargetName", "metadata.yaml")), provider.Name)
 	}
 }
+
+// TestTemporaryFiles: what the framework leaves in the folder of temporary files is gone after the suite.
+func TestTemporaryFiles(t *testing.T) {
+	g := NewWithT(t)
+	var left string
+	t.Run("suite", func(t *testing.T) {
+		collectTemporaryFiles(t)
+		file, err := os.CreateTemp("", "e2e-kubeconfig")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(file.Close()).To(Succeed())
+		left = file.Name()
+	})
+	g.Expect(left).NotTo(BeAnExistingFile())
+}

@@ -69,6 +69,7 @@ func start(ctx context.Context) {
 		repository := environment.local.repository
 		maps.Copy(values, localValues(repository.Dir, repository.CoreVersion(), repository.Metal3Version()))
 	}
+	collectTemporaryFiles(GinkgoT())
 	writeTemplates(folder)
 	environment.config = loadConfig(ctx, *configFile, values)
 	environment.clusterctl = clusterctl.CreateRepository(ctx, clusterctl.CreateRepositoryInput{
@@ -79,6 +80,15 @@ func start(ctx context.Context) {
 	if environment.local == nil {
 		install(ctx)
 	}
+}
+
+// collectTemporaryFiles has all temporary files made in a folder that is removed at the end. The framework leaves a kubeconfig for each look
+// at a workload cluster.
+func collectTemporaryFiles(t interface {
+	TempDir() string
+	Setenv(name, value string)
+}) {
+	t.Setenv("TMPDIR", t.TempDir())
 }
 
 // install installs with clusterctl what the configuration names, unless a provider is installed already, and waits until all of them run.
