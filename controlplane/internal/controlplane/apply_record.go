@@ -74,6 +74,7 @@ func recordsOf(d decision) map[string]any {
 	}
 	// Which release the cluster was seen to be asked for, and that it was asked again for the user.
 	setOrRemove(controlplanev1.RequestedReleaseAnnotation, d.upgrade.Record)
+	setOrRemove(controlplanev1.KnownRisksAnnotation, d.upgrade.Risks)
 	if d.upgrade.EndRetry {
 		changes[controlplanev1.RetryUpgradeAnnotation] = nil
 	}

@@ -32,6 +32,8 @@ type UpgradeDecision struct {
 	// the annotation RetryUpgradeAnnotation has done what it is for.
 	Record   *string
 	EndRetry bool
+	// Risks is the value that the annotation KnownRisksAnnotation gets, empty to remove it; nil when it has the right one.
+	Risks *string
 }
 
 // DecideUpgrade decides whether the cluster is asked for the release that the user wants. It is asked once, and never made to do what it
@@ -52,6 +54,7 @@ func DecideUpgrade(v *view.View) UpgradeDecision {
 	}
 	d := UpgradeDecision{Channel: channelToSet(v, order)}
 	d.keepRecord(v, order)
+	d.keepRisks(v)
 	switch {
 	case unfinished(version):
 		d.progress(v)
@@ -154,9 +157,6 @@ func (d *UpgradeDecision) settled(v *view.View) {
 
 // begin decides whether the cluster is asked for the wanted release now.
 func (d *UpgradeDecision) begin(v *view.View) {
-	if d.stillRisky(v) {
-		return
-	}
 	wanted := v.ControlPlane.Spec.DistributionVersion
 	if problem := cmp.Or(releaseMismatch(v), imageOfAnother(v)); problem != "" {
 		d.Reason, d.Message = controlplanev1.UpgradeWaitingForVersionsReason, problem

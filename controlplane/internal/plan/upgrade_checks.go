@@ -9,8 +9,6 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	"sigs.k8s.io/cluster-api/util/conditions"
-
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
@@ -65,7 +63,7 @@ func gateOf(key, running string) bool {
 }
 
 // risky refuses an update whose known risks apply to the cluster, or may, and that the user has not accepted. The version operator itself
-// would not ask. Where the updates are not known, nothing is known against one but what stillRisky remembers.
+// would not ask. Where the updates are not known, nothing is known against one but what is recorded.
 func (d *UpgradeDecision) risky(v *view.View) bool {
 	version, spec := v.Workload.Version, v.ControlPlane.Spec
 	switch {
@@ -73,15 +71,19 @@ func (d *UpgradeDecision) risky(v *view.View) bool {
 		d.Reason = controlplanev1.UpgradeWaitingForControlPlaneReason
 		d.Message = fmt.Sprintf("The cluster does not look for updates in channel %s yet", spec.Upgrade.Channel)
 		return true
-	case !version.Retrieved.True() || slices.ContainsFunc(version.Available, is(spec.DistributionVersion)):
-		return false
-	case conditionalUpdate(v) == nil && spec.Upgrade.Channel != "":
+	case version.Retrieved.True() && !recommended(v) && conditionalUpdate(v) == nil && spec.Upgrade.Channel != "":
 		d.Reason = controlplanev1.UpgradeNotPossibleReason
 		d.Message = fmt.Sprintf("Channel %s does not offer %s to this cluster: set another one in spec.upgrade.channel, or none",
 			spec.Upgrade.Channel, spec.DistributionVersion)
 		return true
 	}
-	return d.knownRisks(v)
+	risks := unaccepted(d.knownRisks(v), spec.Upgrade.AcceptedRisks)
+	if len(risks) > 0 {
+		d.Reason = controlplanev1.UpgradeRisksNotAcceptedReason
+		d.Message = fmt.Sprintf("%s has known risks for this cluster. Read this, and add what you accept to spec.upgrade.acceptedRisks:\n* %s",
+			spec.DistributionVersion, strings.Join(risks, "\n* "))
+	}
+	return len(risks) > 0
 }
 
 // looksElsewhere reports whether the user wants a channel, and the cluster does not look for updates in it yet.
@@ -90,19 +92,38 @@ func (d *UpgradeDecision) looksElsewhere(v *view.View) bool {
 	return v.ControlPlane.Spec.Upgrade.Channel != "" && (d.Channel != "" || !version.Observed || version.Retrieved.Reason == noChannel)
 }
 
-// knownRisks refuses the wanted release for the risks that the cluster knows of now.
-func (d *UpgradeDecision) knownRisks(v *view.View) bool {
-	spec, update := v.ControlPlane.Spec, conditionalUpdate(v)
-	if update == nil || update.Recommended || slices.ContainsFunc(v.Workload.Version.Available, is(spec.DistributionVersion)) {
-		return false
+// knownRisks are the risks of the wanted release, accepted or not: those that the cluster knows of now, and what it told last while it does
+// not say. An update service that goes out of reach, or does not offer a release any more, makes no release safe.
+func (d *UpgradeDecision) knownRisks(v *view.View) map[string]string {
+	version, update := v.Workload.Version, conditionalUpdate(v)
+	switch {
+	case version.Retrieved.True() && !d.looksElsewhere(v) && recommended(v):
+		return nil
+	case version.Retrieved.True() && !d.looksElsewhere(v) && update != nil:
+		return update.Risks
+	default:
+		return view.KnownRisksOf(v.ControlPlane).For(version.ClusterID, v.ControlPlane.Spec.DistributionVersion)
 	}
-	risks := unaccepted(update.Risks, spec.Upgrade.AcceptedRisks)
-	if len(risks) > 0 {
-		d.Reason = controlplanev1.UpgradeRisksNotAcceptedReason
-		d.Message = fmt.Sprintf("%s has known risks for this cluster. Read this, and add what you accept to spec.upgrade.acceptedRisks:\n* %s",
-			spec.DistributionVersion, strings.Join(risks, "\n* "))
+}
+
+// keepRisks decides what is recorded of known risks. Whatever comes between two passes, another cluster that answers or another upgrade,
+// does not make the risks of a release be forgotten: they are those of one cluster and one version.
+func (d *UpgradeDecision) keepRisks(v *view.View) {
+	version, wanted := v.Workload.Version, v.ControlPlane.Spec.DistributionVersion
+	known := view.KnownRisksOf(v.ControlPlane)
+	record := v.ControlPlane.Annotations[controlplanev1.KnownRisksAnnotation]
+	order, both := compareReleases(known.Version, version.Desired.Version)
+	if known.ClusterID != version.ClusterID || !both || order <= 0 || known.Version == wanted {
+		record = ""
 	}
-	return len(risks) > 0
+	if ahead, _ := compareReleases(wanted, version.Desired.Version); ahead > 0 {
+		if risks := d.knownRisks(v); len(risks) > 0 {
+			record = view.KnownRisks{ClusterID: version.ClusterID, Version: wanted, Risks: risks}.String()
+		}
+	}
+	if record != v.ControlPlane.Annotations[controlplanev1.KnownRisksAnnotation] {
+		d.Risks = &record
+	}
 }
 
 // conditionalUpdate is what the cluster knows of the wanted release, when that may have risks; else nil.
@@ -115,21 +136,10 @@ func conditionalUpdate(v *view.View) *workload.ConditionalRelease {
 	return &known[i]
 }
 
-// stillRisky keeps what was said of the risks while the updates cannot be read any more, until the user changes the spec: an update service
-// that goes out of reach makes no release safe. It comes before all other checks, because the condition is the only memory of the risks: a
-// check that fails for a moment would overwrite it, and the release would be requested by the pass after that. When the updates can be
-// read, what they say counts. The generation is that of the condition: while the cluster does not answer, a change of the spec is observed
-// and the condition stays.
-func (d *UpgradeDecision) stillRisky(v *view.View) bool {
-	said := conditions.Get(v.ControlPlane, controlplanev1.UpgradingCondition)
-	if said == nil || said.Reason != controlplanev1.UpgradeRisksNotAcceptedReason || said.ObservedGeneration != v.ControlPlane.Generation {
-		return false
-	}
-	if v.Workload.Version.Retrieved.True() && !d.looksElsewhere(v) {
-		return d.knownRisks(v)
-	}
-	d.Reason, d.Message = said.Reason, said.Message
-	return true
+// recommended reports whether the cluster knows of no risk of the wanted release that applies to it.
+func recommended(v *view.View) bool {
+	update := conditionalUpdate(v)
+	return update != nil && update.Recommended || slices.ContainsFunc(v.Workload.Version.Available, is(v.ControlPlane.Spec.DistributionVersion))
 }
 
 func is(version string) func(workload.Release) bool {

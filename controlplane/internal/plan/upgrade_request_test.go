@@ -4,6 +4,7 @@ package plan_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,10 +166,9 @@ func TestUpgradeWaits(t *testing.T) {
 		v.ControlPlane.Status.Release, v.Release.Off = controlplanev1.ReleaseStatus{}, true
 	}
 	risks := func(v *view.View) {
-		conditions.Set(v.ControlPlane, metav1.Condition{
-			Type: controlplanev1.UpgradingCondition, Status: metav1.ConditionFalse, Reason: controlplanev1.UpgradeRisksNotAcceptedReason,
-			Message: "* DiskEats: disks are eaten",
-		})
+		v.ControlPlane.Annotations[controlplanev1.KnownRisksAnnotation] = view.KnownRisks{
+			ClusterID: "3c1d", Version: "4.20.8", Risks: map[string]string{"DiskEats": "disks are eaten"},
+		}.String()
 	}
 	for name, tc := range map[string]upgradeCase{
 		"the image is that of the release that runs": {
@@ -207,7 +207,15 @@ func TestUpgradeWaits(t *testing.T) {
 			change: risks, reason: controlplanev1.UpgradeRisksNotAcceptedReason, message: "* DiskEats: disks are eaten",
 		},
 		"the updates went out of reach, and the user has changed the spec": {
-			change: func(v *view.View) { risks(v); v.ControlPlane.Generation++ }, reason: controlplanev1.UpgradeRequestedReason, image: at("8"),
+			change: func(v *view.View) { risks(v); v.ControlPlane.Generation++ }, reason: controlplanev1.UpgradeRisksNotAcceptedReason,
+			message: "* DiskEats: disks are eaten",
+		},
+		"the updates went out of reach, and the risk is of another release": {
+			change: func(v *view.View) { risks(v); want(v, "4.20.9", "v1.33.6") }, reason: controlplanev1.UpgradeRequestedReason, image: at("8"),
+		},
+		"the updates went out of reach, and the risk is of another cluster": {
+			change: func(v *view.View) { risks(v); v.Record.ClusterID, v.Workload.Version.ClusterID = "9b7e", "9b7e" },
+			reason: controlplanev1.UpgradeRequestedReason, image: at("8"),
 		},
 		"gates cannot be read": {
 			change:  func(v *view.View) { minor(v); v.Workload.Gates.Problem = errors.New("read ConfigMap admin-gates: EOF") },
@@ -256,6 +264,32 @@ func TestRisksAreRemembered(t *testing.T) {
 		"a new manager asked the registry": {
 			meanwhile: func(v *view.View) { v.ControlPlane.Status.Release = controlplanev1.ReleaseStatus{} }, after: minor, want: remembered,
 		},
+		"another cluster answered": {
+			meanwhile: func(v *view.View) { v.Workload.Version, v.Workload.OtherCluster = nil, "other" },
+			after:     func(v *view.View) { v.Workload.Version, v.Workload.OtherCluster = upgradeView().Workload.Version, "" }, want: remembered,
+		},
+		"somebody else upgraded the cluster": {
+			meanwhile: func(v *view.View) { runs(v, other(), false, "Working towards 4.20.6") },
+			after: func(v *view.View) {
+				told(v)
+				v.Workload.Version.History[0].Completed, v.Workload.Version.Progressing = true, no
+			}, want: remembered,
+		},
+		"the user wanted another release": {
+			meanwhile: func(v *view.View) { want(v, "4.20.8", "v1.33.6"); v.Workload.Version.Upgradeable = no }, after: func(v *view.View) {
+				minor(v)
+				v.Workload.Version.Upgradeable = yes
+			}, want: remembered,
+		},
+		"the user wanted no other release": {
+			meanwhile: func(v *view.View) { want(v, "4.20.4", "v1.33.4") }, after: minor, want: remembered,
+		},
+		"the user changed something else": {
+			meanwhile: func(v *view.View) { v.ControlPlane.Generation++ }, want: remembered,
+		},
+		"the update service answers, and does not know the release any more": {
+			meanwhile: unreachable, after: func(v *view.View) { risky(v); v.Workload.Version.Conditional = nil }, want: remembered,
+		},
 		"the update service answers, and the risk is still there": {
 			meanwhile: unreachable, after: func(v *view.View) {
 				risky(v)
@@ -296,11 +330,68 @@ func TestRisksAreRemembered(t *testing.T) {
 	}
 }
 
-// told is the end of a pass: the condition Upgrading gets what is decided.
+// told is the end of a pass: the control plane gets what is decided about it.
 func told(v *view.View) {
-	if d := plan.DecideUpgrade(v); d.Reason != "" {
+	d := plan.DecideUpgrade(v)
+	if d.Reason != "" {
 		conditions.Set(v.ControlPlane, metav1.Condition{
 			Type: controlplanev1.UpgradingCondition, Status: metav1.ConditionFalse, Reason: d.Reason, Message: d.Message,
+		})
+	}
+	if d.Risks != nil {
+		v.ControlPlane.Annotations[controlplanev1.KnownRisksAnnotation] = *d.Risks
+	}
+}
+
+// TestRisksThatAreRecorded: what is recorded is right after one pass, stays within bounds, and goes when it says nothing any more.
+func TestRisksThatAreRecorded(t *testing.T) {
+	risky := func(v *view.View, risks map[string]string) {
+		v.Workload.Version.Retrieved = yes
+		v.Workload.Version.Conditional = []workload.ConditionalRelease{{Release: next(), Risks: risks}}
+	}
+	many := map[string]string{}
+	for i := range 1000 {
+		many[strings.Repeat("ä", 1000)+strconv.Itoa(i)], many[strconv.Itoa(i)] = "long", "many"
+	}
+	for name, tc := range map[string]struct {
+		before, change func(*view.View)
+		want           int
+	}{
+		"risks":                {change: func(v *view.View) { risky(v, map[string]string{"A": "a", "B": "b"}) }, want: 2},
+		"too many":             {change: func(v *view.View) { risky(v, many) }, want: 32},
+		"one that is too long": {change: func(v *view.View) { risky(v, map[string]string{strings.Repeat("ä", 1000): "long"}) }, want: 1},
+		"none any more": {
+			before: func(v *view.View) { risky(v, map[string]string{"A": "a"}) },
+			change: func(v *view.View) { v.Workload.Version.Conditional[0].Recommended = true },
+		},
+		"the cluster has the release": {
+			before: func(v *view.View) { risky(v, map[string]string{"A": "a"}) }, change: func(v *view.View) { runs(v, next(), true, "") },
+		},
+		"another cluster was installed": {
+			before: func(v *view.View) { risky(v, map[string]string{"A": "a"}) },
+			change: func(v *view.View) {
+				v.Record.ClusterID, v.Workload.Version = "9b7e", upgradeView().Workload.Version
+				v.Workload.Version.ClusterID = "9b7e"
+			},
+		},
+		"nothing that can be read": {
+			before: func(v *view.View) { v.ControlPlane.Annotations[controlplanev1.KnownRisksAnnotation] = "{" }, change: func(*view.View) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := upgradeView()
+			if tc.before != nil {
+				tc.before(v)
+				told(v)
+			}
+			tc.change(v)
+			told(v)
+			g.Expect(plan.DecideUpgrade(v).Risks).To(BeNil(), "the record is right")
+			g.Expect(view.KnownRisksOf(v.ControlPlane).Risks).To(HaveLen(tc.want))
+			g.Expect(len(v.ControlPlane.Annotations[controlplanev1.KnownRisksAnnotation])).To(BeNumerically("<", 50_000))
+			v.Workload.Version.Retrieved = no
+			g.Expect(plan.DecideUpgrade(v).Risks).To(BeNil(), "also while the updates cannot be read")
 		})
 	}
 }
