@@ -67,6 +67,9 @@ func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 		}
 		m.hub = b
 	}
+	if leaving(host) {
+		return // The machine runs until its BMC has told it otherwise: Metal's Deprovision and PowerOff.
+	}
 	// What is on the disk runs, also when the InfraEnv of the image that put it there is gone or was another service's.
 	if !provisioned || !known && (m == nil || !m.installed) {
 		b.deprovision(m)
@@ -91,6 +94,15 @@ func (b *backend) observePower(m *machine, host *bmov1alpha1.BareMetalHost) {
 		m.hardware = b.opts.Hardware(host)
 		b.powerOn(m)
 	}
+}
+
+// leaving says whether a BareMetalHost is being freed. With a BMC that does not answer that may take for ever, and fail.
+func leaving(host *bmov1alpha1.BareMetalHost) bool {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateDeprovisioning, bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting:
+		return true
+	}
+	return false
 }
 
 // bootImage returns the URL that a provisioned host has booted, or is booting.
