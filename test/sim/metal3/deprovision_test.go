@@ -16,7 +16,7 @@ import (
 // BareMetalHost is deleted and that has failed often enough (M3-56).
 func checkDeadBMC(t *testing.T, s *server) {
 	torn := make(chan client.ObjectKey, 10)
-	w := newHostWorld(t, s, "dead-bmc", Options{Speed: 4, Deprovisioned: func(host client.ObjectKey) { torn <- host }})
+	w := newHostWorld(t, s, "dead-bmc", Options{Speed: 4, Deprovisioned: func(host client.ObjectKey, _ bool) { torn <- host }})
 	free := func(name string) {
 		host := w.eventually(name, bmov1alpha1.StateProvisioned, "")
 		before := host.DeepCopy()

@@ -42,7 +42,8 @@ func (p *hostPass) deprovision(context.Context) (time.Duration, error) {
 	status.ErrorCount = 0
 	p.onceWritten(func() {
 		if p.Deprovisioned != nil {
-			p.Deprovisioned(client.ObjectKeyFromObject(p.host))
+			cleaned := p.host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled
+			p.Deprovisioned(client.ObjectKeyFromObject(p.host), cleaned)
 		}
 	})
 	if !p.host.DeletionTimestamp.IsZero() {
