@@ -58,7 +58,16 @@ func ToClusterDeployment(_ context.Context, o client.Object) []reconcile.Request
 // MayBeBound reports whether assisted-service accepts a bind now: an Agent that is not known-unbound answers with an internal error and is
 // retried every 10 s (ASSISTED 1.2, 8.8 rule 1).
 func (a *Agent) MayBeBound() bool {
-	return a.Spec.ClusterDeploymentName == nil && a.Status.DebugInfo.State == AgentStateKnownUnbound
+	return a.Unbound() && a.Status.DebugInfo.State == AgentStateKnownUnbound
+}
+
+// Unbound reports whether the Agent's spec refers to no ClusterDeployment.
+func (a *Agent) Unbound() bool { return a.Spec.ClusterDeploymentName == nil }
+
+// Rediscovered reports whether the host runs the discovery image, by what the service says of an unbound Agent. A host that was unbound
+// after its installation has another state until it boots that image (ASSISTED 8.5).
+func (a *Agent) Rediscovered() bool {
+	return strings.HasSuffix(a.Status.DebugInfo.State, agentStatesUnbound)
 }
 
 // ReadyToInstall reports whether the Agent counts as ready for the first installation. RequirementsMet alone is not enough: an unbound

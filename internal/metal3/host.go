@@ -108,6 +108,17 @@ func Provisioned(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
 }
 
+// Deprovisioning reports whether baremetal-operator takes from the host what it was provisioned with.
+func Deprovisioning(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.Provisioning.State == bmov1alpha1.StateDeprovisioning
+}
+
+// Retries reports whether an operation that has failed is being tried again: the error is cleared meanwhile, and its count is not
+// (METAL3 M3-60).
+func Retries(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.ErrorType == "" && host.Status.ErrorCount > 0
+}
+
 // HeldBy returns the annotation because of which baremetal-operator does nothing with the host; empty when there is none.
 func HeldBy(host *bmov1alpha1.BareMetalHost) string {
 	for _, annotation := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {

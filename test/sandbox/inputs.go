@@ -110,7 +110,7 @@ func newHost(namespace string, i int, labels map[string]string) (*corev1.Secret,
 				Address:         "redfish-virtualmedia+http://bmc.invalid/redfish/v1/Systems/" + name,
 				CredentialsName: secret.Name,
 			},
-			AutomatedCleaningMode: bmov1alpha1.CleaningModeDisabled,
+			AutomatedCleaningMode: bmov1alpha1.CleaningModeMetadata,
 			RootDeviceHints:       rootDeviceHints(name, i),
 		},
 	}

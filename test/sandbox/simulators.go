@@ -103,7 +103,7 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 	}
 	s.metal3, err = simmetal3.SetupWithManager(mgr, simmetal3.Options{
 		Speed: speed, Hardware: opts.inspected, UserData: s.metal.WriteConfigDrive, PowerOff: s.metal.PowerOff,
-		ShuffleSeed: ptr.To(opts.seed()), UserDataRace: true,
+		Deprovisioned: s.metal.Deprovision, ShuffleSeed: ptr.To(opts.seed()), UserDataRace: true,
 	})
 	if err != nil {
 		return err

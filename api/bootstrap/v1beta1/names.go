@@ -216,7 +216,8 @@ const (
 	// NoHostAvailableReason: Metal3 has tried to choose a BareMetalHost for the Machine and could not; the message says why (METAL3 M3-11).
 	NoHostAvailableReason = "NoHostAvailable"
 
-	// HostErrorReason: the BareMetalHost reports an error; the message names the host, the kind of error and its text.
+	// HostErrorReason: the BareMetalHost reports an error; the message names the host, the kind of error and its text. Of a Machine that is
+	// being deleted it says what to do when the error keeps the host from being freed.
 	HostErrorReason = "HostError"
 
 	// HostMissingReason: the BareMetalHost that the Machine consumed does not exist any more.
@@ -270,6 +271,9 @@ const (
 	// AgentLostReason: the claimed Agent was deleted before the Machine had its Node. A host that is not installed is rebooted to register
 	// again; one that is installed is not rebooted, and waits for its Node.
 	AgentLostReason = "AgentLost"
+
+	// WaitingForHostReleaseReason: the Machine is being deleted, its Agent is gone, and the BareMetalHost is not freed; HostHealthy says why.
+	WaitingForHostReleaseReason = "WaitingForHostRelease"
 )
 
 // AgentInstalledCondition is True when the Machine's host runs the installed system.

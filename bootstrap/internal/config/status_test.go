@@ -6,14 +6,17 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -94,6 +97,33 @@ func TestNothingDecided(t *testing.T) {
 	before := s.config.DeepCopy()
 	setStatus(s, result{})
 	g.Expect(s.config).To(Equal(before))
+}
+
+// TestAHostInTroubleIsInTheSummary until its Machine has a Node, and again when that Machine is deleted.
+func TestAHostInTroubleIsInTheSummary(t *testing.T) {
+	for name, test := range map[string]struct{ joined, deleted, told bool }{
+		"before the Node":         {told: true},
+		"with a Node":             {joined: true},
+		"when the Machine leaves": {joined: true, deleted: true, told: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := prepared()
+			if test.joined {
+				s.machine.Status.NodeRef.Name = "n"
+			}
+			if test.deleted {
+				s.machine.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			}
+			fact.Done(bootstrapv1.DataSecretAvailableReason).Set(s.config, bootstrapv1.DataSecretAvailableCondition)
+			fact.Waiting(bootstrapv1.HostErrorReason, "no power").Set(s.config, bootstrapv1.HostHealthyCondition)
+			setStatus(s, result{})
+			g.Expect(conditions.IsFalse(s.config, clusterv1.ReadyCondition)).To(Equal(test.told))
+			if test.told {
+				g.Expect(conditions.GetMessage(s.config, clusterv1.ReadyCondition)).To(Equal("* HostHealthy: no power"))
+			}
+		})
+	}
 }
 
 // TestLongImageURL: a live ISO whose URL the infrastructure machine's API version does not take is written in an older one, where that is

@@ -97,6 +97,8 @@ func decide(s *scope) decision {
 		d.installed = joinedFact(agent)
 	case d.doubted:
 		d.installed = progressFact(s, &d.joining, agent)
+	case wasInstalled(s) && agent.Unbound() && !agent.Rediscovered():
+		d.installed = unboundFact(s, agent)
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
 	}
@@ -303,6 +305,17 @@ func joinedFact(agent *assisted.Agent) fact.Fact {
 		return f
 	}
 	return fact.Done(bootstrapv1.NodeJoinedReason)
+}
+
+// unboundFact says of an installed host without a Node that its Agent was taken from the cluster. It runs the installed system until it
+// boots the discovery image, so AgentInstalled stays True: the Agent may be deleted next, and the host is not power-cycled then either.
+func unboundFact(s *scope, agent *assisted.Agent) fact.Fact {
+	return fact.Ongoing(
+		conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition),
+		"Agent %s is not bound to the cluster any more, and its host is installed: it is neither rebooted nor installed again; to install a "+
+			"host anew, delete Machine %s",
+		agent.Name, s.machine.Name,
+	)
 }
 
 // progressFact says how far the installation of a bound Agent is.

@@ -3,12 +3,16 @@
 package host
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // departure is what a pass does for a Machine that is being deleted.
@@ -19,6 +23,9 @@ type departure struct {
 	// no use for the next Machine.
 	unhook, forget bool
 
+	// healthy says what keeps the host from being freed; nothing else does while baremetal-operator tries again, so that the condition
+	// HostHealthy does not change with every attempt.
+	healthy fact.Fact
 	// recognized says what is waited for; nothing else does, while assisted-service does not answer.
 	recognized fact.Fact
 }
@@ -38,10 +45,11 @@ func leaves(s *scope, agent *assisted.Agent) bool {
 
 // decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19).
 func decideDeparture(s *scope) departure {
+	d := departure{healthy: departingHostFact(s)}
 	if !atPreTerminate(s.machine) {
-		return departure{}
+		d.recognized = releaseFact(s, d)
+		return d
 	}
-	d := departure{}
 	for i := range s.agents {
 		if leaves(s, &s.agents[i]) {
 			d.agents = append(d.agents, s.agents[i])
@@ -56,6 +64,41 @@ func decideDeparture(s *scope) departure {
 		)
 	}
 	return d
+}
+
+// departingHostFact says whether the BareMetalHost lets its Machine go: baremetal-operator needs the BMC to free it, tries again without end,
+// and Metal3 and Cluster API wait for it without a word of why (METAL3 M3-56, M3-61).
+func departingHostFact(s *scope) fact.Fact {
+	if s.host == nil {
+		return fact.Fact{}
+	}
+	switch text := metal3.Error(s.host); {
+	case text == "" && metal3.Retries(s.host):
+		return fact.Fact{}
+	case text == "":
+		return fact.Done(bootstrapv1.HostHealthyReason)
+	case !metal3.Deprovisioning(s.host):
+		return fact.Waiting(bootstrapv1.HostErrorReason, "%s", text)
+	default:
+		return fact.Waiting(
+			bootstrapv1.HostErrorReason,
+			"%s. Machine %s is not gone before its host is freed, which is tried again and again: repair the BMC, or its credentials; if the host "+
+				"is lost, make sure that it has no power and delete BareMetalHost %s",
+			text, s.machine.Name, s.host.Name,
+		)
+	}
+}
+
+// releaseFact says that the Agent is gone and the host is not free, when that does not go by itself. Otherwise HostRecognized would go on to
+// name the Agent as what is waited for. Of a deletion that goes well it says nothing: it would be a write for nothing.
+func releaseFact(s *scope, d departure) fact.Fact {
+	if d.healthy.Status != metav1.ConditionFalse || !s.lacksHook() ||
+		conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition) != bootstrapv1.WaitingForAgentDeletionReason {
+		return fact.Fact{}
+	}
+	return fact.Waiting(
+		bootstrapv1.WaitingForHostReleaseReason, "the Agent of the host is gone, and BareMetalHost %s is not freed yet", s.host.Name,
+	)
 }
 
 // atPreTerminate reports whether core waits for pre-terminate hooks: the Node is drained and its volumes are detached by then

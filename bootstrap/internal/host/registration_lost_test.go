@@ -48,6 +48,8 @@ func TestAnInstalledHostIsNotRebooted(t *testing.T) {
 			s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-0"}
 			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
 		},
+		"it is being unbound":       func(s *scope) { unbound(s, "installed") },
+		"it was unbound":            func(s *scope) { unbound(s, "unbinding-pending-user-action") },
 		"it is being deleted":       func(s *scope) { s.agents[0].DeletionTimestamp = &later },
 		"CRDs are not served":       func(s *scope) { s.agents, s.missingCRDs = nil, []string{assisted.CRDAgents} },
 		"the hook was taken off":    func(s *scope) { s.machine.Annotations = nil },
@@ -75,6 +77,32 @@ func TestAnInstalledHostIsNotRebooted(t *testing.T) {
 			setStatus(s.config, result{decision: &d})
 			g.Expect(conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition)).To(Equal(bootstrapv1.NodeJoinedReason))
 			g.Expect(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition)).To(Equal(bootstrapv1.NodeJoinedReason))
+		})
+	}
+}
+
+// unbound takes the host's Agent from its cluster.
+func unbound(s *scope, state string) {
+	s.agents[0].Spec.ClusterDeploymentName, s.agents[0].Status.DebugInfo.State = nil, state
+}
+
+// TestAHostThatIsDiscoveredAgainIsNotInstalled: an unbound host that boots the discovery image runs the installed system no more, so it may
+// be bound again, and is power-cycled when its Agent is lost.
+func TestAHostThatIsDiscoveredAgainIsNotInstalled(t *testing.T) {
+	for _, state := range []string{"discovering-unbound", "insufficient-unbound", "disconnected-unbound", assisted.AgentStateKnownUnbound} {
+		t.Run(state, func(t *testing.T) {
+			g := NewWithT(t)
+			s := booted(24 * time.Hour)
+			lostInstalled(s)
+			s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+			s.agents = discovered().agents
+			unbound(s, state)
+			d := decide(s)
+			setStatus(s.config, result{decision: &d})
+			g.Expect(conditions.IsFalse(s.config, bootstrapv1.AgentInstalledCondition)).To(BeTrue())
+			g.Expect(d.bind != nil).To(Equal(state == assisted.AgentStateKnownUnbound))
+			s.agents = nil
+			g.Expect(decide(s).reboot).To(BeTrue())
 		})
 	}
 }

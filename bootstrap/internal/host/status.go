@@ -28,6 +28,7 @@ func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 		tellUnread(config, r.unread)
 	}
 	if r.departure != nil {
+		r.departure.healthy.Set(config, bootstrapv1.HostHealthyCondition)
 		r.departure.recognized.Set(config, bootstrapv1.HostRecognizedCondition)
 	}
 	if r.decision == nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -61,6 +62,47 @@ func testProgressConditions(t *testing.T) {
 				new(scalingDownCondition(tt.view, decision{}, &outcomes{})):           tt.scalDown,
 			} {
 				g.Expect(condition.Status).To(Equal(conditions.BoolToStatus(want)), condition.Type)
+			}
+		})
+	}
+}
+
+// testUnfreedHosts: a BareMetalHost that reports an error keeps a Machine, and Metal3 and Cluster API do not say so.
+func testUnfreedHosts(t *testing.T) {
+	const text = "BareMetalHost host-0 in state deprovisioning reports provisioning error: no power"
+	for name, test := range map[string]struct {
+		machineDeleted, cpDeleted, fails bool
+		scalingDown, deleting            string
+	}{
+		"the Machine lives":       {fails: true},
+		"its host is being freed": {machineDeleted: true},
+		"its host is not freed": {machineDeleted: true, fails: true,
+			scalingDown: "Machine a is deleted, and its host is not freed yet: " + text},
+		"nor that of a control plane that is deleted": {machineDeleted: true, cpDeleted: true, fails: true,
+			scalingDown: "Scaling down from 1 to 0 replicas",
+			deleting:    "Waiting for the deletion of Machines: a\n* Machine a: " + text},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v, replicas, deleted := viewOf(false), int32(1), &metav1.Time{Time: time.Now()}
+			m, config := machineWith("a", nil), &bootstrapv1.OpenshiftAssistedConfig{}
+			if test.machineDeleted {
+				m.DeletionTimestamp = deleted
+			}
+			if test.cpDeleted {
+				v.ControlPlane.DeletionTimestamp = deleted
+			}
+			if test.fails {
+				conditions.Set(config, metav1.Condition{
+					Type: bootstrapv1.HostHealthyCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.HostErrorReason, Message: text,
+				})
+			}
+			v.ControlPlane.Spec.Replicas, v.Machines.Owned = &replicas, collections.FromMachines(m)
+			v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"a": config}
+			g.Expect(scalingDownCondition(v, decision{}, &outcomes{}).Message).To(Equal(test.scalingDown))
+			if test.cpDeleted {
+				_, _, message := plan.LeftoversOf(v).Next()
+				g.Expect(message).To(Equal(test.deleting))
 			}
 		})
 	}

@@ -55,10 +55,10 @@ func (r *Reconciler) observe(
 	}
 	reads := []func(context.Context, *view.View) error{r.observeMachines, r.observeInstall}
 	if cp.DeletionTimestamp.IsZero() {
-		reads = append(reads, r.observeWorkload, r.observeLife, r.observeWorkers, r.observeMachineObjects, r.observeRelease, r.observeVersion,
-			r.observeUpdates, r.observeMembers, r.observePrepared, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
+		reads = append(reads, r.observeWorkload, r.observeLife, r.observeWorkers, r.observeMachineObjects, r.observeConfigs, r.observeRelease,
+			r.observeVersion, r.observeUpdates, r.observeMembers, r.observePrepared, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
 	} else {
-		reads = append(reads, r.observeLife, r.observePools, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
+		reads = append(reads, r.observeLife, r.observeConfigs, r.observePools, r.observeNamesake, r.observeKubeconfigs, r.observeCredential)
 	}
 	for _, read := range reads {
 		if err := read(ctx, v); err != nil {
@@ -184,8 +184,7 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 	if problem := v.Machines.TemplateProblem; problem != nil {
 		v.Machines.TemplateProblem = fmt.Errorf("%s %s cannot be read: %w", ref.Kind, ref.Name, problem)
 	}
-	v.Machines.Infra, v.Machines.Configs = map[string]*unstructured.Unstructured{}, map[string]*bootstrapv1.OpenshiftAssistedConfig{}
-	v.Machines.InfraProblems = map[string]error{}
+	v.Machines.Infra, v.Machines.InfraProblems = map[string]*unstructured.Unstructured{}, map[string]error{}
 	for _, m := range v.Machines.Owned {
 		infraMachine, err := r.Infrastructure.Get(ctx, m.Spec.InfrastructureRef, namespace)
 		var notAllowed *infrastructure.NotAllowedError
@@ -200,8 +199,14 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 			v.Machines.Infra[m.Name] = infraMachine
 		}
 	}
+	return nil
+}
+
+// observeConfigs reads what the bootstrap provider says of the hosts of all Machines.
+func (r *Reconciler) observeConfigs(ctx context.Context, v *view.View) error {
+	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	for _, m := range v.Machines.All() {
-		key := types.NamespacedName{Namespace: namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
+		key := types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
 		config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, key, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return err

@@ -177,6 +177,7 @@ func scalingDownCondition(v *view.View, d decision, o *outcomes) metav1.Conditio
 	for _, machine := range slices.Sorted(maps.Keys(d.leaving.Waiting)) {
 		lines = append(lines, fmt.Sprintf("Machine %s is deleted, and its host is not freed yet: %s", machine, d.leaving.Waiting[machine]))
 	}
+	lines = append(lines, unfreed(v, d)...)
 	if problem := o.notLeft(); problem != "" {
 		lines = append(lines, problem)
 	}
@@ -185,6 +186,20 @@ func scalingDownCondition(v *view.View, d decision, o *outcomes) metav1.Conditio
 		condition.Message = strings.Join(lines, "\n")
 	}
 	return condition
+}
+
+// unfreed has a line for each Machine that is deleted and whose BareMetalHost reports an error. Of a control plane that is deleted itself,
+// the condition Deleting has them.
+func unfreed(v *view.View, d decision) []string {
+	var lines []string
+	for _, m := range v.Machines.Owned.SortedByCreationTimestamp() {
+		problem := plan.HostError(v.Machines.Configs[m.Name])
+		if problem == "" || m.DeletionTimestamp.IsZero() || d.leaving.Waiting[m.Name] != "" || !v.ControlPlane.DeletionTimestamp.IsZero() {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("Machine %s is deleted, and its host is not freed yet: %s", m.Name, problem))
+	}
+	return lines
 }
 
 // remediatingCondition names the Machine that is being replaced because it is not healthy, and the unhealthy ones that stay, with the

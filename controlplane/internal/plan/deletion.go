@@ -39,6 +39,8 @@ const (
 type Leftovers struct {
 	// Workers, Pools and Machines are the names of worker Machines, MachinePools and control-plane Machines.
 	Workers, Pools, Machines []string
+	// Unfreed says of Machines whose hosts are not freed why.
+	Unfreed []string
 	// Orphaning: the control plane was deleted with --cascade=orphan, and garbage collection has not taken all Machines from it yet.
 	Orphaning bool
 	// Orphans are the names of Machines that the control plane does not control and whose hosts are bound to the ClusterDeployment.
@@ -54,13 +56,14 @@ func (l Leftovers) Next() (step DeletionStep, reason, message string) {
 	switch {
 	case len(l.Workers)+len(l.Pools) > 0:
 		return DeletionWaitForWorkers, controlplanev1.WaitingForWorkersDeletionReason,
-			"Waiting for the deletion of workers: " + summary(append(append([]string(nil), l.Workers...), l.Pools...))
+			"Waiting for the deletion of workers: " + summary(append(append([]string(nil), l.Workers...), l.Pools...)) + l.unfreed()
 	case l.Orphaning:
 		return DeletionWaitForOrphaning, controlplanev1.WaitingForOrphaningReason,
 			"The control plane was deleted without its Machines (--cascade=orphan). Waiting until garbage collection has removed their owner " +
 				"references, and finalizer orphan of the control plane"
 	case len(l.Machines) > 0:
-		return DeletionMachines, controlplanev1.WaitingForMachineDeletionReason, "Waiting for the deletion of Machines: " + summary(l.Machines)
+		return DeletionMachines, controlplanev1.WaitingForMachineDeletionReason,
+			"Waiting for the deletion of Machines: " + summary(l.Machines) + l.unfreed()
 	case len(l.Install) > 0 && len(l.Orphans) > 0:
 		return DeletionWaitForHosts, controlplanev1.WaitingForOrphanedMachinesReason, fmt.Sprintf(
 			"Machines that the control plane does not control run on hosts that are bound to its ClusterDeployment: %s. "+
@@ -73,6 +76,20 @@ func (l Leftovers) Next() (step DeletionStep, reason, message string) {
 	default:
 		return DeletionDone, controlplanev1.DeletionCompletedReason, ""
 	}
+}
+
+// unfreed is a line for each of the first Machines whose hosts are not freed.
+func (l Leftovers) unfreed() string {
+	const shown = 3
+	var lines strings.Builder
+	for i, line := range l.Unfreed {
+		if i == shown {
+			fmt.Fprintf(&lines, "\n* and %d more", len(l.Unfreed)-shown)
+			break
+		}
+		lines.WriteString("\n* " + line)
+	}
+	return lines.String()
 }
 
 // summary names at most three, sorted, and counts the rest, so that a message stays readable.
@@ -103,6 +120,7 @@ func LeftoversOf(v *view.View) Leftovers {
 		Machines: v.Machines.Owned.Names(), Orphans: boundOrphans(v),
 		Orphaning: slices.Contains(v.ControlPlane.Finalizers, metav1.FinalizerOrphanDependents),
 	}
+	l.Unfreed = append(unfreed(v, v.Machines.Workers), unfreed(v, v.Machines.Owned.UnsortedList())...)
 	for _, w := range v.Machines.Workers {
 		l.Workers = append(l.Workers, w.Name)
 	}

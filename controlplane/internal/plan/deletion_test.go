@@ -31,6 +31,12 @@ func testDeletion(t *testing.T) {
 			"Waiting for the deletion of Machines: cp-0, cp-1",
 		},
 		{
+			"whose hosts are not freed",
+			plan.Leftovers{Machines: []string{"cp-0"}, Unfreed: []string{"Machine cp-0: BareMetalHost a", "b", "c", "d", "e"}},
+			plan.DeletionMachines, controlplanev1.WaitingForMachineDeletionReason,
+			"Waiting for the deletion of Machines: cp-0\n* Machine cp-0: BareMetalHost a\n* b\n* c\n* and 2 more",
+		},
+		{
 			"but not before garbage collection has taken them away",
 			plan.Leftovers{Orphaning: true, Machines: []string{"cp-0", "cp-1"}, Install: []string{"AgentClusterInstall c"}},
 			plan.DeletionWaitForOrphaning,

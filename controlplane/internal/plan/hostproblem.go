@@ -3,12 +3,16 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -36,6 +40,26 @@ func HostProblem(config *bootstrapv1.OpenshiftAssistedConfig) *metav1.Condition 
 		}
 	}
 	return nil
+}
+
+// unfreed says for Machines, the first by name, why their hosts are not freed: it is empty unless a BareMetalHost reports an error. Metal3
+// and Cluster API wait for it without a word (METAL3 M3-56, M3-61).
+func unfreed(v *view.View, machines []*clusterv1.Machine) []string {
+	var lines []string
+	for _, m := range slices.SortedFunc(slices.Values(machines), func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) }) {
+		if problem := HostError(v.Machines.Configs[m.Name]); problem != "" && !m.DeletionTimestamp.IsZero() {
+			lines = append(lines, fmt.Sprintf("Machine %s: %s", m.Name, problem))
+		}
+	}
+	return lines
+}
+
+// HostError is the error that the BareMetalHost of a config reports; empty when there is none.
+func HostError(config *bootstrapv1.OpenshiftAssistedConfig) string {
+	if config == nil || conditions.GetReason(config, bootstrapv1.HostHealthyCondition) != bootstrapv1.HostErrorReason {
+		return ""
+	}
+	return conditions.GetMessage(config, bootstrapv1.HostHealthyCondition)
 }
 
 // SlowFrom is when a host that was booted and has not registered begins to be slow, which is when half of the time that it has is over; the

@@ -75,7 +75,7 @@ type Machines struct {
 	// deleting.
 	InfraProblems map[string]error
 	// Infra belong to the Owned Machines and Configs to these and Workers, by the Machine's name; an entry is missing while the object does
-	// not exist. Not read while deleting.
+	// not exist. Infra is not read while deleting.
 	Infra   map[string]*unstructured.Unstructured
 	Configs map[string]*bootstrapv1.OpenshiftAssistedConfig
 	// Prepared were made for control-plane Machines that do not exist. Not read while deleting.

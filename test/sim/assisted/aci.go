@@ -160,6 +160,7 @@ func (s *Simulator) clusterInput(
 		BaseDomain:         cd.Spec.BaseDomain,
 		APIVIPs:            virtualIPs(aci.Spec.APIVIPs, aci.Spec.APIVIP),
 		IngressVIPs:        virtualIPs(aci.Spec.IngressVIPs, aci.Spec.IngressVIP),
+		MachineAPI:         hasMachineAPI(aci),
 	}
 	input.Network = len(input.APIVIPs) > 0
 	var err error

@@ -49,6 +49,7 @@ type clusterInput struct {
 	APIVIPs      []string
 	IngressVIPs  []string
 	ReleaseImage string
+	MachineAPI   bool
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }

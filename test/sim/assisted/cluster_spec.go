@@ -3,10 +3,12 @@
 package assisted
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	"k8s.io/utils/ptr"
 )
@@ -204,4 +206,27 @@ func checkAnnotations(aci *hiveext.AgentClusterInstall) error {
 		}
 	}
 	return nil
+}
+
+// hasMachineAPI says whether the installed cluster has Machines of its own for its hosts, as every cluster on platform BareMetal has whose
+// install-config does not leave the capability out (ASSISTED fact 13). What is no JSON is refused elsewhere.
+func hasMachineAPI(aci *hiveext.AgentClusterInstall) bool {
+	single := aci.Spec.ProvisionRequirements.ControlPlaneAgents == 1
+	if platformOf(aci, ptr.Deref(aci.Spec.Networking.UserManagedNetworking, single)) != hiveext.BareMetalPlatformType {
+		return false
+	}
+	var overrides struct {
+		Capabilities struct {
+			Baseline   configv1.ClusterVersionCapabilitySet `json:"baselineCapabilitySet"`
+			Additional []configv1.ClusterVersionCapability  `json:"additionalEnabledCapabilities"`
+		} `json:"capabilities"`
+	}
+	if value := aci.Annotations[installConfigOverrides]; value != "" {
+		if err := json.Unmarshal([]byte(value), &overrides); err != nil {
+			return false
+		}
+	}
+	asked := overrides.Capabilities
+	baseline := configv1.ClusterVersionCapabilitySets[cmp.Or(asked.Baseline, configv1.ClusterVersionCapabilitySetCurrent)]
+	return slices.Contains(slices.Concat(baseline, asked.Additional), configv1.ClusterVersionCapabilityMachineAPI)
 }

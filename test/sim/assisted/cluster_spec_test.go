@@ -83,6 +83,30 @@ func TestCheckClusterSpec(t *testing.T) {
 	}
 }
 
+// TestMachineAPI: a cluster on platform BareMetal has a Machine API unless the install-config says otherwise, as that of our providers does
+// (DESIGN D7).
+func TestMachineAPI(t *testing.T) {
+	for overrides, want := range map[string]bool{
+		"":                    true,
+		`{"capabilities":{}}`: true,
+		`{"capabilities":{"baselineCapabilitySet":"vCurrent"}}`:                                                 true,
+		`{"capabilities":{"baselineCapabilitySet":"v4.11"}}`:                                                    true,
+		`{"capabilities":{"baselineCapabilitySet":"None","additionalEnabledCapabilities":["baremetal"]}}`:       false,
+		`{"capabilities":{"baselineCapabilitySet":"None","additionalEnabledCapabilities":["MachineAPI"]}}`:      true,
+		`{"capabilities":{"baselineCapabilitySet":"None","additionalEnabledCapabilities":["Ingress","Build"]}}`: false,
+	} {
+		aci := goodInstall()
+		aci.Annotations = map[string]string{installConfigOverrides: overrides}
+		if got := hasMachineAPI(aci); got != want {
+			t.Errorf("with %q it is %t", overrides, got)
+		}
+		aci.Spec.PlatformType, aci.Spec.Networking.UserManagedNetworking = hiveext.NonePlatformType, ptr.To(true)
+		if hasMachineAPI(aci) {
+			t.Errorf("with %q on platform None it writes provider IDs", overrides)
+		}
+	}
+}
+
 func checkText(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -48,7 +48,7 @@ func (b *backend) vanish(key HostKey) {
 	}
 }
 
-// observe compares a BareMetalHost with its machine. A host that left the provisioned state has lost its disk's content;
+// observe compares a BareMetalHost with its machine. A host that left the provisioned state has lost its disk's content, if it was cleaned;
 // one that enters it boots what its image says.
 func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 	b.mu.Lock()
@@ -67,9 +67,12 @@ func (b *backend) observe(host *bmov1alpha1.BareMetalHost) {
 		}
 		m.hub = b
 	}
+	if leaving(host) {
+		return // The machine runs until its BMC has told it otherwise: Metal's Deprovision and PowerOff.
+	}
 	// What is on the disk runs, also when the InfraEnv of the image that put it there is gone or was another service's.
 	if !provisioned || !known && (m == nil || !m.installed) {
-		b.deprovision(m)
+		b.deprovision(m, host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeDisabled)
 		return
 	}
 	if m == nil {
@@ -91,6 +94,15 @@ func (b *backend) observePower(m *machine, host *bmov1alpha1.BareMetalHost) {
 		m.hardware = b.opts.Hardware(host)
 		b.powerOn(m)
 	}
+}
+
+// leaving says whether a BareMetalHost is being freed. With a BMC that does not answer that may take for ever, and fail.
+func leaving(host *bmov1alpha1.BareMetalHost) bool {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateDeprovisioning, bmov1alpha1.StatePoweringOffBeforeDelete, bmov1alpha1.StateDeleting:
+		return true
+	}
+	return false
 }
 
 // bootImage returns the URL that a provisioned host has booted, or is booting.
@@ -141,14 +153,15 @@ func (b *backend) cutPower(m *machine) {
 	}
 }
 
-// deprovision stops a machine and wipes its disk.
-func (b *backend) deprovision(m *machine) {
+// deprovision stops a machine. Its disk is wiped if it is cleaned; else what is on it is nobody's any more, and is there.
+func (b *backend) deprovision(m *machine, cleaned bool) {
 	if m == nil {
 		return
 	}
 	b.cutPower(m)
 	installed := m.installed
-	m.installed, m.started = false, false
+	m.installed, m.started, m.medium = false, false, true
+	m.leftover = !cleaned && (m.leftover || installed)
 	if installed {
 		b.endIfGone(m.cluster)
 	}
@@ -209,7 +222,7 @@ func (s *Simulator) BootHost(key HostKey, infraEnv types.NamespacedName, hardwar
 	return nil
 }
 
-// Reboot restarts a machine: from its disk when it is installed, else from the discovery image. It thaws a frozen agent.
+// Reboot restarts a machine: from its disk when there is a system on it, else from the discovery image. It thaws a frozen agent.
 func (s *Simulator) Reboot(key HostKey) {
 	s.changeMachine(key, func(b *backend, m *machine) { b.powerOn(m) })
 }
@@ -217,7 +230,7 @@ func (s *Simulator) Reboot(key HostKey) {
 // RebootFromImage restarts a machine from the discovery image although its disk is installed.
 func (s *Simulator) RebootFromImage(key HostKey) {
 	s.changeMachine(key, func(b *backend, m *machine) {
-		m.installed, m.started = false, false
+		m.installed, m.started, m.medium = false, false, true
 		b.powerOn(m)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
@@ -116,4 +117,51 @@ func (f *fixture) tokens() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.tokens)
+}
+
+// TestWhatAnEarlierLifeLeft: a host that was freed without being cleaned boots the medium once, when it is provisioned. After a power cycle
+// it boots the system that is still on its disk, until another one is written over it (METAL3 M3-69).
+func TestWhatAnEarlierLifeLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		mode  bmov1alpha1.AutomatedCleaningMode
+		again machineMode
+	}{
+		"cleaned":     {mode: bmov1alpha1.CleaningModeMetadata, again: machineBooting},
+		"not cleaned": {mode: bmov1alpha1.CleaningModeDisabled, again: machineLeftover},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New(Options{Durations: fastDurations()}).backend
+			host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "h"}}
+			host.Spec.AutomatedCleaningMode = test.mode
+			host.Status.Provisioning.State = bmov1alpha1.StateDeprovisioning
+			m := &machine{key: client.ObjectKeyFromObject(host), hub: b, mode: machineDisk, installed: true}
+			b.machines[m.key] = m
+			b.observe(host)
+			if m.mode != machineDisk || !m.installed {
+				t.Error("the host stopped before its BMC was asked")
+			}
+			b.metal.Deprovision(m.key, test.mode != bmov1alpha1.CleaningModeDisabled)
+			host.Status.Provisioning.State = bmov1alpha1.StateAvailable
+			b.observe(host)
+			if m.mode != machineOff || m.installed {
+				t.Error("a host that was freed runs")
+			}
+			for range 2 {
+				b.powerOn(m)
+				if m.mode != machineBooting {
+					t.Error("a host that is provisioned does not boot the medium")
+				}
+				b.powerOn(m)
+				if m.mode != test.again {
+					t.Errorf("after a power cycle its mode is %d, want %d", m.mode, test.again)
+				}
+				b.observe(host)
+			}
+			m.installed, m.leftover = true, false // Its disk is written.
+			b.powerOn(m)
+			if m.mode != machineRebooting {
+				t.Error("an installed host does not boot its disk")
+			}
+		})
+	}
 }

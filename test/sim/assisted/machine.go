@@ -21,6 +21,8 @@ const (
 	machineFrozen
 	machineRebooting
 	machineDisk
+	// machineLeftover runs what an earlier life has left on its disk, of which nobody hears.
+	machineLeftover
 )
 
 // machine is a physical host and the agent that runs on it. It is not the service's row of it: the service may have
@@ -43,15 +45,26 @@ type machine struct {
 	// started says that it has booted at least once.
 	installed bool
 	started   bool
-	node      NodeSpec
-	cluster   types.NamespacedName
+	// leftover says that the disk holds a system of an earlier life, because the host was freed without being cleaned.
+	leftover bool
+	// medium says that the next boot is the one that its provisioning asks for, from the virtual medium. It is asked for once: all later ones
+	// are from the disk, and from the medium only where no disk can be booted (METAL3 M3-69).
+	medium  bool
+	node    NodeSpec
+	cluster types.NamespacedName
 }
 
-// powerOn boots the discovery image, or the installed system when there is one.
+// powerOn boots the discovery image, or what is on the disk.
 func (b *backend) powerOn(m *machine) {
 	m.boots++
-	if m.installed {
+	provisioned := m.medium
+	m.medium = false
+	switch {
+	case m.installed:
 		m.mode, m.due = machineRebooting, b.now().Add(b.opts.Durations.Reboot)
+		return
+	case m.leftover && !provisioned:
+		m.mode = machineLeftover
 		return
 	}
 	if b.faults.of(m.key).takeFailedBoot() {
@@ -77,7 +90,7 @@ func (b *backend) tickMachine(m *machine, now time.Time, serviceUp bool) {
 		b.pollMachine(m, now, serviceUp)
 	case machineRebooting:
 		b.finishReboot(m)
-	case machineOff, machineFrozen, machineDisk:
+	case machineOff, machineFrozen, machineDisk, machineLeftover:
 	}
 }
 
@@ -107,7 +120,7 @@ func (b *backend) writeDisk(m *machine, h *host) {
 	if c == nil {
 		return
 	}
-	m.installed, m.cluster = true, c.cd
+	m.installed, m.leftover, m.cluster = true, false, c.cd
 	hw := b.found(m)
 	m.node = NodeSpec{
 		Name: h.nodeName(), Role: h.effectiveRole(), Addresses: addresses(&hw), Architecture: hw.architecture(),

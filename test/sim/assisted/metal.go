@@ -50,6 +50,15 @@ func (m *Metal) PowerOff(host HostKey) {
 	}
 }
 
+// Deprovision is what a provisioner does to a machine that is freed: it cuts its power, and wipes its disk if it cleans it.
+func (m *Metal) Deprovision(host HostKey, cleaned bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if machine := m.machines[host]; machine != nil {
+		machine.hub.deprovision(machine, cleaned)
+	}
+}
+
 // Boots counts how often each machine was powered on or rebooted.
 func (m *Metal) Boots() map[HostKey]int {
 	m.mu.Lock()

@@ -43,6 +43,8 @@ type ClusterSpec struct {
 	Complete   bool
 	// Pivoting is set while the bootstrap host, on which the API has run so far, reboots: the API does not answer.
 	Pivoting bool
+	// MachineAPI is set when the cluster's own Machine API gives the Nodes provider IDs.
+	MachineAPI bool
 	// Nodes are the hosts that have rebooted into the installed system.
 	Nodes []NodeSpec
 }

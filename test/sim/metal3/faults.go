@@ -56,7 +56,7 @@ func (f *Faults) ProvisioningError(host types.NamespacedName, message string, ti
 }
 
 // RegistrationError makes the host's BMC refuse to talk: a new host stays in registering, a provisioned one stays provisioned
-// with the error (M3-60, M3-63).
+// with the error, and one that is freed stays in deprovisioning (M3-56, M3-60, M3-63).
 func (f *Faults) RegistrationError(host types.NamespacedName, message string) {
 	f.set(host, func(h *hostFaults) { h.registration = message })
 }
@@ -66,7 +66,7 @@ func (f *Faults) InspectionError(host types.NamespacedName, message string) {
 	f.set(host, func(h *hostFaults) { h.inspection = message })
 }
 
-// PowerFailure makes every change of the host's power state fail (M3-60, M3-63).
+// PowerFailure makes every change of the host's power state fail, so that the host cannot be freed either (M3-56, M3-60, M3-63).
 func (f *Faults) PowerFailure(host types.NamespacedName, message string) {
 	f.set(host, func(h *hostFaults) { h.power = message })
 }

@@ -44,6 +44,8 @@ type bareMetal struct {
 	retryAt time.Time
 	// failed counts the failed attempts to provision since the last success.
 	failed int
+	// stuck is whether the operation of the present state has failed and waits for its next attempt.
+	stuck bool
 	// powerFailing is whether the BMC's power control failed when it was last looked at.
 	powerFailing bool
 	// powerChanged is when its power was switched last.
@@ -138,7 +140,7 @@ func (r *hostReconciler) newPass(host *bmov1alpha1.BareMetalHost) *hostPass {
 		faults: r.config.faults.of(client.ObjectKeyFromObject(host)), now: r.Clock.Now(),
 	}
 	if state := host.Status.Provisioning.State; metal.state != state || metal.since.IsZero() {
-		metal.state, metal.since = state, p.now
+		metal.state, metal.since, metal.stuck = state, p.now, false
 	}
 	// Maps are printed in the order of their keys.
 	input := fmt.Sprint(host.Generation, host.Annotations)

@@ -4,7 +4,6 @@ package metal3
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -351,39 +350,6 @@ func (p *hostPass) endReboot() time.Duration {
 	}
 	delete(p.host.Annotations, bmov1alpha1.RebootAnnotationPrefix)
 	return 0
-}
-
-func (p *hostPass) deprovision(context.Context) (time.Duration, error) {
-	if p.faults.neverDeprovision {
-		return 0, nil
-	}
-	if wait := p.remaining(p.Durations.Deprovision); wait > 0 {
-		return wait, nil
-	}
-	provisioning := &p.host.Status.Provisioning
-	provisioning.Image, provisioning.CustomDeploy, provisioning.RootDeviceHints = bmov1alpha1.Image{}, nil, nil
-	p.host.Status.ErrorCount = 0
-	if !p.host.DeletionTimestamp.IsZero() {
-		return p.enter(p.stateAfterHost()), nil
-	}
-	return p.enter(bmov1alpha1.StateAvailable), nil
-}
-
-func (p *hostPass) powerOffBeforeDelete(context.Context) (time.Duration, error) {
-	if p.copyRootDeviceHints() {
-		return 0, nil
-	}
-	p.host.Status.PoweredOn = false
-	return p.enter(bmov1alpha1.StateDeleting), nil
-}
-
-func (p *hostPass) delete(ctx context.Context) (time.Duration, error) {
-	if err := errors.Join(p.releaseCredentials(ctx), p.releaseHardware(ctx)); err != nil {
-		return 0, err
-	}
-	p.forget(p.host.UID)
-	controllerutil.RemoveFinalizer(p.host, bmov1alpha1.BareMetalHostFinalizer)
-	return 0, nil
 }
 
 // copyRootDeviceHints keeps the hints that are in force in the status (M3-73). It tells whether they were missing there.

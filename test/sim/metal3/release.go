@@ -52,14 +52,25 @@ func (p *machinePass) releaseHost(ctx context.Context, host *bmov1alpha1.BareMet
 		}
 		return p.deprovisioning("0s")
 	}
-	switch host.Status.Provisioning.State {
-	case bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned, bmov1alpha1.StateDeprovisioning:
+	if !released(host) {
 		return p.deprovisioning("30s")
 	}
 	if err := p.dropConsumer(ctx, host); err != nil {
 		return err
 	}
 	return p.patchHost(ctx, before, host)
+}
+
+// released tells whether there is nothing on the host any more. Of one that was provisioned elsewhere only the power is Metal3's.
+func released(host *bmov1alpha1.BareMetalHost) bool {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged, bmov1alpha1.StateRegistering, bmov1alpha1.StateInspecting,
+		bmov1alpha1.StateAvailable, bmov1alpha1.StateReady:
+		return true
+	case bmov1alpha1.StateExternallyProvisioned:
+		return !host.Status.PoweredOn
+	}
+	return false
 }
 
 // deprovisioning reports normal progress as a failure, which is what CAPM3 does (M3-50).

@@ -68,6 +68,8 @@ type Options struct {
 	// PowerOff is told of every host whose power is cut, as its BMC is: whoever looks at BareMetalHosts may miss that one was off for a
 	// moment.
 	PowerOff func(host client.ObjectKey)
+	// Deprovisioned is told of every host that was torn down: its power was cut, and its disks were wiped if it was cleaned.
+	Deprovisioned func(host client.ObjectKey, cleaned bool)
 	// ShuffleSeed, when set, makes the choice among several free hosts a pseudo-random one that depends on the seed and the
 	// Metal3Machine's name only. Nil means the first by name.
 	ShuffleSeed *int64

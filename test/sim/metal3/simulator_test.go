@@ -38,6 +38,7 @@ func TestContractSimulator(t *testing.T) {
 		t.Run(s.shape.version+"/moved host", func(t *testing.T) { checkMovedHost(t, s) })
 		t.Run(s.shape.version+"/faults", func(t *testing.T) { checkFaults(t, s) })
 	}
+	t.Run("dead BMC", func(t *testing.T) { checkDeadBMC(t, servers[0]) })
 	t.Run("admission", func(t *testing.T) { checkServedAdmission(t, cp) })
 }
 

@@ -45,6 +45,7 @@ func TestCluster(t *testing.T) {
 	t.Run("no API in the pivot", s.pivot)
 	t.Run("day 2 labels wait for Ready", s.dayTwo)
 	t.Run("a dead machine's Node is not ready", s.deadMachine)
+	t.Run("a Machine API of its own", s.machineAPI)
 	t.Run("completion", s.completion)
 	t.Run("API down and up", s.outage)
 	t.Run("deletion", s.deletion)
@@ -250,6 +251,19 @@ func (s *story) deadMachine(*testing.T) {
 		Should(ContainElement(And(HaveField("Type", corev1.NodeReady), HaveField("Status", corev1.ConditionUnknown))))
 	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "w0")).To(Succeed())
 	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "w0")).To(Succeed(), "a Node that is gone is no error")
+}
+
+// machineAPI: a cluster that has a Machine API gives its Nodes provider IDs that Metal3 refuses (METAL3 M3-34).
+func (s *story) machineAPI(*testing.T) {
+	before := s.spec
+	s.spec.MachineAPI = true
+	s.spec.Nodes = append(slices.Clone(s.spec.Nodes), assisted.NodeSpec{Name: "w9", Role: "worker", Running: true})
+	s.m.Apply(s.spec)
+	s.Eventually(func() string { return s.node("w9").Spec.ProviderID }, time.Minute).
+		Should(Equal("baremetalhost:///openshift-machine-api/w9"))
+	s.spec = before
+	s.m.Apply(s.spec)
+	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "w9")).To(Succeed())
 }
 
 func (s *story) completion(*testing.T) {

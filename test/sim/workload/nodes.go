@@ -137,8 +137,8 @@ func readiness(ready bool) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// join creates the Node as its kubelet does: with its role, without a provider ID and without the labels that the
-// installer adds later.
+// join creates the Node as its kubelet does: with its role, without the labels that the installer adds later, and without a provider ID
+// unless the cluster's own Machine API sets one.
 func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *nodeProgress, now time.Time) error {
 	// A kubelet registers once: a Node that somebody deletes does not come back before the next boot.
 	if !progress.joined.IsZero() || now.Sub(progress.started) < c.manager.opts.JoinDelay {
@@ -157,6 +157,10 @@ func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *no
 		node.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/arbiter", Effect: corev1.TaintEffectNoSchedule}}
 	default:
 		node.Labels["node-role.kubernetes.io/worker"] = ""
+	}
+	if c.wanted().MachineAPI {
+		// The Machine API and Metal3 race for the field, and the first writer wins. Here the Machine API does, which is the worse case.
+		node.Spec.ProviderID = "baremetalhost:///" + machineAPINamespace + "/" + host.Name
 	}
 	if err := c.client.Create(ctx, node); err != nil {
 		return fmt.Errorf("cannot create Node %s: %w", host.Name, err)
