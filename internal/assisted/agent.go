@@ -64,12 +64,6 @@ func (a *Agent) MayBeBound() bool {
 // Unbound reports whether the Agent's spec refers to no ClusterDeployment.
 func (a *Agent) Unbound() bool { return a.Spec.ClusterDeploymentName == nil }
 
-// Rediscovered reports whether the host runs the discovery image, by what the service says of an unbound Agent. A host that was unbound
-// after its installation has another state until it boots that image (ASSISTED 8.5).
-func (a *Agent) Rediscovered() bool {
-	return strings.HasSuffix(a.Status.DebugInfo.State, agentStatesUnbound)
-}
-
 // ReadyToInstall reports whether the Agent counts as ready for the first installation. RequirementsMet alone is not enough: an unbound
 // approved Agent shows it too (ASSISTED 8.8 rule 4).
 func (a *Agent) ReadyToInstall() bool {

@@ -161,9 +161,6 @@ const (
 // DriveTypeHDD is the type of disks with spinning media.
 const DriveTypeHDD = "HDD"
 
-// agentStatesUnbound is the end of all states of an Agent that is bound to no cluster and whose host runs the discovery image.
-const agentStatesUnbound = "-unbound"
-
 // States of an Agent for which no condition exists (DESIGN D8).
 const (
 	// AgentStateKnownUnbound: discovered, its checks pass, and bound to no cluster: it may be bound now.

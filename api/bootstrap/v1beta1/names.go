@@ -268,8 +268,8 @@ const (
 	// AgentClaimedByOtherReason: the Agent is claimed for another living Machine.
 	AgentClaimedByOtherReason = "AgentClaimedByOther"
 
-	// AgentLostReason: the claimed Agent was deleted before the Machine had its Node. A host that is not installed is rebooted to register
-	// again; one that is installed is not rebooted, and waits for its Node.
+	// AgentLostReason: the claimed Agent was deleted before the Machine had its Node. A host whose installation has not begun is rebooted to
+	// register again; any other is not rebooted, and waits for its Node.
 	AgentLostReason = "AgentLost"
 
 	// WaitingForHostReleaseReason: the Machine is being deleted, its Agent is gone, and the BareMetalHost is not freed; HostHealthy says why.

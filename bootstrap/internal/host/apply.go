@@ -32,7 +32,7 @@ func (o outcomes) err() error {
 }
 
 // apply carries the decision out. Each step is complete in itself: after a crash the next pass sees what was done and goes on from there.
-// What the config records is written at the end of the pass, but for the name of an Agent, which is saved before the Agent is claimed.
+// What the config records is written at the end of the pass, but for what has to be known before an Agent is claimed or bound.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 	o := outcomes{}
 	r.tellError(s, d)
@@ -46,8 +46,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 			return o
 		}
 	}
-	if d.record != "" {
-		if o.record = s.saveAgent(ctx, d); o.record.Stops() {
+	if d.record != "" || d.bind != nil && d.disk != "" {
+		if o.record = s.saveRecord(ctx, d); o.record.Stops() {
 			return o
 		}
 	}
@@ -59,10 +59,13 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) outcomes {
 	return o
 }
 
-// saveAgent records the Agent that is claimed or deleted next, and with it the disk of one that is bound in the same patch. While the host
-// has the record of a power cycle for an Agent of this name, the next loss would be taken for that one: it was removed before.
-func (s *scope) saveAgent(ctx context.Context, d decision) kube.Outcome {
-	metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
+// saveRecord records the Agent that is claimed or deleted next, and the disk of one that is bound next: root device hints may be changed
+// until then (admission refuses it afterwards), and those of a config that has changed since it was read must not be passed over. While the
+// host has the record of a power cycle for an Agent of this name, the next loss would be taken for that one: it was removed before.
+func (s *scope) saveRecord(ctx context.Context, d decision) kube.Outcome {
+	if d.record != "" {
+		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.AgentAnnotation, d.record)
+	}
 	if d.bind != nil && d.disk != "" {
 		metav1.SetMetaDataAnnotation(&s.config.ObjectMeta, bootstrapv1.InstallationDiskAnnotation, d.disk)
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -100,8 +101,8 @@ func (r *Reconciler) tellDispute(s *scope, d recognition) {
 	}
 }
 
-// reboot power-cycles a host whose Agent was lost. It confirms the loss without the cache first, and the config forgets the Agent
-// afterwards; until then the record of the power cycle names it, so that one loss leads to one reboot.
+// reboot power-cycles a host whose Agent was lost. It confirms without the cache first that the Agent is gone and the host is no Node, and
+// the config forgets the Agent afterwards; until then the record of the power cycle names it, so that one loss leads to one reboot.
 func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	name := s.config.Annotations[bootstrapv1.AgentAnnotation]
 	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKey{Namespace: s.config.Namespace, Name: name}, &assisted.Agent{})
@@ -109,6 +110,14 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 		return kube.OutcomeOf(err)
 	}
 	if exists {
+		return kube.Outcome{}
+	}
+	machine := &clusterv1.Machine{}
+	exists, err = kube.Get(ctx, r.APIReader, client.ObjectKeyFromObject(s.machine), machine)
+	if err != nil {
+		return kube.OutcomeOf(err)
+	}
+	if !exists || isNode(machine) {
 		return kube.Outcome{}
 	}
 	return kube.OutcomeOf(r.powerCycle(ctx, s, powerCycle{Boot: 1, Lost: name}, fmt.Sprintf("Agent %s was lost", name)))

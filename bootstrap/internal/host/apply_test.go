@@ -128,6 +128,36 @@ func TestClaimWithBind(t *testing.T) {
 	}
 }
 
+// TestBindOfAHostThatWasClaimedBefore: the disk is recorded before the bind, and not bound when somebody has changed the config meanwhile:
+// admission takes other root device hints until then.
+func TestBindOfAHostThatWasClaimedBefore(t *testing.T) {
+	configs := schema.GroupResource{Group: bootstrapv1.GroupVersion.Group, Resource: "openshiftassistedconfigs"}
+	for name, answer := range map[string]error{
+		"nobody has": nil, "somebody has": apierrors.NewConflict(configs, "m-0", errors.New("it changed")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			s.save = func(context.Context) kube.Outcome {
+				g.Expect(s.config.Annotations).To(HaveKey(bootstrapv1.InstallationDiskAnnotation))
+				return kube.OutcomeOf(answer)
+			}
+			patches := 0
+			r := &Reconciler{
+				Client: patching(t, s, func() error { patches++; return nil }), Recorder: events.NewFakeRecorder(10),
+				controller: capicontrollerutil.NewFakeController(),
+			}
+			d := decide(s)
+			g.Expect(d.record).To(BeEmpty())
+			g.Expect(d.bind).NotTo(BeNil())
+			setStatus(s.config, result{decision: &d, outcomes: r.apply(t.Context(), s, d)})
+			g.Expect(patches == 1).To(Equal(answer == nil))
+			_, recorded := s.config.Annotations[bootstrapv1.InstallationDiskAnnotation]
+			g.Expect(recorded).To(Equal(answer == nil))
+		})
+	}
+}
+
 // deferrals notes what the next pass waits for.
 type deferrals struct {
 	*capicontrollerutil.FakeController

@@ -76,6 +76,7 @@ func decide(s *scope) decision {
 	d := decision{hook: s.lacksHook(), healthy: hostFact(s)}
 	if joined(s) && !s.hasClaimed() {
 		d.recognized, d.installed = fact.Done(bootstrapv1.NodeJoinedReason), fact.Done(bootstrapv1.NodeJoinedReason)
+		d.forget = wasCycled(s) // A power cycle that nobody has carried out yet would hit a running Node.
 		return d
 	}
 	var agent *assisted.Agent
@@ -91,13 +92,17 @@ func decide(s *scope) decision {
 	case agent == nil && wasInstalled(s):
 		// No Agent tells otherwise. While this stays, the host is not power-cycled.
 		d.installed = fact.Done(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition))
+	case agent == nil && wasInstalling(s):
+		d.installed = fact.Waiting(
+			bootstrapv1.AgentInstallingReason, "the installation of the host has begun, and no Agent tells how far it is",
+		)
 	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):
 		d.installed = joinedFact(agent)
 	case d.doubted:
 		d.installed = progressFact(s, &d.joining, agent)
-	case wasInstalled(s) && agent.Unbound() && !agent.Rediscovered():
+	case wasInstalled(s) && agent.Unbound():
 		d.installed = unboundFact(s, agent)
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
@@ -106,12 +111,6 @@ func decide(s *scope) decision {
 		d.bind.claim, d.claim = s.claim(), nil
 	}
 	return d
-}
-
-// joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status
-// and Agents behind (CONTRACT CTL-42, DESIGN D22). Metal3 sets it when the Node exists, other infrastructure before its host registers.
-func joined(s *scope) bool {
-	return s.machine.Status.NodeRef.IsDefined() || s.machine.Spec.ProviderID != "" && metal3.IsMachineRef(s.machine.Spec.InfrastructureRef)
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
@@ -307,8 +306,9 @@ func joinedFact(agent *assisted.Agent) fact.Fact {
 	return fact.Done(bootstrapv1.NodeJoinedReason)
 }
 
-// unboundFact says of an installed host without a Node that its Agent was taken from the cluster. It runs the installed system until it
-// boots the discovery image, so AgentInstalled stays True: the Agent may be deleted next, and the host is not power-cycled then either.
+// unboundFact says of an installed host without a Node that its Agent was taken from the cluster. AgentInstalled stays True, also when the
+// host has booted the discovery image since: its disk holds what was installed, which may be a member of etcd, and the Machine that it
+// belongs to was not deleted.
 func unboundFact(s *scope, agent *assisted.Agent) fact.Fact {
 	return fact.Ongoing(
 		conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -84,6 +85,14 @@ func decideIdentity(s *scope) (recognition, *assisted.Agent) {
 	return d, verdict.Agent
 }
 
+// joined reports whether the Machine's host is a Node. The provider ID tells it where status does not, as after a move, which leaves status
+// and Agents behind (CONTRACT CTL-42, DESIGN D22). Metal3 sets it when the Node exists, other infrastructure before its host registers.
+func joined(s *scope) bool { return isNode(s.machine) }
+
+func isNode(m *clusterv1.Machine) bool {
+	return m.Status.NodeRef.IsDefined() || m.Spec.ProviderID != "" && metal3.IsMachineRef(m.Spec.InfrastructureRef)
+}
+
 // unboundClaim returns the Agent to claim if nobody has bound it. One that somebody has bound is looked at in the next pass.
 func (d recognition) unboundClaim() *assisted.Agent {
 	if d.claim == nil || d.claim.Spec.ClusterDeploymentName != nil {
@@ -131,6 +140,12 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 		)
 	case s.lacksHook():
 		return hookFact(s, agent)
+	case wasInstalled(s) && agent.Unbound():
+		return fact.Waiting(
+			bootstrapv1.AgentLostReason,
+			"Agent %s is new, and its host was installed: the host has booted the discovery image instead of its disk, and is not installed again; "+
+				"let it boot its disk, or delete Machine %s to install a host anew", agent.Name, s.machine.Name,
+		)
 	}
 	if s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil) {
 		// What was asked for when an Agent of this name was lost before must not be taken for what its next loss asks for.
@@ -257,21 +272,50 @@ func wasInstalled(s *scope) bool {
 	return conditions.IsTrue(s.config, bootstrapv1.AgentInstalledCondition)
 }
 
+// wasInstalling reports whether the config says that the installation of the Machine's host has begun. Such a host is not power-cycled
+// either when its Agent vanishes: it may run the installed system by now. The Agents of all hosts vanish when assisted-service loses its
+// database, and a hub that was restored from a backup knows of nothing that came later.
+func wasInstalling(s *scope) bool {
+	return conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition) == bootstrapv1.AgentInstallingReason
+}
+
 // lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it
-// is power-cycled; one that takes part in a running installation is not, because the installation fails without it anyway.
+// is power-cycled, unless it may run an installed system, or takes part in a running installation, which fails without it anyway.
 func lostFact(s *scope, d *recognition, name string) fact.Fact {
-	if wasInstalled(s) {
+	switch {
+	case wasInstalled(s):
 		return fact.Waiting(
 			bootstrapv1.AgentLostReason,
 			"Agent %s does not exist any more, and its host is installed: it is not rebooted. Machine %s gets its Node when the API of the "+
 				"cluster can be reached; if it gets none, delete Machine %s to install a host anew",
 			name, s.machine.Name, s.machine.Name,
 		)
-	}
-	if s.host == nil || takesPart(s, name) {
+	case wasInstalling(s):
+		return fact.Waiting(
+			bootstrapv1.AgentLostReason,
+			"Agent %s does not exist any more, and the installation of its host has begun: it is not rebooted. If Machine %s gets no Node, "+
+				"delete it to install a host anew",
+			name, s.machine.Name,
+		)
+	case !metal3.IsMachineRef(s.machine.Spec.InfrastructureRef) && s.machine.Spec.ProviderID != "":
+		// After a move nothing but the provider ID is left of an installed host, and other infrastructure sets it before that.
+		return fact.Waiting(
+			bootstrapv1.AgentLostReason,
+			"Agent %s does not exist any more: if its host was installed, Machine %s gets its Node when the API of the cluster can be reached; if "+
+				"its host runs nothing, delete the Machine to install the host anew",
+			name, s.machine.Name,
+		)
+	case s.host == nil, takesPart(s, name):
 		return fact.Waiting(bootstrapv1.AgentLostReason, "Agent %s does not exist any more: delete the Machine to install the host anew", name)
 	}
 	d.rebooted = cycledFor(s, name)
+	if held := metal3.HeldBy(s.host); held != "" && !d.rebooted {
+		return fact.Waiting(
+			bootstrapv1.AgentLostReason,
+			"Agent %s does not exist any more: BareMetalHost %s is rebooted to register again when its annotation %s is removed",
+			name, s.host.Name, held,
+		)
+	}
 	d.reboot = !d.rebooted
 	return fact.Waiting(
 		bootstrapv1.AgentLostReason, "Agent %s does not exist any more: BareMetalHost %s is rebooted to register again", name, s.host.Name,

@@ -69,10 +69,10 @@ func (w registrationWait) status() bootstrapv1.HostRegistrationStatus {
 
 // registrationWaitOf decides how much longer a host is waited for of which no Agent is recognised. Only one is given a time of which no
 // Agent may be: one that reports other hardware than its BareMetalHost does so after a power cycle as well. A host that reports an error,
-// or is to be off, is not waited for: HostHealthy says so, or the user knows. Nor is one that is installed: it runs the cluster's system.
+// or is to be off, is not waited for: HostHealthy says so, or the user knows. Nor is one that may run the cluster's system.
 func registrationWaitOf(s *scope, verdict identity.Verdict) registrationWait {
 	if verdict.Reason != bootstrapv1.WaitingForAgentReason || s.host == nil || s.install == nil || !s.config.DeletionTimestamp.IsZero() ||
-		!metal3.Provisioned(s.host) || !s.host.Spec.Online || metal3.Error(s.host) != "" || wasInstalled(s) {
+		!metal3.Provisioned(s.host) || !s.host.Spec.Online || metal3.Error(s.host) != "" || wasInstalled(s) || wasInstalling(s) {
 		return registrationWait{}
 	}
 	timeout := assisted.HostRegistrationTimeout(s.install)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
@@ -48,8 +49,13 @@ func TestAnInstalledHostIsNotRebooted(t *testing.T) {
 			s.install.Annotations = map[string]string{assisted.DayOneAgentsAnnotation: "a-0"}
 			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
 		},
-		"it is being unbound":       func(s *scope) { unbound(s, "installed") },
-		"it was unbound":            func(s *scope) { unbound(s, "unbinding-pending-user-action") },
+		"it is being unbound": func(s *scope) { unbound(s, "installed") },
+		"it was unbound":      func(s *scope) { unbound(s, "unbinding-pending-user-action") },
+		"it was unbound, and the host boots the discovery image": func(s *scope) { unbound(s, assisted.AgentStateKnownUnbound) },
+		"it is new, because the host boots the discovery image": func(s *scope) {
+			s.agents[0].Annotations = nil
+			unbound(s, assisted.AgentStateKnownUnbound)
+		},
 		"it is being deleted":       func(s *scope) { s.agents[0].DeletionTimestamp = &later },
 		"CRDs are not served":       func(s *scope) { s.agents, s.missingCRDs = nil, []string{assisted.CRDAgents} },
 		"the hook was taken off":    func(s *scope) { s.machine.Annotations = nil },
@@ -65,7 +71,7 @@ func TestAnInstalledHostIsNotRebooted(t *testing.T) {
 			change(s)
 			for range 3 {
 				d := decide(s)
-				g.Expect(d.reboot || d.wait.cycle).To(BeFalse(), d.recognized.Message)
+				g.Expect(d.reboot || d.wait.cycle || d.claim != nil || d.bind != nil || d.leftover != nil).To(BeFalse(), d.recognized.Message)
 				setStatus(s.config, result{decision: &d})
 				g.Expect(conditions.IsTrue(s.config, bootstrapv1.AgentInstalledCondition)).To(BeTrue())
 				// What was in the way is over, and the Agent is gone.
@@ -86,25 +92,113 @@ func unbound(s *scope, state string) {
 	s.agents[0].Spec.ClusterDeploymentName, s.agents[0].Status.DebugInfo.State = nil, state
 }
 
-// TestAHostThatIsDiscoveredAgainIsNotInstalled: an unbound host that boots the discovery image runs the installed system no more, so it may
-// be bound again, and is power-cycled when its Agent is lost.
-func TestAHostThatIsDiscoveredAgainIsNotInstalled(t *testing.T) {
-	for _, state := range []string{"discovering-unbound", "insufficient-unbound", "disconnected-unbound", assisted.AgentStateKnownUnbound} {
-		t.Run(state, func(t *testing.T) {
+// TestAHostThatIsBeingInstalledIsNotRebooted: assisted-service has lost its database, or the hub was restored from a backup, and the Agent
+// of a host that was being installed is gone. The host may be a Node by now.
+func TestAHostThatIsBeingInstalledIsNotRebooted(t *testing.T) {
+	for name, change := range map[string]func(*scope){
+		"it is gone":           func(s *scope) { s.agents = nil },
+		"nothing is recorded":  func(s *scope) { s.agents = nil; delete(s.config.Annotations, bootstrapv1.AgentAnnotation) },
+		"it is being deleted":  func(s *scope) { s.agents[0].DeletionTimestamp = &later },
+		"CRDs are not served":  func(s *scope) { s.agents, s.missingCRDs = nil, []string{assisted.CRDAgents} },
+		"the cluster is anew":  func(s *scope) { s.agents, s.install.Status = nil, discovered().install.Status },
+		"the hub is as it was": func(s *scope) { s.agents, s.install.Status.DebugInfo.State = nil, "" },
+	} {
+		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := booted(24 * time.Hour)
-			lostInstalled(s)
+			worker(s)
+			completed(s)
+			fact.Waiting(bootstrapv1.AgentInstallingReason, "half").Set(s.config, bootstrapv1.AgentInstalledCondition)
 			s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
 			s.agents = discovered().agents
-			unbound(s, state)
+			change(s)
+			for range 3 {
+				d := decide(s)
+				g.Expect(d.reboot || d.wait.cycle).To(BeFalse(), d.recognized.Message)
+				setStatus(s.config, result{decision: &d})
+				g.Expect(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition)).To(Equal(bootstrapv1.AgentInstallingReason))
+				s.agents, s.missingCRDs = nil, nil
+				s.now = s.now.Add(24 * time.Hour)
+			}
+			s.agents = discovered().agents
+			s.agents[0].Annotations = nil
 			d := decide(s)
-			setStatus(s.config, result{decision: &d})
-			g.Expect(conditions.IsFalse(s.config, bootstrapv1.AgentInstalledCondition)).To(BeTrue())
-			g.Expect(d.bind != nil).To(Equal(state == assisted.AgentStateKnownUnbound))
-			s.agents = nil
+			g.Expect(d.claim != nil || d.bind != nil).To(BeTrue(), "it runs the discovery image, and nothing was installed")
+		})
+	}
+}
+
+// TestAPowerCycleThatIsHeld: baremetal-operator leaves a host alone while one of these annotations is there, and would carry a request out
+// long afterwards, when the host may run its Node.
+func TestAPowerCycleThatIsHeld(t *testing.T) {
+	for _, annotation := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {
+		t.Run(annotation, func(t *testing.T) {
+			g := NewWithT(t)
+			s := booted(time.Minute)
+			s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+			metav1.SetMetaDataAnnotation(&s.host.ObjectMeta, annotation, "")
+			d := decide(s)
+			g.Expect(d.reboot).To(BeFalse())
+			g.Expect(d.recognized.Reason).To(Equal(bootstrapv1.AgentLostReason))
+			g.Expect(d.recognized.Message).To(ContainSubstring(annotation))
+			delete(s.host.Annotations, annotation)
 			g.Expect(decide(s).reboot).To(BeTrue())
 		})
 	}
+}
+
+// TestAPowerCycleOfANodeIsWithdrawn: the host has become a Node before baremetal-operator has carried the request out.
+func TestAPowerCycleOfANodeIsWithdrawn(t *testing.T) {
+	g := NewWithT(t)
+	s := booted(time.Minute)
+	s.machine.Status.NodeRef.Name = "m-0"
+	g.Expect(decide(s).forget).To(BeFalse(), "nothing was asked for")
+	cycled := powerCycle{Boot: 1, Lost: "a-0", Machine: s.claim(), Time: s.now}
+	metav1.SetMetaDataAnnotation(&s.host.ObjectMeta, bootstrapv1.PowerCycleAnnotation, cycled.String())
+	g.Expect(decide(s).forget).To(BeTrue())
+}
+
+// TestALossByAMoveOnOtherInfrastructure: a move leaves Agents and status behind, and a provider ID that may be older than the installation.
+func TestALossByAMoveOnOtherInfrastructure(t *testing.T) {
+	g := NewWithT(t)
+	s := discovered()
+	ofOtherInfrastructure(s)
+	s.agents, s.machine.Spec.ProviderID = nil, "dev://m-0"
+	d := decide(s)
+	g.Expect(d.recognized.Reason).To(Equal(bootstrapv1.AgentLostReason))
+	g.Expect(d.recognized.Message).To(And(ContainSubstring("Machine m-0 gets its Node"), ContainSubstring("if its host runs nothing")))
+}
+
+// TestALossOfANodeIsNotAskedFor: the cache does not show yet that the host is a Node.
+func TestALossOfANodeIsNotAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	s := booted(time.Minute)
+	s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+	c := fakeClient(t, s)
+	node := s.machine.DeepCopy()
+	node.Spec.ProviderID = "metal3://ns/h0/m-0"
+	g.Expect(c.Update(t.Context(), node)).To(Succeed())
+	r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(1), controller: capicontrollerutil.NewFakeController()}
+	d := decide(s)
+	g.Expect(d.reboot).To(BeTrue())
+	g.Expect(r.apply(t.Context(), s, d).err()).NotTo(HaveOccurred())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
+	g.Expect(s.host.Annotations).NotTo(HaveKey(rebootAnnotation))
+}
+
+// fakeClient has the host and the Machine of a scope, which are as they are read from then on.
+func fakeClient(t *testing.T, s *scope) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{bmov1alpha1.AddToScheme, assisted.AddToScheme, clusterv1.AddToScheme} {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host, s.machine).Build()
+	for _, o := range []client.Object{s.host, s.machine} {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
+	}
+	return c
 }
 
 // TestALossIsAskedForOnce: the manager ends after it has asked for the power cycle, and before the config has forgotten the Agent; or the
@@ -120,11 +214,7 @@ func lossIsAskedForOnce(t *testing.T, sinceBoot time.Duration) {
 	g := NewWithT(t)
 	s := booted(sinceBoot)
 	s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{bmov1alpha1.AddToScheme, assisted.AddToScheme} {
-		g.Expect(add(scheme)).To(Succeed())
-	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host).Build()
+	c := fakeClient(t, s)
 	r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(100), controller: capicontrollerutil.NewFakeController()}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed()) }
 	// pass is one that ends before it writes the config, and after baremetal-operator has done what it was asked for.
@@ -192,7 +282,7 @@ func TestALossIsForgottenBeforeTheNextOne(t *testing.T) {
 
 			d = decide(s)
 			g.Expect(d.forget).To(BeTrue(), "the next pass tries again")
-			g.Expect(s.saveAgent(t.Context(), d).Done()).To(BeTrue())
+			g.Expect(s.saveRecord(t.Context(), d).Done()).To(BeTrue())
 			g.Expect(s.config.Annotations).To(HaveKeyWithValue(bootstrapv1.AgentAnnotation, "a-0"))
 			delete(s.host.Annotations, bootstrapv1.PowerCycleAnnotation)
 			s.agents = nil

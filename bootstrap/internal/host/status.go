@@ -56,7 +56,7 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 }
 
 // setRecords notes on the config what later passes have to know and no other object tells. The name of the Agent is saved before
-// (saveAgent).
+// (saveRecord).
 func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outcomes) {
 	if d.rebooted || d.reboot && o.identity.Done() {
 		delete(config.Annotations, bootstrapv1.AgentAnnotation)
