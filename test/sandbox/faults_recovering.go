@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -63,7 +64,10 @@ func recoveringFaults() []Fault {
 		{Name: "provisioning-hangs", Summary: "a host stays in state provisioning for a while", Inject: hangProvisioning},
 		{Name: "deprovisioning-hangs", Summary: "a host stays in state deprovisioning for a while", Inject: hangDeprovisioning},
 		{Name: "stage-hangs", Summary: "a host stays in a stage of its installation for a while", Inject: hangStage},
-		{Name: "assisted-restarts", WholeWorld: true, Summary: "assisted-service is away twice", Inject: restartService},
+		{
+			Name: "assisted-restarts", WholeWorld: true, Summary: "assisted-service is away three times, once with its webhooks",
+			Inject: restartService,
+		},
 	}
 }
 
@@ -274,17 +278,54 @@ func letIn(agent *assisted.Agent) bool {
 	return agent.Spec.Approved || agent.Spec.ClusterDeploymentName != nil
 }
 
+// restartService takes the service away three times: with its webhooks until users are told, while hosts boot, and while they install.
 func restartService(s *FaultScene) {
+	service := s.World.Assisted.Faults()
 	away := func() {
 		s.printf("fault: assisted-service is away")
-		s.World.Assisted.Faults().ServiceDown(s.scaled(outage / 2))
+		service.ServiceDown(s.scaled(outage / 2))
 	}
+	s.printf("fault: assisted-service is away, and its webhooks with it")
+	service.Away(true)
 	s.OnFirstHost(true, func(types.NamespacedName) { away() })
 	s.Later(func(ctx context.Context) error {
+		if err := s.await(ctx, "the control plane and its configs to say that webhooks do not answer", s.silenceIsTold); err != nil {
+			return err
+		}
+		s.printf("fault: the control plane and its configs say so, and assisted-service comes back")
+		service.Away(false)
 		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseInstalling); err != nil {
 			return err
 		}
 		away()
 		return nil
 	})
+}
+
+// silenceIsTold checks that the control plane and its configs say why their objects cannot be written.
+func (s *FaultScene) silenceIsTold(ctx context.Context) (string, error) {
+	const silent = "does not answer"
+	controlPlane, configs := &controlplanev1.OpenshiftAssistedControlPlane{}, &bootstrapv1.OpenshiftAssistedConfigList{}
+	if err := s.World.Watch.Get(ctx, s.Install(), controlPlane); err != nil {
+		return "there is no control plane", client.IgnoreNotFound(err)
+	}
+	if !strings.Contains(conditions.GetMessage(controlPlane, controlplanev1.InstalledCondition), silent) {
+		return conditionText(controlPlane, controlplanev1.InstalledCondition), nil
+	}
+	if err := s.World.Watch.List(ctx, configs, client.InNamespace(s.Cluster.Namespace)); err != nil {
+		return "", err
+	}
+	for i := range configs.Items {
+		if !strings.Contains(conditions.GetMessage(&configs.Items[i], bootstrapv1.DiscoveryImageReadyCondition), silent) {
+			return conditionText(&configs.Items[i], bootstrapv1.DiscoveryImageReadyCondition), nil
+		}
+	}
+	return missingConfigs(len(configs.Items)), nil
+}
+
+func missingConfigs(there int) string {
+	if there == 0 {
+		return "there is no config"
+	}
+	return ""
 }

@@ -82,7 +82,7 @@ func startSimulators(ctx context.Context, cp *localcontrolplane.ControlPlane, op
 	metal3Webhooks := leavingServer{Server: mgr.GetWebhookServer(), away: s.metal3Away}
 	metal3Webhooks.Register(simmetal3.ConversionPath, simmetal3.Conversion())
 	simmetal3.ServeAdmission(metal3Webhooks)
-	assisted.ServeAdmission(mgr.GetWebhookServer(), mgr.GetAPIReader())
+	assisted.ServeAdmission(leavingServer{Server: mgr.GetWebhookServer(), away: s.assistedAway}, mgr.GetWebhookServer(), mgr.GetAPIReader())
 	webhooks := slices.Concat(simmetal3.AdmissionConfigurations(), assisted.AdmissionConfigurations())
 	if err := cp.InstallWebhooks(ctx, localcontrolplane.Simulators, webhooks...); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -242,8 +242,10 @@ func (l leavingServer) Register(path string, hook http.Handler) {
 	}))
 }
 
-// metal3Away is called by requests only, none of which comes before the simulators were started.
+// metal3Away and assistedAway are called by requests only, none of which comes before the simulators were started.
 func (s *simulators) metal3Away() bool { return s.metal3 != nil && s.metal3.Faults().IsAway() }
+
+func (s *simulators) assistedAway() bool { return s.assisted != nil && s.assisted.Faults().IsAway() }
 
 func (s *simulators) stopAll() error {
 	s.stop()

@@ -4,6 +4,7 @@ package assisted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +34,7 @@ func (s *Simulator) setupClusterInstall(mgr ctrl.Manager) error {
 		Named("assisted-agentclusterinstall").
 		For(&hiveext.AgentClusterInstall{}).
 		Watches(&hivev1.ClusterDeployment{}, handler.EnqueueRequestsFromMapFunc(s.installsOf)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(s.installsOfKubeconfig)).
 		WatchesRawSource(s.acis.source()).
 		WithOptions(controllerOptions()).
 		Complete(s.acis.tracked(s.reconcileClusterInstall))
@@ -134,14 +135,16 @@ func (s *Simulator) syncClusterInstall(
 	if !ok {
 		return result, s.writeClusterStatus(ctx, aci, before, nil, specErr)
 	}
-	pending, err := s.publishSecrets(ctx, cd, view)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if pending {
+	publishErr := s.publishCredentials(ctx, aci, cd, view)
+	switch {
+	case errors.Is(publishErr, errLater):
 		result.RequeueAfter = s.backend.opts.Durations.Monitor
+	case isRequestError(publishErr):
+		result.RequeueAfter, specErr = s.backend.opts.Durations.BackendRetry, publishErr
+	case publishErr != nil:
+		return ctrl.Result{}, publishErr
 	}
-	if err := s.writeMetadata(ctx, aci, view); err != nil {
+	if err := s.lookForKubeconfig(ctx, cd, view); err != nil {
 		return ctrl.Result{}, err
 	}
 	return result, s.writeClusterStatus(ctx, aci, before, &view, specErr)
@@ -170,13 +173,6 @@ func (s *Simulator) clusterInput(
 	if err := checkClusterSpec(aci, input.ArbiterAgents); err != nil && !cd.Spec.Installed {
 		return input, err
 	}
-	if cd.Spec.Installed {
-		reachable, err := s.importedReachable(ctx, cd)
-		if err != nil {
-			return input, err
-		}
-		input.Reachable = reachable
-	}
 	if err := s.checkPullSecret(ctx, cd); err != nil && !cd.Spec.Installed {
 		return input, err
 	}
@@ -191,32 +187,6 @@ func (s *Simulator) clusterInput(
 	}
 	input.ReleaseImage = imageSet.Spec.ReleaseImage
 	return input, err
-}
-
-// importedReachable says whether the service can use an imported cluster's kubeconfig, which is in the Secret that the ClusterDeployment
-// names (ASSISTED 1.4).
-func (s *Simulator) importedReachable(ctx context.Context, cd *hivev1.ClusterDeployment) (bool, error) {
-	name := kubeconfigName(cd.Name)
-	if metadata := cd.Spec.ClusterMetadata; metadata != nil && metadata.AdminKubeconfigSecretRef.Name != "" {
-		name = metadata.AdminKubeconfigSecretRef.Name
-	}
-	secret := &corev1.Secret{}
-	err := s.client.Get(ctx, types.NamespacedName{Namespace: cd.Namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot read Secret %s of an imported cluster: %w", name, err)
-	}
-	if !isKubeconfig(secret.Data["kubeconfig"]) {
-		return false, nil
-	}
-	return true, s.labelReferenced(ctx, secret)
-}
-
-func isKubeconfig(data []byte) bool {
-	_, err := clientcmd.RESTConfigFromKubeConfig(data)
-	return err == nil
 }
 
 func virtualIPs(many []string, one string) []string {
@@ -236,26 +206,6 @@ func (s *Simulator) checkPullSecret(ctx context.Context, cd *hivev1.ClusterDeplo
 		return serverError("failed to validate pull secret: failed to get pull secret %s: %v", key, err)
 	}
 	return s.labelReferenced(ctx, secret)
-}
-
-// writeMetadata fills spec.clusterMetadata, the one field of a spec that the service writes (ASSISTED fact 7).
-func (s *Simulator) writeMetadata(ctx context.Context, aci *hiveext.AgentClusterInstall, view clusterView) error {
-	if !view.hasMetadata {
-		return nil
-	}
-	want := hivev1.ClusterMetadata{
-		ClusterID: view.openshiftID, InfraID: view.id,
-		AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: kubeconfigName(aci.Spec.ClusterDeploymentRef.Name)},
-	}
-	if view.complete {
-		want.AdminPasswordSecretRef = &corev1.LocalObjectReference{Name: passwordName(aci.Spec.ClusterDeploymentRef.Name)}
-	}
-	if aci.Spec.ClusterMetadata != nil && equality.Semantic.DeepEqual(*aci.Spec.ClusterMetadata, want) {
-		return nil
-	}
-	base := aci.DeepCopy()
-	aci.Spec.ClusterMetadata = &want
-	return ignoreGone("cannot write the metadata of AgentClusterInstall", aci, s.client.Patch(ctx, aci, client.MergeFrom(base)))
 }
 
 // writeClusterStatus mirrors the backend's cluster. A nil view stands for a cluster that the service does not know.

@@ -25,8 +25,12 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
-// mutating is the name of the one mutating webhook.
-const mutating = "agentclusterinstallmutators"
+const (
+	// serviceGroup is the API group of assisted-service's webhooks.
+	serviceGroup = "admission.agentinstall.openshift.io"
+	// mutating is the name of the one mutating webhook.
+	mutating = "agentclusterinstallmutators"
+)
 
 // admissionHook is one webhook of assisted-service or hive. What it refuses is never seen by the service (ASSISTED 1.5).
 type admissionHook struct {
@@ -43,13 +47,12 @@ var createAndUpdate = []admissionregistrationv1.OperationType{admissionregistrat
 
 // admissionHooks are the webhooks that AgentServiceConfig and hive's operator install, by their real names and paths.
 func admissionHooks() []admissionHook {
-	const group = "admission.agentinstall.openshift.io"
 	installs := hiveext.GroupVersion.WithResource("agentclusterinstalls")
 	return []admissionHook{
-		{mutating, group, installs, createAndUpdate, defaultInstall},
-		{"agentclusterinstallvalidators", group, installs, createAndUpdate, admitInstall},
-		{"agentvalidators", group, aiv1.GroupVersion.WithResource("agents"), createAndUpdate, admitAgent},
-		{"infraenvvalidators", group, aiv1.GroupVersion.WithResource("infraenvs"), createAndUpdate, admitInfraEnv},
+		{mutating, serviceGroup, installs, createAndUpdate, defaultInstall},
+		{"agentclusterinstallvalidators", serviceGroup, installs, createAndUpdate, admitInstall},
+		{"agentvalidators", serviceGroup, aiv1.GroupVersion.WithResource("agents"), createAndUpdate, admitAgent},
+		{"infraenvvalidators", serviceGroup, aiv1.GroupVersion.WithResource("infraenvs"), createAndUpdate, admitInfraEnv},
 		{
 			"clusterdeploymentvalidators", "admission.hive.openshift.io", hivev1.SchemeGroupVersion.WithResource("clusterdeployments"),
 			append(slices.Clone(createAndUpdate), admissionregistrationv1.Delete), admitDeployment,
@@ -59,9 +62,13 @@ func admissionHooks() []admissionHook {
 
 func (h admissionHook) path() string { return "/apis/" + h.group + "/v1/" + h.name }
 
-// ServeAdmission registers the webhooks of assisted-service and hive with a server. reader reads past every cache.
-func ServeAdmission(server webhook.Server, reader client.Reader) {
+// ServeAdmission registers the webhooks of assisted-service with a server, and that of hive with another. reader reads past every cache.
+func ServeAdmission(service, hive webhook.Server, reader client.Reader) {
 	for _, hook := range admissionHooks() {
+		server := hive
+		if hook.group == serviceGroup {
+			server = service
+		}
 		server.Register(hook.path(), &admission.Webhook{Handler: admission.HandlerFunc(
 			func(ctx context.Context, req admission.Request) admission.Response {
 				return hook.admit(ctx, reader, req)

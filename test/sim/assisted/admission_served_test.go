@@ -26,7 +26,7 @@ func (f *fixture) serveAdmission() {
 	address, err := management.WebhookServer(localcontrolplane.Simulators)
 	must(f.t, err)
 	server := webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: address.Port, CertDir: address.CertDir})
-	ServeAdmission(server, f.client)
+	ServeAdmission(server, server, f.client)
 	go func() {
 		if err := server.Start(f.ctx); err != nil {
 			f.t.Errorf("the webhook server failed: %v", err)

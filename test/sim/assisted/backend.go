@@ -112,7 +112,9 @@ func (b *backend) jitter(d time.Duration) time.Duration {
 }
 
 // serviceUp says whether the service answers.
-func (b *backend) serviceUp(now time.Time) bool { return !now.Before(b.faults.downUntil) }
+func (b *backend) serviceUp(now time.Time) bool {
+	return !b.faults.away && !now.Before(b.faults.downUntil)
+}
 
 // downFor returns how long the service will not answer yet, zero when it does.
 func (b *backend) downFor() time.Duration {
@@ -121,7 +123,7 @@ func (b *backend) downFor() time.Duration {
 	if b.serviceUp(b.now()) {
 		return 0
 	}
-	return b.faults.downUntil.Sub(b.now())
+	return max(b.faults.downUntil.Sub(b.now()), b.opts.Durations.Monitor)
 }
 
 // changes are the custom resources whose backend state changed since the last tick, in a fixed order.

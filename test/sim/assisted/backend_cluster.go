@@ -33,6 +33,8 @@ type cluster struct {
 	// installingSince is when the state became installing, zero before.
 	installingSince time.Time
 	finalizingSince time.Time
+	// reachable is set when there is a Secret with a kubeconfig by which the service can look at an installed cluster.
+	reachable bool
 }
 
 // clusterInput is what the custom resources ask for.
@@ -42,8 +44,6 @@ type clusterInput struct {
 	WorkerAgents       int
 	Held               bool
 	Imported           bool
-	// Reachable is set when an imported cluster has a kubeconfig that the service can use.
-	Reachable    bool
 	Name         string
 	BaseDomain   string
 	APIVIPs      []string
@@ -89,6 +89,15 @@ func (b *backend) syncCluster(cd, aci types.NamespacedName, in clusterInput) {
 		b.setCluster(c, clusterAddingHosts)
 	}
 	b.startInstall(c)
+}
+
+// setReachable notes whether the service has a kubeconfig of an installed cluster.
+func (b *backend) setReachable(cd types.NamespacedName, reachable bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.clusters[b.byCD[cd]]; c != nil {
+		c.reachable = reachable
+	}
 }
 
 // monitorCluster is one pass of the cluster monitor.

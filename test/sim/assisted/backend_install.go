@@ -275,7 +275,7 @@ func (b *backend) advanceAfterReboot(h *host, c *cluster, now time.Time) {
 	}
 	m := b.running[h.id]
 	status := b.opts.Workload.Status(c.cd)
-	if c.spec.Imported && !c.spec.Reachable {
+	if h.kind == kindAddition && !c.reachable {
 		return // The service cannot see the Node: the host stays where it is, and nothing says why (ASSISTED 2.3).
 	}
 	if m == nil || m.mode != machineDisk || !status.APIUp || b.hostFaults(h).hangStage == h.stageName() {

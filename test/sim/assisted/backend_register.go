@@ -179,7 +179,7 @@ func (b *backend) unbind(id string) error {
 		return userError("cancelling non-day-2 host [%s] in the middle of installation is not allowed", h.id)
 	}
 	// The service reboots an installed host into the discovery image by a pod of the cluster, if it reaches the cluster (ASSISTED 1.2).
-	reclaim := c != nil && isOneOf(h.state, []string{hostInstalled, hostAdded}) && b.opts.Workload.Status(c.cd).APIUp
+	reclaim := c != nil && isOneOf(h.state, []string{hostInstalled, hostAdded}) && c.reachable && b.opts.Workload.Status(c.cd).APIUp
 	b.leaveCluster(h, c)
 	if reclaim {
 		b.setHost(h, hostReclaiming)

@@ -14,6 +14,7 @@ import (
 type faultState struct {
 	hosts     map[HostKey]*hostFaults
 	downUntil time.Time
+	away      bool
 	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, how late the kubeconfig is.
 	clusters        map[types.NamespacedName]map[string]string
 	manifests       map[types.NamespacedName]string

@@ -123,6 +123,19 @@ func (f Faults) ServiceUp() {
 	f.change(func(b *backend) { b.faults.downUntil = b.now() })
 }
 
+// Away takes the service and its webhooks away, as if its namespace was gone, until it is called with false. They are Deployments of their
+// own, so that ServiceDown leaves the webhooks. Who serves them asks IsAway.
+func (f Faults) Away(on bool) {
+	f.change(func(b *backend) { b.faults.away = on })
+}
+
+// IsAway tells whether the service is away with its webhooks.
+func (f Faults) IsAway() bool {
+	var away bool
+	f.change(func(b *backend) { away = b.faults.away })
+	return away
+}
+
 // ISORotate gives an InfraEnv a new ISO URL. Earlier ones stay valid.
 func (f Faults) ISORotate(infraEnv types.NamespacedName) {
 	f.change(func(b *backend) {

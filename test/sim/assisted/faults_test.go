@@ -227,33 +227,6 @@ func TestInputErrors(t *testing.T) {
 	f.waitURL("no-secret")
 }
 
-// TestKubeconfig checks when the administrator's Secrets appear and change.
-func TestKubeconfig(t *testing.T) {
-	f := newFixture(t, Options{})
-	f.sim.Faults().KubeconfigLate(f.key("s1"), time.Hour)
-	f.sim.Faults().StageHang(f.key("h0"), StageInstalling)
-	f.cluster("s1", 1, 0, false)
-	f.infraEnv("ie", "s1")
-	name := f.boot("h0", "ie")
-	f.waitAgent(name, hostKnown)
-	f.patchAgent(name, func(a *aiv1.Agent) { a.Spec.Approved = true })
-	f.waitCluster("s1", clusterInstalling)
-	secret := &corev1.Secret{}
-	if f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil {
-		t.Error("the kubeconfig is there although it is late")
-	}
-	f.sim.Faults().KubeconfigLate(f.key("s1"), 0)
-	f.eventually("the kubeconfig", func() bool { return f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) == nil })
-	early := string(secret.Data["kubeconfig"])
-	f.sim.Faults().StageHang(f.key("h0"), "")
-	f.waitCluster("s1", clusterAddingHosts)
-	f.eventually("the password", func() bool { return f.client.Get(f.ctx, f.key(passwordName("s1")), secret) == nil })
-	must(t, f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret))
-	if string(secret.Data["kubeconfig"]) == early {
-		t.Error("the kubeconfig did not change at the end of the installation")
-	}
-}
-
 // TestChurn checks that the service's rewrites change resource versions and nothing else.
 func TestChurn(t *testing.T) {
 	d := fastDurations()

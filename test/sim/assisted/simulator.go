@@ -203,3 +203,9 @@ func isUserError(err error) bool {
 	var request *requestError
 	return errors.As(err, &request) && request.user
 }
+
+// isRequestError says whether the service would show an error in SpecSynced.
+func isRequestError(err error) bool {
+	var request *requestError
+	return errors.As(err, &request)
+}

@@ -117,9 +117,15 @@ func (w *instantWorkload) Kubeconfig(cluster types.NamespacedName, complete bool
 	if complete {
 		phase = "complete"
 	}
-	const format = "apiVersion: v1\nkind: Config\nclusters:\n- name: %s\n  cluster: {server: 'https://api.%s.%s:6443'}\npreferences: {}\n# " +
-		"%s\n"
-	return fmt.Appendf(nil, format, spec.Name, spec.Name, spec.BaseDomain, phase), true
+	const format = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://api.%s.%s:6443"}}]
+users: [{name: admin, user: {token: t}}]
+contexts: [{name: c, context: {cluster: c, user: admin}}]
+current-context: c
+# %s
+`
+	return fmt.Appendf(nil, format, spec.Name, spec.BaseDomain, phase), true
 }
 
 func (w *instantWorkload) RemoveNode(context.Context, types.NamespacedName, string) error { return nil }
