@@ -78,6 +78,9 @@ func (g *Gauges) configs(ctx context.Context, s metrics.Scrape, agents map[types
 	if err := g.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list OpenshiftAssistedConfigs: %w", err)
 	}
+	if len(list.Items) > 0 {
+		begin()
+	}
 	count, oldest, deleting := map[string]int{}, metrics.Ages{}, metrics.Ages{}
 	g.mutex.Lock() // Whoever may read the metrics may read them at the same time.
 	defer g.mutex.Unlock()

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -174,6 +175,22 @@ func TestOnlyTheLeaderReports(t *testing.T) {
 	early.Gate = gate{missing: []string{assisted.CRDAgents}}
 	g.Expect(gathered(t, early)).NotTo(HaveKey(metrics.UnknownAgents.Name))
 	g.Expect(gathered(t, early)).To(HaveKey(metrics.Hosts.Name + " " + metrics.StateReady))
+}
+
+// TestHistogramsBeginWithZero: the first Machine that reaches a phase is an increase, because the series is there before, with 0; a manager
+// without hosts, or one that does not act, has none.
+func TestHistogramsBeginWithZero(t *testing.T) {
+	g := NewWithT(t)
+	phaseSeconds.Reset()
+	imageSeconds.Reset()
+	gathered(t, gauges(cached{}, closed()))
+	gathered(t, gauges(fleet(1), make(chan struct{})))
+	g.Expect(testutil.CollectAndCount(phaseSeconds)).To(BeZero())
+	gathered(t, gauges(fleet(1), closed()))
+	g.Expect(testutil.CollectAndCount(phaseSeconds)).To(Equal(9 * 2 * 2))
+	g.Expect(testutil.CollectAndCount(imageSeconds)).To(Equal(1))
+	count, _ := observed(t, phaseSeconds, metrics.PhaseNode, metrics.RoleControlPlane, metrics.DayOne)
+	g.Expect(count).To(BeZero())
 }
 
 // TestSeriesAreBounded: the most series that histograms and counters can have, as docs/guides/monitoring.md has it.

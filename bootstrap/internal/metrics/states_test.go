@@ -15,7 +15,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metrics"
 )
 
-func at(hour int) metav1.Time { return metav1.Time{Time: time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)} }
+func at(hour int) metav1.Time {
+	return metav1.Time{Time: time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)}
+}
 
 // recognition is a config whose host was recognised, or lost, at a time.
 func recognition(status metav1.ConditionStatus, reason string, since metav1.Time) *bootstrapv1.OpenshiftAssistedConfig {
