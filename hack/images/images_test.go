@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http/httptest"
 	"os"
@@ -165,6 +166,63 @@ func TestWhatIsInAnImage(t *testing.T) {
 	g.Expect(string(out)).To(Equal("hello world\n"))
 }
 
+// TestFilesBesideAManager: who builds the image in another way gets the files that it has here, and the Dockerfiles take them.
+func TestFilesBesideAManager(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := demoSettings(t)
+	_, _, image := made(t, s)
+	want, _ := unpacked(t, image)
+	manager := filepath.Join(t.TempDir(), managerFile)
+	g.Expect(s.compile(t.Context(), demo, native, manager)).To(Succeed())
+	s.out = t.TempDir()
+	g.Expect(s.writeBeside(t.Context(), manager)).To(Succeed())
+	files := os.DirFS(s.out)
+	for name, content := range want {
+		if name != managerFile && len(content) > 0 { // Folders are empty.
+			g.Expect(fs.ReadFile(files, name)).To(Equal(content), name)
+		}
+	}
+	for _, p := range programs {
+		dockerfile, err := os.ReadFile("../../Dockerfile." + strings.TrimPrefix(p.pkg, "./"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(dockerfile)).To(And(
+			ContainSubstring("./hack/images -beside=/manager -platforms=${TARGETOS}/${TARGETARCH} -out=/files\n"),
+			ContainSubstring("FROM scratch\nCOPY --from=builder /files/ /\nCOPY --from=builder /manager /manager\nUSER "+user+"\n"),
+		), p.pkg)
+	}
+}
+
+// TestSourcesOfDockerfiles: what .dockerignore lets through has every package of both managers and of this program.
+func TestSourcesOfDockerfiles(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	root := filepath.Join("..", "..")
+	ignored, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	g.Expect(err).NotTo(HaveOccurred())
+	folder := t.TempDir()
+	for line := range strings.Lines(string(ignored)) {
+		name, kept := strings.CutPrefix(strings.TrimSpace(line), "!")
+		from, to := filepath.Join(root, name), filepath.Join(folder, name)
+		if !kept {
+			continue
+		}
+		about, err := os.Stat(from)
+		g.Expect(err).NotTo(HaveOccurred())
+		if about.IsDir() {
+			g.Expect(os.CopyFS(to, os.DirFS(from))).To(Succeed())
+			continue
+		}
+		content, err := os.ReadFile(from)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(to, content, 0o600)).To(Succeed())
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./bootstrap", "./controlplane", "./hack/images")
+	list.Dir, list.Env = folder, append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	output, err := list.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(output))
+}
+
 func TestPush(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -216,6 +274,7 @@ func TestCommandLine(t *testing.T) {
 		"a platform of one word": {arguments: append(complete, "-platforms=linux"), epoch: "1", refused: `platform "linux"`},
 		"a registry to push to":  {arguments: []string{"-push=registry.example/owner"}},
 		"a registry to sign in":  {arguments: []string{"-sign=registry.example/owner"}},
+		"a built manager":        {arguments: []string{"-beside=manager"}},
 		"a flag that is unknown": {arguments: []string{"-nothing"}, refused: "-nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {

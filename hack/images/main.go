@@ -30,11 +30,11 @@ func main() {
 	}
 }
 
-// request is what the command line asks for: images, unless there is a registry to push to, or to sign in.
+// request is what the command line asks for: images, unless there is a registry to push to, or to sign in, or a manager that was built.
 type request struct {
 	settings
-	push, sign string
-	signer     signer
+	push, sign, beside string
+	signer             signer
 }
 
 func run(ctx context.Context, arguments []string, epoch string, progress io.Writer) error {
@@ -47,6 +47,8 @@ func run(ctx context.Context, arguments []string, epoch string, progress io.Writ
 		return pushAll(ctx, asked.out, asked.push, progress)
 	case asked.sign != "":
 		return asked.signer.signAll(ctx, asked.out, asked.sign)
+	case asked.beside != "":
+		return asked.writeBeside(ctx, asked.beside)
 	}
 	return asked.write(ctx, programs, progress)
 }
@@ -65,6 +67,7 @@ func read(arguments []string, epoch string) (request, error) {
 	flags.StringVar(&asked.builder, "builder", localBuilder, "URI of who builds, for the provenance")
 	flags.StringVar(&asked.push, "push", "", "registry and owner to send the images to that are in -out; nothing is built")
 	flags.StringVar(&asked.sign, "sign", "", "registry and owner to sign the images in that were sent from -out; nothing is built")
+	flags.StringVar(&asked.beside, "beside", "", "manager that was built, to write the other files of its image into -out; there is no image")
 	flags.StringVar(&asked.signer.program, "cosign", "cosign", "program that signs")
 	flags.StringVar(&asked.signer.key, "key", "", "private key to sign with: a file, or what else cosign takes")
 	cosignFlags := flags.String("cosign-flags", "", "flags of cosign, in the place of those that keep out of Sigstore's public services")
@@ -81,6 +84,9 @@ func read(arguments []string, epoch string) (request, error) {
 			return request{}, fmt.Errorf("platform %q is not like linux/amd64", platform)
 		}
 		asked.platforms = append(asked.platforms, *parsed)
+	}
+	if asked.beside != "" {
+		return asked, nil
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {

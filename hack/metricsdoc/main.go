@@ -39,7 +39,8 @@ API (` + "`controller_runtime_*`, `workqueue_*`, `rest_client_*`, `leader_electi
   object was another one before, or when the watch of the manager that acts shows the change of an object that others write. A pass that is
   repeated counts nothing, and neither does a manager that starts. A manager that ends between the write and the count, that writes while
   somebody else changes the same object, or that does not run while others write, loses one. Durations are those between timestamps of
-  objects.
+  objects. Series begin with 0, when the manager that acts is scraped and there is an object that they may be about: so the first event is
+  an increase.
 - **Gauges** are read from the manager's cache at every scrape, without a request to the API server. Only the manager that has its Lease
   reports them: of several replicas the others have no such series, and after a change of leader they come from another Pod.
 `

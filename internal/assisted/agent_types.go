@@ -119,6 +119,8 @@ type CPU struct {
 type Progress struct {
 	// CurrentStage is the stage, for example "Writing image to disk".
 	CurrentStage string `json:"currentStage,omitempty"`
+	// StageStartTime is when that stage began.
+	StageStartTime metav1.Time `json:"stageStartTime,omitempty,omitzero"`
 }
 
 // DebugInfo is the state of the host in assisted-service's own terms.

@@ -120,12 +120,15 @@ var (
 	}
 	HostsOldestSeconds = Definition{
 		Name: "openshift_assisted_hosts_oldest_seconds", Kind: Gauge,
-		Help:   "Seconds since the host that has waited longest in a state reached the last milestone before it.",
+		Help:   "Seconds for which the host that is in a state longest has been in it; of installing: in its stage.",
 		Labels: []Label{{Name: "state", Constants: "State", Values: HostStates}},
 		Source: "waiting_for_host: creation of the config; waiting_for_agent, not_recognised, several_match and duplicate: the end of the " +
-			"BareMetalHost's provisioning; other states: since when HostRecognized is True; installed: since when AgentInstalled is True",
-		Counts: "from the cache, at every scrape; 0 for a state without hosts. It is at least the time in the state: no condition tells when " +
-			"its reason changed",
+			"BareMetalHost's provisioning, or the loss of the Agent; ready: since when HostRecognized is True; installing: " +
+			"status.progress.stageStartTime of the Agent; validations_failing and disconnected: since when the Agent's condition Validated or " +
+			"Connected is False; installed: since when AgentInstalled is True; other states, and an Agent that does not tell: when the manager " +
+			"saw the host change to the state",
+		Counts: "from the cache, at every scrape; 0 for a state without hosts. A manager that begins to act has not seen when a host came " +
+			"into a state: where no object tells, the host counts since its recognition then",
 	}
 	UnknownAgents = Definition{
 		Name: "openshift_assisted_unknown_agents", Kind: Gauge,

@@ -178,6 +178,12 @@ var (
 		Source: "condition Available with reason ConnectionDown",
 		Counts: "from the cache, at every scrape",
 	}
+	WorkloadUnreachableOldestSeconds = Definition{
+		Name: "openshift_assisted_workload_unreachable_oldest_seconds", Kind: Gauge,
+		Help:   "Seconds for which the installed cluster has not been available whose API has not answered longest.",
+		Source: "since when the condition Available with reason ConnectionDown has its status",
+		Counts: "from the cache, at every scrape; 0 when all answer. The grace period of --remote-conditions-grace-period is over by then",
+	}
 	ReleaseResolveSeconds = Definition{
 		Name: "openshift_assisted_release_resolve_seconds", Kind: Histogram,
 		Help: "Seconds until it was known what a release image is, or that the registry does not tell.",

@@ -80,5 +80,5 @@ var Bootstrap = []Definition{
 // ControlPlane are the metrics of the control plane manager.
 var ControlPlane = []Definition{
 	InstallsTotal, InstallSeconds, UpgradesTotal, UpgradeSeconds, UpgradesStalled, ReplacementsTotal, EtcdMembers, WorkloadUnreachable,
-	ReleaseResolveSeconds, DeletionAgeSeconds, CredentialExpirySeconds,
+	WorkloadUnreachableOldestSeconds, ReleaseResolveSeconds, DeletionAgeSeconds, CredentialExpirySeconds,
 }

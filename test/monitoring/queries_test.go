@@ -25,7 +25,7 @@ func known(t *testing.T) []Series {
 	for _, group := range readRules(t).Groups {
 		for _, rule := range group.Rules {
 			if rule.Record != "" {
-				all = append(all, Series{Name: rule.Record, Type: Gauge, Labels: labels{"result": nil}})
+				all = append(all, Series{Name: rule.Record, Type: Gauge, Labels: labels{"result": nil, "name": nil}})
 			}
 		}
 	}

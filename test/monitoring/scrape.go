@@ -3,6 +3,7 @@
 package monitoring
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,7 @@ func healthy() map[string]string {
 		`openshift_assisted_unknown_agents`:                                      "0" + steady,
 		`openshift_assisted_upgrades_stalled`:                                    "0" + steady,
 		`openshift_assisted_workload_unreachable`:                                "0" + steady,
+		`openshift_assisted_workload_unreachable_oldest_seconds`:                 "0" + steady,
 		`openshift_assisted_etcd_members{state="healthy"}`:                       "9" + steady,
 		`openshift_assisted_etcd_members{state="unhealthy"}`:                     "0" + steady,
 		`openshift_assisted_etcd_members{state="lost"}`:                          "0" + steady,
@@ -40,14 +42,21 @@ func healthy() map[string]string {
 	}
 }
 
+// secondReplica is a label of given series: they are what the replica serves that does not lead.
+const secondReplica = `replica="1"`
+
 // scrape returns what Prometheus scrapes of a healthy hub on which the given series are different: each manager has two replicas, and the
-// one that does not lead has zeros. A label "manager" says whose a series is that both have; series that no manager has stay as they are.
+// one that does not lead has zeros, unless a series with the label of secondReplica says otherwise. A label "manager" says whose a series
+// is that both have; series that no manager has stay as they are.
 func scrape(series map[string]string) ([]input, error) {
 	all := healthy()
 	maps.Copy(all, series)
 	known := append(Own(), Libraries()...)
 	var scraped []input
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if strings.Contains(name, secondReplica) {
+			continue
+		}
 		metric, own, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
 		found, ok := Find(known, metric)
 		if !ok {
@@ -59,7 +68,8 @@ func scrape(series map[string]string) ([]input, error) {
 			return nil, fmt.Errorf("say whose %s is, with a label manager", name)
 		}
 		labels = slices.DeleteFunc(labels, func(label string) bool { return strings.HasPrefix(label, "manager=") })
-		for replica, values := range []string{all[name], follower(found, all[name])} {
+		second := cmp.Or(all[strings.Replace(name, "}", ","+secondReplica+"}", 1)], follower(found, all[name]))
+		for replica, values := range []string{all[name], second} {
 			target := fmt.Sprintf(`namespace=%q,job=%q,pod="%s-%d",instance="%s-%d:8443"`,
 				namespaceOf(manager), jobOf(manager), manager, replica, manager, replica)
 			scraped = append(scraped, input{metric + "{" + strings.Join(append([]string{target}, labels...), ",") + "}", values})

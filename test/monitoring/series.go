@@ -79,6 +79,7 @@ func Own() []Series {
 		}},
 		{"openshift_assisted_etcd_members", Gauge, ControlPlane, labels{"state": {"healthy", "unhealthy", "lost"}}},
 		{"openshift_assisted_workload_unreachable", Gauge, ControlPlane, nil},
+		{"openshift_assisted_workload_unreachable_oldest_seconds", Gauge, ControlPlane, nil},
 		{"openshift_assisted_release_resolve_seconds", Histogram, ControlPlane, labels{"result": {"resolved", "failed"}}},
 		{"openshift_assisted_deletion_age_seconds", Gauge, Both, labels{
 			"kind": {"OpenshiftAssistedConfig", "OpenshiftAssistedControlPlane", "Machine"}, "step": steps,

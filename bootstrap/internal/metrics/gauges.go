@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -45,6 +47,9 @@ type Gauges struct {
 	Now func() time.Time
 	// Log tells of gauges that cannot be read.
 	Log logr.Logger
+
+	mutex     sync.Mutex
+	sightings sightings
 }
 
 // Describe implements prometheus.Collector.
@@ -62,17 +67,24 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), metrics.ScrapeTimeout)
 	defer cancel()
 	scrape := metrics.Scrape{Now: g.Now(), Metrics: out}
-	if err := errors.Join(g.configs(ctx, scrape), g.machines(ctx, scrape), g.agents(ctx, scrape)); err != nil {
+	agents, unread := g.agents(ctx, scrape)
+	if err := errors.Join(unread, g.configs(ctx, scrape, agents), g.machines(ctx, scrape)); err != nil {
 		g.Log.Error(err, "Cannot read metrics from the cache")
 	}
 }
 
-func (g *Gauges) configs(ctx context.Context, s metrics.Scrape) error {
+func (g *Gauges) configs(ctx context.Context, s metrics.Scrape, agents map[types.NamespacedName]*assisted.Agent) error {
 	list := &bootstrapv1.OpenshiftAssistedConfigList{}
 	if err := g.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list OpenshiftAssistedConfigs: %w", err)
 	}
+	if len(list.Items) > 0 {
+		begin()
+	}
 	count, oldest, deleting := map[string]int{}, metrics.Ages{}, metrics.Ages{}
+	g.mutex.Lock() // Whoever may read the metrics may read them at the same time.
+	defer g.mutex.Unlock()
+	seen := make(sightings, len(list.Items))
 	for i := range list.Items {
 		config := &list.Items[i]
 		if !g.watches(config) {
@@ -82,10 +94,15 @@ func (g *Gauges) configs(ctx context.Context, s metrics.Scrape) error {
 			deleting.Add(stepOf(config, bootstrapv1.DeletingCondition, configSteps), s.Now, at.Time)
 			continue
 		}
-		state := State(config)
-		count[state]++
-		oldest.Add(state, s.Now, since(config, state, func() metav1.Time { return g.boot(ctx, config) }).Time)
+		host := waiting{
+			config: config, state: State(config), boot: func() metav1.Time { return g.boot(ctx, config) },
+			agent: agents[types.NamespacedName{Namespace: config.Namespace, Name: config.Annotations[bootstrapv1.AgentAnnotation]}],
+		}
+		host.seen = seen.add(g.sightings, config.UID, host.state, s.Now)
+		count[host.state]++
+		oldest.Add(host.state, s.Now, host.since().Time)
 	}
+	g.sightings = seen
 	for _, state := range metrics.HostStates {
 		s.Gauge(hosts, float64(count[state]), state)
 		s.Gauge(hostsOldest, oldest[state], state)
@@ -135,21 +152,23 @@ func (g *Gauges) machines(ctx context.Context, s metrics.Scrape) error {
 	return nil
 }
 
-func (g *Gauges) agents(ctx context.Context, s metrics.Scrape) error {
+// agents tells of the Agents, and returns them.
+func (g *Gauges) agents(ctx context.Context, s metrics.Scrape) (map[types.NamespacedName]*assisted.Agent, error) {
 	if len(g.Gate.Missing(assisted.CRDAgents)) > 0 {
-		return nil
+		return nil, nil
 	}
 	list := &assisted.AgentList{}
 	if err := g.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list Agents: %w", err)
+		return nil, fmt.Errorf("list Agents: %w", err)
 	}
-	strangers := 0
+	agents, strangers := make(map[types.NamespacedName]*assisted.Agent, len(list.Items)), 0
 	for i := range list.Items {
-		notes := list.Items[i].Annotations
-		if notes[bootstrapv1.RecognitionAnnotation] != "" && notes[bootstrapv1.ClaimAnnotation] == "" {
+		agent := &list.Items[i]
+		agents[client.ObjectKeyFromObject(agent)] = agent
+		if agent.Annotations[bootstrapv1.RecognitionAnnotation] != "" && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" {
 			strangers++
 		}
 	}
 	s.Gauge(unknownAgents, float64(strangers))
-	return nil
+	return agents, nil
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -62,6 +64,7 @@ func fleet(clusters int) cached {
 	for i := range clusters * 6 {
 		config := way[i%len(way)].config()
 		config.Namespace, config.Name = fmt.Sprintf("ns-%d", i/6), fmt.Sprintf("m-%d", i)
+		config.UID = types.UID(config.Name)
 		machine := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.Name}}
 		agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.Name}}
 		if i%100 == 0 {
@@ -127,6 +130,43 @@ func TestGaugesOfManyHosts(t *testing.T) {
 	g.Expect(values).To(HaveKeyWithValue(metrics.DeletionAgeSeconds.Name+" "+metrics.KindConfig+" "+metrics.StepOther, 7199.0))
 }
 
+// hostOf has a host that was recognised at 13:00, in the state with a reason, and its Agent, whose stage has begun at a time.
+func (c *cached) hostOf(namespace, reason string, begun time.Time) {
+	config := stage{recognized: bootstrapv1.HostRecognizedReason, installed: reason}.config()
+	config.Namespace, config.Name, config.UID = namespace, "m", types.UID(namespace)
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, bootstrapv1.AgentAnnotation, "agent")
+	agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "agent"}}
+	agent.Status.Progress.StageStartTime = metav1.NewTime(begun)
+	c.configs, c.agents = append(c.configs, *config), append(c.agents, agent)
+}
+
+// TestHostsOfSeveralClusters: hosts that come into a state after each other are none that stays in it, and one that stays is told of
+// whatever others do.
+func TestHostsOfSeveralClusters(t *testing.T) {
+	oldest := func(g *Gauges, state string, after time.Duration) time.Duration {
+		g.Now = func() time.Time { return noon.Add(24*time.Hour + after) }
+		return time.Duration(gathered(t, g)[metrics.HostsOldestSeconds.Name+" "+state]) * time.Second
+	}
+	hosts := func(a, b string, stage time.Duration) cached {
+		c := cached{}
+		c.hostOf("a", a, noon.Add(24*time.Hour))
+		c.hostOf("b", b, noon.Add(24*time.Hour+stage))
+		return c
+	}
+	const installing, failed = bootstrapv1.AgentInstallingReason, bootstrapv1.AgentInstallationFailedReason
+	g := NewWithT(t)
+	gauges := gauges(hosts(installing, bootstrapv1.AgentReadyReason, 0), closed())
+	g.Expect(oldest(gauges, metrics.StateInstalling, 40*time.Minute)).To(Equal(40*time.Minute), "since its stage has begun")
+	gauges.Client = hosts(bootstrapv1.AgentInstalledReason, installing, 45*time.Minute)
+	g.Expect(oldest(gauges, metrics.StateInstalling, 50*time.Minute)).To(Equal(5*time.Minute), "the other one has just begun")
+	gauges.Client = hosts(failed, installing, 45*time.Minute)
+	g.Expect(oldest(gauges, metrics.StateFailed, time.Hour)).To(Equal(time.Duration(0)), "it was seen to fail")
+	gauges.Client = hosts(failed, failed, 45*time.Minute)
+	g.Expect(oldest(gauges, metrics.StateFailed, 70*time.Minute)).To(Equal(10*time.Minute), "another one hides none that is older")
+	gauges.Client = hosts(installing, failed, 72*time.Minute)
+	g.Expect(oldest(gauges, metrics.StateFailed, 75*time.Minute)).To(Equal(5*time.Minute), "the first is installed again")
+}
+
 // TestOnlyTheLeaderReports: a manager that waits for its Lease has no gauges, and one without assisted-service's CRDs has the others.
 func TestOnlyTheLeaderReports(t *testing.T) {
 	g := NewWithT(t)
@@ -135,6 +175,22 @@ func TestOnlyTheLeaderReports(t *testing.T) {
 	early.Gate = gate{missing: []string{assisted.CRDAgents}}
 	g.Expect(gathered(t, early)).NotTo(HaveKey(metrics.UnknownAgents.Name))
 	g.Expect(gathered(t, early)).To(HaveKey(metrics.Hosts.Name + " " + metrics.StateReady))
+}
+
+// TestHistogramsBeginWithZero: the first Machine that reaches a phase is an increase, because the series is there before, with 0; a manager
+// without hosts, or one that does not act, has none.
+func TestHistogramsBeginWithZero(t *testing.T) {
+	g := NewWithT(t)
+	phaseSeconds.Reset()
+	imageSeconds.Reset()
+	gathered(t, gauges(cached{}, closed()))
+	gathered(t, gauges(fleet(1), make(chan struct{})))
+	g.Expect(testutil.CollectAndCount(phaseSeconds)).To(BeZero())
+	gathered(t, gauges(fleet(1), closed()))
+	g.Expect(testutil.CollectAndCount(phaseSeconds)).To(Equal(9 * 2 * 2))
+	g.Expect(testutil.CollectAndCount(imageSeconds)).To(Equal(1))
+	count, _ := observed(t, phaseSeconds, metrics.PhaseNode, metrics.RoleControlPlane, metrics.DayOne)
+	g.Expect(count).To(BeZero())
 }
 
 // TestSeriesAreBounded: the most series that histograms and counters can have, as docs/guides/monitoring.md has it.

@@ -42,6 +42,19 @@ func refusals(d metrics.Definition) *prometheus.CounterVec {
 	return counter
 }
 
+// begin lets the series of histograms begin with 0: the first observation of a series that begins with it is no increase to Prometheus.
+func begin() {
+	labels := metrics.MachinePhaseSeconds.Labels
+	for _, phase := range labels[0].Values {
+		for _, role := range labels[1].Values {
+			for _, day := range labels[2].Values {
+				phaseSeconds.WithLabelValues(phase, role, day)
+			}
+		}
+	}
+	imageSeconds.WithLabelValues()
+}
+
 // reached says whether a stored config has reached a phase.
 type reached int
 

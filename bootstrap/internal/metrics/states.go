@@ -3,8 +3,6 @@
 package metrics
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -57,29 +55,6 @@ func State(c *bootstrapv1.OpenshiftAssistedConfig) string {
 		return state
 	}
 	return metrics.StateNeedsAttention
-}
-
-// since is when a host reached the last milestone before its state. boot is when its BareMetalHost was provisioned; it is asked only for
-// states that are counted from there, and may be zero.
-func since(c *bootstrapv1.OpenshiftAssistedConfig, state string, boot func() metav1.Time) metav1.Time {
-	recognized := conditions.GetLastTransitionTime(c, bootstrapv1.HostRecognizedCondition)
-	switch state {
-	case metrics.StateWaitingForHost:
-		return c.CreationTimestamp
-	case metrics.StateWaitingForAgent, metrics.StateNotRecognised, metrics.StateSeveralMatch, metrics.StateDuplicate:
-		// A host that was recognised, and whose Agent is lost, waits since then.
-		if at := boot(); !at.IsZero() && (recognized == nil || recognized.Before(&at)) {
-			return at
-		}
-	case metrics.StateInstalled:
-		if at := conditions.GetLastTransitionTime(c, bootstrapv1.AgentInstalledCondition); at != nil {
-			return *at
-		}
-	}
-	if recognized != nil {
-		return *recognized
-	}
-	return c.CreationTimestamp
 }
 
 // configSteps are the steps of a config's deletion by the reason of its condition Deleting.

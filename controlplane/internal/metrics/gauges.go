@@ -26,6 +26,7 @@ var (
 	upgradesStalled     = metrics.UpgradesStalled.Desc()
 	etcdMembers         = metrics.EtcdMembers.Desc()
 	workloadUnreachable = metrics.WorkloadUnreachable.Desc()
+	unreachableOldest   = metrics.WorkloadUnreachableOldestSeconds.Desc()
 	deletionAge         = metrics.DeletionAgeSeconds.Desc()
 	credentialExpiry    = metrics.CredentialExpirySeconds.Desc()
 )
@@ -47,7 +48,9 @@ type Gauges struct {
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{upgradesStalled, etcdMembers, workloadUnreachable, deletionAge, credentialExpiry} {
+	for _, description := range []*prometheus.Desc{
+		upgradesStalled, etcdMembers, workloadUnreachable, unreachableOldest, deletionAge, credentialExpiry,
+	} {
 		descriptions <- description
 	}
 }
@@ -71,18 +74,20 @@ func (g *Gauges) controlPlanes(ctx context.Context, s metrics.Scrape) error {
 		return fmt.Errorf("list OpenshiftAssistedControlPlanes: %w", err)
 	}
 	stalled, unreachable := 0, 0
-	members, deleting := map[string]int{}, metrics.Ages{}
+	members, deleting, silent := map[string]int{}, metrics.Ages{}, metrics.Ages{}
 	for i := range list.Items {
 		cp := &list.Items[i]
 		if g.WatchFilter != "" && !labels.HasWatchLabel(cp, g.WatchFilter) {
 			continue
 		}
+		begin(cp)
 		switch conditions.GetReason(cp, controlplanev1.UpgradingCondition) {
 		case controlplanev1.UpgradeStalledReason, controlplanev1.UpgradeFailingReason:
 			stalled++
 		}
-		if conditions.GetReason(cp, controlplanev1.AvailableCondition) == controlplanev1.ConnectionDownReason {
+		if c := conditions.Get(cp, controlplanev1.AvailableCondition); c != nil && c.Reason == controlplanev1.ConnectionDownReason {
 			unreachable++
+			silent.Add("", s.Now, c.LastTransitionTime.Time)
 		}
 		for state, number := range Members(cp) {
 			members[state] += number
@@ -93,6 +98,7 @@ func (g *Gauges) controlPlanes(ctx context.Context, s metrics.Scrape) error {
 	}
 	s.Gauge(upgradesStalled, float64(stalled))
 	s.Gauge(workloadUnreachable, float64(unreachable))
+	s.Gauge(unreachableOldest, silent[""])
 	for _, state := range metrics.MemberStates {
 		s.Gauge(etcdMembers, float64(members[state]), state)
 	}

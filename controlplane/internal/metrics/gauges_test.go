@@ -70,7 +70,7 @@ func collected(g *WithT, c prometheus.Collector) map[string]*dto.MetricFamily {
 func TestGauges(t *testing.T) {
 	g := NewWithT(t)
 	stalled := told(controlplanev1.UpgradingCondition, metav1.ConditionTrue, controlplanev1.UpgradeStalledReason, 0)
-	silent := told(controlplanev1.AvailableCondition, metav1.ConditionUnknown, controlplanev1.ConnectionDownReason, 0)
+	silent := told(controlplanev1.AvailableCondition, metav1.ConditionUnknown, controlplanev1.ConnectionDownReason, -20)
 	silent.Status.Replicas = ptr.To[int32](2)
 	silent.Status.Etcd.Members, silent.Status.Etcd.HealthyMembers = ptr.To[int32](3), ptr.To[int32](2)
 	going := told(controlplanev1.DeletingCondition, metav1.ConditionTrue, controlplanev1.WaitingForMachineDeletionReason, 0)
@@ -94,7 +94,11 @@ openshift_assisted_upgrades_stalled 1
 # HELP openshift_assisted_workload_unreachable `+metrics.WorkloadUnreachable.Help+`
 # TYPE openshift_assisted_workload_unreachable gauge
 openshift_assisted_workload_unreachable 1
+# HELP openshift_assisted_workload_unreachable_oldest_seconds `+metrics.WorkloadUnreachableOldestSeconds.Help+`
+# TYPE openshift_assisted_workload_unreachable_oldest_seconds gauge
+openshift_assisted_workload_unreachable_oldest_seconds 1200
 `), metrics.CredentialExpirySeconds.Name, metrics.EtcdMembers.Name, metrics.UpgradesStalled.Name, metrics.WorkloadUnreachable.Name,
+		metrics.WorkloadUnreachableOldestSeconds.Name,
 	)).To(Succeed())
 	ages := map[string]float64{}
 	for _, series := range collected(g, collector)[metrics.DeletionAgeSeconds.Name].GetMetric() {
@@ -102,6 +106,28 @@ openshift_assisted_workload_unreachable 1
 	}
 	g.Expect(ages).To(HaveKeyWithValue(metrics.StepMachines, time.Hour.Seconds()))
 	g.Expect(ages).To(HaveKeyWithValue(metrics.StepInstall, 0.0))
+}
+
+// TestCountersBeginWithZero: the first installation and the first upgrade of a release are an increase, because their series are there
+// before, with 0; and what was counted stays.
+func TestCountersBeginWithZero(t *testing.T) {
+	g := NewWithT(t)
+	installs.Reset()
+	upgrades.Reset()
+	upgradeSeconds.Reset()
+	cp := told("", "", "", 0)
+	collector := gaugesOf(cached{controlPlanes: []controlplanev1.OpenshiftAssistedControlPlane{*cp}})
+	installed(cp, metrics.InstallFailed, metrics.InstallReasonHost)
+	for range 2 {
+		testutil.CollectAndCount(collector)
+	}
+	g.Expect(testutil.CollectAndCount(installs)).To(Equal(7))
+	g.Expect(testutil.CollectAndCount(upgrades)).To(Equal(2))
+	g.Expect(testutil.CollectAndCount(upgradeSeconds)).To(Equal(1))
+	topology := metrics.TopologyHighlyAvailable
+	g.Expect(testutil.ToFloat64(installs.WithLabelValues(topology, "4.20", metrics.InstallFailed, metrics.InstallReasonHost))).To(Equal(1.0))
+	g.Expect(testutil.ToFloat64(installs.WithLabelValues(topology, "4.20", metrics.InstallCompleted, ""))).To(BeZero())
+	g.Expect(testutil.ToFloat64(upgrades.WithLabelValues("4.20", metrics.UpgradeCompleted))).To(BeZero())
 }
 
 // TestOnlyTheLeaderReports: a replica that waits for the Lease has no gauges, so that nobody adds them up twice.

@@ -93,6 +93,29 @@ func Count(w Written) {
 	}
 }
 
+// begin lets the series of a control plane's counters and histograms begin with 0: the first event of a series that begins with it is no
+// increase to Prometheus.
+func begin(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+	topology, minor := Topology(cp), metrics.ReleaseMinor(cp.Spec.DistributionVersion)
+	for result, reasons := range installReasons {
+		for _, reason := range reasons {
+			installs.WithLabelValues(topology, minor, result, reason)
+		}
+	}
+	for _, result := range []string{metrics.UpgradeCompleted, metrics.UpgradeFailed} {
+		upgrades.WithLabelValues(minor, result)
+	}
+	installSeconds.WithLabelValues(topology)
+	upgradeSeconds.WithLabelValues()
+}
+
+// installReasons are the reasons that each result of an attempt to install a cluster may have.
+var installReasons = map[string][]string{
+	metrics.InstallCompleted: {""},
+	metrics.InstallFailed:    {metrics.InstallReasonHost, metrics.InstallReasonCluster, metrics.InstallReasonCancelled},
+	metrics.InstallRetried:   {metrics.InstallReasonAsked, metrics.InstallReasonAutomatic, metrics.InstallReasonLost},
+}
+
 func installed(cp *controlplanev1.OpenshiftAssistedControlPlane, result, reason string) {
 	installs.WithLabelValues(Topology(cp), metrics.ReleaseMinor(cp.Spec.DistributionVersion), result, reason).Inc()
 }
