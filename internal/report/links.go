@@ -74,6 +74,7 @@ var advice = map[string]string{
 	bootstrapv1.AgentDisconnectedReason:       "a-host-falls-silent-before-the-installation",
 	bootstrapv1.AgentNeedsAttentionReason:     "a-host-boots-the-discovery-image-again",
 	bootstrapv1.AgentLostReason:               "an-agent-disappears",
+	bootstrapv1.WaitingForHostReleaseReason:   "a-host-cannot-be-freed",
 	bootstrapv1.AgentPreparationFailedReason:  "the-installation-cannot-be-prepared",
 	bootstrapv1.AgentInstallationFailedReason: "the-installation-fails",
 	checkReason: "a-check-on-the-cluster-fails-for-a-while",

@@ -144,7 +144,7 @@ func dataSecretOutcome(s *scope, d *decision, o outcomes) fact.Fact {
 }
 
 // setReady summarises what stands in the host's way. Once the Machine has a Node, the host's own conditions leave the summary: a hiccup of
-// its BMC must not make a running Node's Machine not ready (DESIGN D21). When that Machine is deleted, a BMC that fails keeps it from going.
+// its BMC must not make a running Node's Machine not ready (DESIGN D21). When that Machine is deleted, a failing BMC keeps it from going.
 func setReady(s *scope) {
 	types := conditions.ForConditionTypes{bootstrapv1.DataSecretAvailableCondition, bootstrapv1.DeletingCondition}
 	if s.machine != nil && !s.machine.Status.NodeRef.IsDefined() {

@@ -66,8 +66,8 @@ func decideDeparture(s *scope) departure {
 	return d
 }
 
-// departingHostFact says whether the BareMetalHost lets its Machine go: baremetal-operator needs the BMC to free it, tries again without end,
-// and Metal3 and Cluster API wait for it without a word of why (METAL3 M3-56, M3-61).
+// departingHostFact says whether the BareMetalHost lets its Machine go: baremetal-operator needs the BMC to free it and tries again without
+// end, and Metal3 and Cluster API wait for it without a word of why (METAL3 M3-56, M3-61).
 func departingHostFact(s *scope) fact.Fact {
 	if s.host == nil {
 		return fact.Fact{}
@@ -82,15 +82,15 @@ func departingHostFact(s *scope) fact.Fact {
 	default:
 		return fact.Waiting(
 			bootstrapv1.HostErrorReason,
-			"%s. Machine %s is not gone before its host is freed, which is tried again and again: repair the BMC, or its credentials; if the host "+
-				"is lost, make sure that it has no power and delete BareMetalHost %s",
+			"%s. Machine %s is not gone before its host is freed, which is tried again and again: repair the BMC, or its credentials; if the "+
+				"host is lost, make sure that it has no power and delete BareMetalHost %s",
 			text, s.machine.Name, s.host.Name,
 		)
 	}
 }
 
-// releaseFact says that the Agent is gone and the host is not free, when that does not go by itself. Otherwise HostRecognized would go on to
-// name the Agent as what is waited for. Of a deletion that goes well it says nothing: it would be a write for nothing.
+// releaseFact says that the Agent is gone and the host is not free, when that does not pass by itself. Otherwise HostRecognized would go on
+// to name the Agent as what is waited for. Of a deletion that goes well it says nothing: it would be a write for nothing.
 func releaseFact(s *scope, d departure) fact.Fact {
 	if d.healthy.Status != metav1.ConditionFalse || !s.lacksHook() ||
 		conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition) != bootstrapv1.WaitingForAgentDeletionReason {

@@ -18,8 +18,8 @@ import (
 
 // TestAHostThatIsNotFreedIsTold plays a Machine that is deleted and whose host has a BMC that does not answer.
 func TestAHostThatIsNotFreedIsTold(t *testing.T) {
-	const remedy = ". Machine m-0 is not gone before its host is freed, which is tried again and again: repair the BMC, or its credentials; if " +
-		"the host is lost, make sure that it has no power and delete BareMetalHost host-0"
+	const remedy = ". Machine m-0 is not gone before its host is freed, which is tried again and again: repair the BMC, or its credentials; " +
+		"if the host is lost, make sure that it has no power and delete BareMetalHost host-0"
 	failing := func(kind bmov1alpha1.ErrorType, message string) func(*scope) {
 		return func(s *scope) {
 			s.host.Status.ErrorType, s.host.Status.ErrorMessage, s.host.Status.ErrorCount = kind, message, 1
@@ -36,15 +36,18 @@ func TestAHostThatIsNotFreedIsTold(t *testing.T) {
 	}{
 		"it is well": {healthy: fact.Done(bootstrapv1.HostHealthyReason)},
 		"its BMC fails before it is freed": {changes: []func(*scope){failing(bmov1alpha1.PowerManagementError, "no answer")},
-			healthy: fact.Waiting(bootstrapv1.HostErrorReason, "BareMetalHost host-0 in state provisioned reports power management error: no answer")},
-		"it is being freed": {changes: []func(*scope){freeing, unhooked, waited}, healthy: fact.Done(bootstrapv1.HostHealthyReason)},
-		"it cannot be freed": {changes: []func(*scope){freeing, unhooked, failing(bmov1alpha1.ProvisioningError, "Failed to tear down: no power")},
 			healthy: fact.Waiting(bootstrapv1.HostErrorReason,
-				"BareMetalHost host-0 in state deprovisioning reports provisioning error: Failed to tear down: no power"+remedy)},
+				"BareMetalHost host-0 in state provisioned reports power management error: no answer")},
+		"it is being freed": {changes: []func(*scope){freeing, unhooked, waited}, healthy: fact.Done(bootstrapv1.HostHealthyReason)},
+		"it cannot be freed": {
+			changes: []func(*scope){freeing, unhooked, failing(bmov1alpha1.ProvisioningError, "Failed to tear down: no power")},
+			healthy: fact.Waiting(bootstrapv1.HostErrorReason,
+				"BareMetalHost host-0 in state deprovisioning reports provisioning error: Failed to tear down: no power"+remedy),
+		},
 		"it cannot be registered, and its Agent was waited for": {
 			changes: []func(*scope){freeing, unhooked, waited, failing(bmov1alpha1.RegistrationError, "see https://u:p@bmc/x?token=secret")},
 			healthy: fact.Waiting(bootstrapv1.HostErrorReason,
-				"BareMetalHost host-0 in state deprovisioning reports registration error: see https://bmc/(redacted)"+remedy),
+				"BareMetalHost host-0 in state deprovisioning reports registration error: see https://bmc/[redacted]"+remedy),
 			released: fact.Waiting(bootstrapv1.WaitingForHostReleaseReason,
 				"the Agent of the host is gone, and BareMetalHost host-0 is not freed yet"),
 		},

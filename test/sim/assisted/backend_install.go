@@ -329,7 +329,8 @@ func (b *backend) applyWorkloads() {
 func (b *backend) workloadSpec(c *cluster) ClusterSpec {
 	return ClusterSpec{
 		Key: c.cd, Name: c.spec.Name, BaseDomain: c.spec.BaseDomain, APIVIPs: c.spec.APIVIPs, ClusterID: c.openshift,
-		ReleaseImage: c.spec.ReleaseImage, MachineAPI: c.spec.MachineAPI, Installing: !c.installingSince.IsZero(), Complete: c.state == clusterAddingHosts,
+		ReleaseImage: c.spec.ReleaseImage, MachineAPI: c.spec.MachineAPI, Installing: !c.installingSince.IsZero(),
+		Complete: c.state == clusterAddingHosts,
 		Pivoting: slices.ContainsFunc(c.founders(b), b.pivots),
 	}
 }

@@ -18,7 +18,7 @@ func checkDeadBMC(t *testing.T, s *server) {
 	torn := make(chan client.ObjectKey, 10)
 	w := newHostWorld(t, s, "dead-bmc", Options{Speed: 4, Deprovisioned: func(host client.ObjectKey, _ bool) { torn <- host }})
 	free := func(name string) {
-		host := w.eventually(name, bmov1alpha1.StateProvisioned, "")
+		host := w.get(name)
 		before := host.DeepCopy()
 		host.Spec.Image, host.Spec.Online = nil, false
 		w.Expect(w.client.Patch(t.Context(), host, client.MergeFrom(before))).To(Succeed())
