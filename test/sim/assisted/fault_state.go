@@ -14,9 +14,11 @@ import (
 type faultState struct {
 	hosts     map[HostKey]*hostFaults
 	downUntil time.Time
-	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, how late the kubeconfig is.
+	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, why the operators do not come up, how late the
+	// kubeconfig is.
 	clusters        map[types.NamespacedName]map[string]string
 	manifests       map[types.NamespacedName]string
+	operators       map[types.NamespacedName]string
 	kubeconfigDelay map[types.NamespacedName]time.Duration
 }
 
@@ -35,7 +37,8 @@ type hostFaults struct {
 func newFaultState() faultState {
 	return faultState{
 		hosts: map[HostKey]*hostFaults{}, clusters: map[types.NamespacedName]map[string]string{},
-		manifests: map[types.NamespacedName]string{}, kubeconfigDelay: map[types.NamespacedName]time.Duration{},
+		manifests: map[types.NamespacedName]string{}, operators: map[types.NamespacedName]string{},
+		kubeconfigDelay: map[types.NamespacedName]time.Duration{},
 	}
 }
 
