@@ -93,6 +93,18 @@ func (a *Agent) Installed() bool {
 	return a.Condition(ConditionInstalled).Is(corev1.ConditionTrue)
 }
 
+// WasInstalled reports of a host of the first installation whether its own installation was complete. Once the cluster fails,
+// assisted-service turns an installed host to an error like every other one, but leaves the stage that it had reached.
+func (a *Agent) WasInstalled() bool {
+	return a.Installed() || a.Status.Progress.CurrentStage == StageDone
+}
+
+// NeverInstalled reports whether assisted-service says of a host of the first installation that its own installation was never complete.
+// When it says nothing of that, neither WasInstalled nor NeverInstalled is true.
+func (a *Agent) NeverInstalled() bool {
+	return !a.WasInstalled() && a.Condition(ConditionInstalled).Is(corev1.ConditionFalse)
+}
+
 // Failed reports whether the installation of the host failed.
 func (a *Agent) Failed() bool {
 	return a.Condition(ConditionInstalled).Is(corev1.ConditionFalse, ReasonInstallationFailed)

@@ -36,6 +36,10 @@ const (
 // stateInfoHostsFailed is how the service describes a cluster that failed because of its hosts.
 const stateInfoHostsFailed = "cluster has hosts in error"
 
+// percentageHostsInstalled is how far an installation is when all its hosts are installed: assisted-service counts 10 for their
+// preparation, 70 for their installation, and the rest for the operators of the cluster (ASSISTED 1.3).
+const percentageHostsInstalled = 80
+
 // ClusterCondition returns the AgentClusterInstall's condition of a type, or nil.
 func ClusterCondition(aci *hiveext.AgentClusterInstall, conditionType hivev1.ClusterInstallConditionType) *hivev1.ClusterInstallCondition {
 	for i := range aci.Status.Conditions {
@@ -82,6 +86,12 @@ func PhaseOf(aci *hiveext.AgentClusterInstall) Phase {
 // (ASSISTED 3.11).
 func FailedByHosts(aci *hiveext.AgentClusterInstall) bool {
 	return conditionTrue(aci, hiveext.ClusterFailedCondition) && strings.Contains(aci.Status.DebugInfo.StateInfo, stateInfoHostsFailed)
+}
+
+// HostsInstalled reports whether all hosts of the installation were installed, whatever came of it since: assisted-service leaves the
+// percentage of an installation that fails. A cluster with workers may be finalized before, so that false tells nothing.
+func HostsInstalled(aci *hiveext.AgentClusterInstall) bool {
+	return aci.Status.Progress.TotalPercentage >= percentageHostsInstalled
 }
 
 // AcceptsHosts reports whether a bind is accepted now. The four states flap among each other and are only ever used as this set

@@ -199,7 +199,8 @@ type InstallSpec struct {
 
 	// retries is how many attempts begin by themselves after an installation has failed: with 3 there are at most 4 attempts. The next attempt
 	// begins 10 minutes after the first one has failed, and each later one waits twice as long. None begins by itself once the API of the
-	// cluster may have answered; the condition Installed says why none does. Defaults to 0. Changeable at any time.
+	// cluster may have answered, or a control-plane host may have been installed: the cluster may hold data. The condition Installed says why
+	// none does. Defaults to 0. Changeable at any time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3

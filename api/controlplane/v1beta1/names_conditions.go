@@ -88,8 +88,8 @@ const (
 	// FinalizingReason: the cluster's operators are being installed.
 	FinalizingReason = "Finalizing"
 
-	// InstallationFailedReason: the installation failed; the message names the first host and its reason, how to retry, and, with
-	// spec.install.retries, why no attempt begins by itself.
+	// InstallationFailedReason: the installation failed; the message names the first host and its reason, or that of the cluster, how to
+	// retry, and, with spec.install.retries, why no attempt begins by itself.
 	InstallationFailedReason = "InstallationFailed"
 
 	// RetryWaitingReason: the installation failed, or its ClusterDeployment or AgentClusterInstall vanished, and the next attempt begins by

@@ -301,6 +301,12 @@ type InstallStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	Attempt *int32 `json:"attempt,omitempty"`
 
+	// finalizingTime is when the control-plane hosts of this attempt were first seen to be installed, with only the operators of the cluster
+	// missing. If the attempt fails from then on, no other begins by itself: the cluster may be repairable, and may hold data. It is not set
+	// any more once the installation is complete.
+	// +optional
+	FinalizingTime metav1.Time `json:"finalizingTime,omitempty,omitzero"`
+
 	// nextRetryTime is when the next attempt begins by itself; it is not set while none is going to.
 	// +optional
 	NextRetryTime metav1.Time `json:"nextRetryTime,omitempty,omitzero"`

@@ -256,6 +256,7 @@ func (in *InstallStatus) DeepCopyInto(out *InstallStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	in.FinalizingTime.DeepCopyInto(&out.FinalizingTime)
 	in.NextRetryTime.DeepCopyInto(&out.NextRetryTime)
 }
 

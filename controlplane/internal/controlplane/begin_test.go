@@ -327,5 +327,5 @@ func TestProgressIsWrittenInSteps(t *testing.T) {
 		w.reconcile()
 	}
 	g.Expect(*writes).To(BeNumerically("<=", 3))
-	g.Expect(w.controlPlane().Status.Install.ProgressPercentage).To(HaveValue(BeEquivalentTo(50)))
+	g.Expect(w.controlPlane().Status.Install.ProgressPercentage).To(HaveValue(BeEquivalentTo(10)), "as when the phase began")
 }

@@ -106,6 +106,31 @@ var stories = map[string]story{
 			NewWithT(t).Expect(w.controlPlane().Annotations).NotTo(HaveKey(controlplanev1.InstallationFailedAnnotation))
 		},
 	},
+	"failure of what may hold data": {
+		begin: func(t *testing.T) *world {
+			w := newWorld(t, 1, 0)
+			w.followMachineClock()
+			w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.Retries = new(int32(1)) })
+			w.failAt = stageFinalizing + 1
+			w.run(nil, func() bool { return w.stage == stageFinalizing-1 })
+			return w
+		},
+		chapters: []chapter{
+			{nil, func(w *world) bool { return w.installStatus().Phase == controlplanev1.InstallPhaseFailed }},
+			{func(w *world) {
+				forgetProgress(w)
+				w.now = w.now.Add(day)
+			}, func(w *world) bool {
+				return w.reason(controlplanev1.InstalledCondition) == controlplanev1.InstallationFailedReason
+			}},
+		},
+		left: func(t *testing.T, w *world) {
+			t.Helper()
+			NewWithT(t).Expect(w.attempt()).To(Equal("1"))
+			NewWithT(t).Expect(w.message(controlplanev1.InstalledCondition)).To(
+				ContainSubstring("no other begins by itself: the control-plane hosts were installed"))
+		},
+	},
 	"move": {
 		begin: func(t *testing.T) *world {
 			w := installedWorld(t).moved()

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // failing is a world whose first attempt has just failed, and that may have so many retries.
@@ -159,6 +160,77 @@ func TestRetryDoesNotBegin(t *testing.T) {
 		g.Expect(w.attempt()).To(Equal("1"))
 		g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("the API of the cluster has answered"))
 	})
+}
+
+// TestNoRetryAfterFinalizing: an installation whose hosts were installed when it failed is not begun again by itself, although
+// assisted-service has turned them to errors and the API of the cluster has never answered. The cluster may be repairable, and hold data.
+func TestNoRetryAfterFinalizing(t *testing.T) {
+	for name, test := range map[string]struct {
+		// seen: the manager runs while the operators are installed; since is what happens after the failure.
+		seen  bool
+		since func(*world)
+		told  string
+	}{
+		"the manager has seen the phase":                               {true, nil, "the control-plane hosts were installed"},
+		"the manager has seen the phase, and the service has no hosts": {true, forgetProgress, "the control-plane hosts were installed"},
+		"the manager was away":                                         {false, nil, "the control-plane hosts were installed"},
+		"the manager was away, and the percentage is lost": {false, forgetPercentage,
+			"the control-plane host of Machine cp-0 was installed"},
+		"the manager was away, and the service has no hosts": {false, forgetProgress,
+			"assisted-service does not say whether the control-plane host of Machine cp-0 was installed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(t, 3, 1)
+			w.followMachineClock()
+			w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.Retries = new(int32(1)) })
+			w.failAt = stageFinalizing + 1
+			w.run(nil, func() bool { return w.installStatus().Phase == controlplanev1.InstallPhaseInstalling })
+			for !w.failed() {
+				w.service()
+				if test.seen {
+					w.reconcile()
+				}
+			}
+			if test.since != nil {
+				test.since(w)
+			}
+			before := w.uidsOfMachines()
+			w.reconcile()
+			settled := w.controlPlane()
+			for range 3 {
+				w.now = w.now.Add(24 * time.Hour)
+				g.Expect(w.reconcile().RequeueAfter).To(BeZero(), "nothing is waited for")
+			}
+			g.Expect(w.controlPlane()).To(Equal(settled), "nothing is written any more")
+			g.Expect(w.attempt()).To(Equal("1"))
+			g.Expect(w.uidsOfMachines()).To(Equal(before))
+			g.Expect(w.recorded()).NotTo(ContainElement(controlplanev1.EventRetryStarted))
+			g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallationFailedReason))
+			g.Expect(w.message(controlplanev1.InstalledCondition)).To(And(
+				HavePrefix("The installation failed: Cluster installation timeout while finalizing (attempt 1 of 2; no other begins by itself: "+
+					test.told),
+				ContainSubstring("the cluster may be repairable, and may hold data). To install again, "),
+				ContainSubstring(controlplanev1.RetryInstallationAnnotation)))
+			cp := w.controlPlane()
+			cp.Annotations[controlplanev1.RetryInstallationAnnotation] = ""
+			w.must(w.client.Update(context.Background(), cp))
+			w.retried()
+			g.Expect(w.attempt()).To(Equal("2"), "the user decides")
+			g.Expect(w.installStatus().FinalizingTime).To(BeZero(), "what is remembered is about the attempt before")
+		})
+	}
+}
+
+// forgetPercentage lets the service lose how far the installation is, and forgetProgress also the hosts of the installation.
+func forgetPercentage(w *world) {
+	w.forgetful = true
+	w.report(w.install())
+}
+
+func forgetProgress(w *world) {
+	forgetPercentage(w)
+	w.must(w.client.DeleteAllOf(context.Background(), &assisted.Agent{}, client.InNamespace(namespace)))
 }
 
 // TestRetryWaitsForANewManager: one that comes when the wait is over asks the API of the cluster first.

@@ -93,7 +93,7 @@ func failedReason(v *view.View, retry plan.RetryDecision) (reason, message strin
 	}
 }
 
-// failure names the first host that failed by itself, with its reason, without a full stop.
+// failure names the first host that failed by itself, with its reason, without a full stop. When none did, it says why the cluster failed.
 func failure(v *view.View) string {
 	var failed []*assisted.Agent
 	for _, a := range v.BoundAgents() {
@@ -103,7 +103,7 @@ func failure(v *view.View) string {
 	}
 	slices.SortStableFunc(failed, func(a, b *assisted.Agent) int { return cmp.Compare(victim(a), victim(b)) })
 	var text string
-	if len(failed) > 0 {
+	if len(failed) > 0 && victim(failed[0]) == 0 {
 		a := failed[0]
 		text = fmt.Sprintf("The host of Machine %s (Agent %s) failed: %s", view.MachineOf(a), a.Name, a.Status.DebugInfo.StateInfo)
 	} else if c := stopped(v.Install.AgentClusterInstall); c != nil {

@@ -56,6 +56,7 @@ func setInstallStatus(v *view.View, d decision, o *outcomes) {
 			phase = assisted.PhaseWaiting // In every round of assisted-service, so that spec.install may be changed at any time.
 		}
 		setProgress(&cp.Status.Install, v.Install.AgentClusterInstall, phase)
+		setFinalizing(v)
 	case !v.Initialized():
 		cp.Status.Install = controlplanev1.InstallStatus{}
 	}
@@ -83,6 +84,18 @@ func setProgress(status *controlplanev1.InstallStatus, install *hiveext.AgentClu
 		return
 	}
 	status.Phase, status.ProgressPercentage = name, &percentage
+}
+
+// setFinalizing remembers that the attempt has reached the phase Finalizing, in the write that tells of that phase, so that it is known
+// when the attempt fails. It comes before the number of the attempt is set: what status remembers is about the attempt whose number it has.
+func setFinalizing(v *view.View) {
+	status, reached := &v.ControlPlane.Status.Install, plan.ReachedFinalizing(v)
+	switch {
+	case !reached:
+		status.FinalizingTime = metav1.Time{}
+	case status.FinalizingTime.IsZero():
+		status.FinalizingTime = metav1.NewTime(v.Now)
+	}
 }
 
 // installed returns the reason and the message of the condition Installed: what stands in the way first, then how far it is.

@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -121,7 +122,7 @@ func (w *world) report(install *hiveext.AgentClusterInstall) {
 	completed, failed := corev1.ConditionFalse, corev1.ConditionFalse
 	state := assisted.ClusterStateAddingHosts
 	switch {
-	case w.failAt > 0 && w.stage >= w.failAt:
+	case w.failed():
 		failed, state, reason = corev1.ConditionTrue, "error", hiveext.ClusterInstallationFailedReason
 	case w.stage == 0:
 		state, reason = states[0], hiveext.ClusterInstallationNotStartedReason
@@ -134,12 +135,71 @@ func (w *world) report(install *hiveext.AgentClusterInstall) {
 		w.publishCredentials(install)
 	}
 	install.Status.DebugInfo.State = state
-	install.Status.Progress.TotalPercentage = int64(min(w.stage, len(states)) * 25)
+	percentages := []int64{0, 0, 10, 80, 100}
+	install.Status.Progress.TotalPercentage = percentages[min(w.installedStage(), len(percentages)-1)]
+	if w.forgetful {
+		install.Status.Progress.TotalPercentage = 0
+	}
 	install.Status.Conditions = []hivev1.ClusterInstallCondition{
 		{Type: hiveext.ClusterCompletedCondition, Status: completed, Reason: reason},
-		{Type: hiveext.ClusterFailedCondition, Status: failed, Message: "The installation failed: cluster has hosts in error"},
+		{Type: hiveext.ClusterFailedCondition, Status: failed, Message: "The installation failed: " + w.failure()},
 	}
 	w.must(w.client.Status().Update(context.Background(), install))
+	w.installHosts(install)
+}
+
+// stageFinalizing is the stage of the service in which the hosts are installed.
+const stageFinalizing = 3
+
+// failed says whether the installation has failed, and installedStage how far it came.
+func (w *world) failed() bool { return w.failAt > 0 && w.stage >= w.failAt }
+
+func (w *world) installedStage() int {
+	if w.failed() {
+		return w.failAt - 1
+	}
+	return w.stage
+}
+
+// failure is why the installation fails.
+func (w *world) failure() string {
+	if w.failAt > stageFinalizing {
+		return "Cluster installation timeout while finalizing"
+	}
+	return "cluster has hosts in error"
+}
+
+// installHosts writes what the service says of the hosts of the first installation. When it fails, they all turn to errors, installed or
+// not.
+func (w *world) installHosts(install *hiveext.AgentClusterInstall) {
+	names, _ := assisted.DayOneAgents(install)
+	for _, a := range w.agents() {
+		if w.stage == 0 || !a.BoundTo(namespace, "cp") || !slices.Contains(names, a.Name) {
+			continue
+		}
+		state, installed, reason := "installing-in-progress", corev1.ConditionFalse, assisted.ReasonInstallationInProgress
+		switch stage := w.installedStage(); {
+		case stage < 2:
+			state = assisted.AgentStatePreparing
+		case stage < stageFinalizing:
+			a.Status.Progress.CurrentStage = "Rebooting"
+		default:
+			state, installed, reason = "installed", corev1.ConditionTrue, "InstallationCompleted"
+			a.Status.Progress.CurrentStage = assisted.StageDone
+		}
+		if w.failed() {
+			state, installed, reason = "error", corev1.ConditionFalse, assisted.ReasonInstallationFailed
+			a.Status.DebugInfo.StateInfo = clusterFailedToInstall
+		}
+		a.Status.DebugInfo.State = state
+		a.Status.Conditions = slices.DeleteFunc(a.Status.Conditions, func(c assisted.Condition) bool {
+			return c.Type == assisted.ConditionInstalled || c.Type == assisted.ConditionRequirementsMet
+		})
+		a.Status.Conditions = append(a.Status.Conditions, assisted.Condition{
+			Type: assisted.ConditionInstalled, Status: installed, Reason: reason,
+		})
+		w.must(w.client.Update(context.Background(), &a))
+	}
 }
 
 func (w *world) publishCredentials(install *hiveext.AgentClusterInstall) {
@@ -187,7 +247,7 @@ func (w *world) core() {
 
 // workload lets the installed cluster answer once the installation is complete.
 func (w *world) workload() {
-	if w.stage >= 4 && (w.failAt == 0 || w.stage < w.failAt) {
+	if w.stage >= 4 && !w.failed() {
 		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.r.now(), healthyOperators()
 		w.api.upgrades.Reported = installedVersion()
 	}

@@ -86,6 +86,8 @@ type world struct {
 	unbootable map[string]bool
 	// failAt makes the installation fail at a stage; 0 is never.
 	failAt int
+	// forgetful: the service has lost how far the installation is.
+	forgetful bool
 	// templates is the number of infrastructure templates that a user has made since.
 	templates int
 	// healthCheck: there is a MachineHealthCheck. darkSince is since when a Node is not ready, by the name of its Machine.

@@ -130,8 +130,8 @@ func retryBlocked(v *view.View, failed Failed) string {
 		return "the cluster was installed"
 	case failed.Answered:
 		return "the API of the cluster has answered: the cluster may be repairable, and may hold data"
-	case finalized(v) != "":
-		return fmt.Sprintf("the control-plane host of Machine %s is installed: the cluster may be repairable, and may hold data", finalized(v))
+	case mayHoldData(v) != "":
+		return mayHoldData(v)
 	case ptr.Deref(v.ControlPlane.Spec.Install.HoldInstallation, false):
 		return "spec.install.holdInstallation is true"
 	case stopped != nil && stopped.Reason == hiveext.ClusterStoppedCanceledReason:
@@ -140,17 +140,6 @@ func retryBlocked(v *view.View, failed Failed) string {
 		return "assisted-service refuses what is installed, and would again: " + refusal(v)
 	}
 	return unfitHosts(v)
-}
-
-// finalized names the Machine of a control-plane host that is installed, by name the first; empty when none is. Before the cluster's
-// operators are installed all of them are, and they stay so when that fails: whoever has missed the phase sees them.
-func finalized(v *view.View) string {
-	for _, a := range v.BoundAgents() {
-		if a.Spec.Role == assisted.RoleMaster && a.Installed() {
-			return view.MachineOf(a)
-		}
-	}
-	return ""
 }
 
 // refusal is what assisted-service says of a spec that it cannot use, or of checks on the cluster that fail; empty when it says nothing.

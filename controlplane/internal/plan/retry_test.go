@@ -11,6 +11,7 @@ import (
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
@@ -38,16 +39,22 @@ func failedView(retries int32) *view.View {
 	}
 	v.Install.ClusterDeployment = &hivev1.ClusterDeployment{ObjectMeta: metav1.ObjectMeta{Annotations: attempt}}
 	v.Install.AgentClusterInstall = &hiveext.AgentClusterInstall{ObjectMeta: metav1.ObjectMeta{Annotations: attempt}}
+	condition(v, hiveext.ClusterFailedCondition, corev1.ConditionTrue, hiveext.ClusterInstallationFailedReason, "")
 	v.Machines.Owned, v.Machines.Configs = collections.New(), map[string]*bootstrapv1.OpenshiftAssistedConfig{}
 	for _, name := range []string{"cp-0", "cp-1", "cp-2"} {
-		v.Machines.Owned.Insert(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: attempt}})
+		machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Annotations: attempt}}
+		v.Machines.Owned.Insert(machine)
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
 		config.Status.Conditions = []metav1.Condition{{Type: bootstrapv1.HostHealthyCondition, Status: metav1.ConditionTrue}}
 		v.Machines.Configs[name] = config
 		agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "agent-" + name}}
-		agent.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: name + "/uid-" + name}
+		agent.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: assisted.Claim(machine)}
 		agent.Spec.ClusterDeploymentName = &assisted.ClusterReference{Namespace: "ns", Name: "cp"}
 		agent.Spec.Role = assisted.RoleMaster
+		agent.Status.DebugInfo.State, agent.Status.Progress.CurrentStage = "error", "Writing image to disk"
+		agent.Status.Conditions = []assisted.Condition{
+			{Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed},
+		}
 		v.Install.Agents = append(v.Install.Agents, agent)
 	}
 	return v
@@ -75,9 +82,6 @@ func TestRetryIsBlocked(t *testing.T) {
 			v.ControlPlane.Annotations[controlplanev1.InstallationFailedAnnotation] =
 				plan.Failed{Attempt: "1", Time: failedAt, Answered: true}.String()
 		}, "the API of the cluster has answered"},
-		"it failed while it was finalized": {func(v *view.View) {
-			v.Install.Agents[1].Status.Conditions = []assisted.Condition{{Type: assisted.ConditionInstalled, Status: corev1.ConditionTrue}}
-		}, "the control-plane host of Machine cp-1 is installed"},
 		"the user holds it": {func(v *view.View) { v.ControlPlane.Spec.Install.HoldInstallation = new(true) }, "holdInstallation is true"},
 		"somebody has cancelled it": {func(v *view.View) {
 			condition(v, hiveext.ClusterStoppedCondition, corev1.ConditionTrue, hiveext.ClusterStoppedCanceledReason, "")

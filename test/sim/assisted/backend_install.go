@@ -98,6 +98,10 @@ func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 		b.setClusterInfo(c, clusterError, "Cluster installation timeout while finalizing")
 		return
 	}
+	if message := b.faults.operators[c.aci]; message != "" && elapsed >= b.opts.Durations.Finalize {
+		b.setClusterInfo(c, clusterError, message)
+		return
+	}
 	if elapsed < b.opts.Durations.Finalize || !b.opts.Workload.Status(c.cd).APIUp {
 		return
 	}
@@ -105,7 +109,8 @@ func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 	b.setCluster(c, clusterAddingHosts)
 }
 
-// failRest fails the other hosts of a failed cluster (ASSISTED 3.11).
+// failRest fails the other hosts of a failed cluster, also those that are installed (ASSISTED 3.11). The stage of a host stays: of an
+// installed one it is the last.
 func (b *backend) failRest(c *cluster) {
 	for _, h := range c.founders(b) {
 		if h.state != hostError {

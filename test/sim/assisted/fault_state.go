@@ -15,9 +15,11 @@ type faultState struct {
 	hosts     map[HostKey]*hostFaults
 	downUntil time.Time
 	away      bool
-	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, how late the kubeconfig is.
+	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, why the operators do not come up, how late the
+	// kubeconfig is.
 	clusters        map[types.NamespacedName]map[string]string
 	manifests       map[types.NamespacedName]string
+	operators       map[types.NamespacedName]string
 	kubeconfigDelay map[types.NamespacedName]time.Duration
 }
 
@@ -36,7 +38,8 @@ type hostFaults struct {
 func newFaultState() faultState {
 	return faultState{
 		hosts: map[HostKey]*hostFaults{}, clusters: map[types.NamespacedName]map[string]string{},
-		manifests: map[types.NamespacedName]string{}, kubeconfigDelay: map[types.NamespacedName]time.Duration{},
+		manifests: map[types.NamespacedName]string{}, operators: map[types.NamespacedName]string{},
+		kubeconfigDelay: map[types.NamespacedName]time.Duration{},
 	}
 }
 

@@ -99,6 +99,12 @@ func (f Faults) ManifestsFail(aci types.NamespacedName, message string) {
 	f.change(func(b *backend) { setOrDelete(b.faults.manifests, aci, message) })
 }
 
+// FinalizingFails makes the operators of a cluster fail to come up once its hosts are installed, until it is called with an empty message:
+// the service gives the cluster up with the message, and turns all its hosts to errors, although they are installed and run.
+func (f Faults) FinalizingFails(aci types.NamespacedName, message string) {
+	f.change(func(b *backend) { setOrDelete(b.faults.operators, aci, message) })
+}
+
 func setOrDelete[K comparable](m map[K]string, key K, value string) {
 	if value == "" {
 		delete(m, key)

@@ -59,6 +59,29 @@ func TestFinalizingTimeout(t *testing.T) {
 	}
 }
 
+// TestFinalizingFails: a cluster whose operators do not come up fails, and its installed hosts turn to errors. What tells that they were
+// installed are their stage and the percentage.
+func TestFinalizingFails(t *testing.T) {
+	const message = "Cluster finalizing stage 'Waiting for cluster operators' has been timed out after timeout duration of 600 minutes"
+	f, name := timedCluster(t, nil, "")
+	f.sim.Faults().FinalizingFails(f.key("s1"), message)
+	f.waitCluster("s1", clusterFinalizing)
+	f.waitAgent(name, hostInstalled)
+	f.waitCluster("s1", clusterError)
+	f.waitAgent(name, hostError)
+	status := f.agent(name).Status
+	if status.DebugInfo.StateInfo != "Host is part of a cluster that failed to install" {
+		t.Errorf("the host failed because of %q", status.DebugInfo.StateInfo)
+	}
+	if status.Progress.CurrentStage != StageDone || status.Progress.InstallationPercentage != 100 {
+		t.Errorf("the installed host has the progress %+v", status.Progress)
+	}
+	aci := f.aci("s1").Status
+	if aci.DebugInfo.StateInfo != message || aci.Progress.TotalPercentage < 80 {
+		t.Errorf("the cluster failed because of %q with %d percent", aci.DebugInfo.StateInfo, aci.Progress.TotalPercentage)
+	}
+}
+
 // TestStageLimits: the times of ASSISTED 3, in minutes.
 func TestStageLimits(t *testing.T) {
 	d := Durations{StageTimeout: time.Hour}
