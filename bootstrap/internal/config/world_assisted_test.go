@@ -168,11 +168,8 @@ func (w *world) serveCluster() {
 		}
 	case assisted.ClusterStatePreparing:
 		w.stage = assisted.ClusterStateInstalling
-	case assisted.ClusterStateInstalling:
-		w.stage = assisted.ClusterStateFinalizing
-		if w.fails {
-			w.stage = stageError
-		}
+	case assisted.ClusterStateInstalling, assisted.ClusterStateInstallingPending:
+		w.stage = w.installed()
 	case assisted.ClusterStateFinalizing:
 		w.stage = assisted.ClusterStateAddingHosts
 	}
@@ -280,6 +277,9 @@ func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 		return state
 	case !bound && s.infraEnv != "":
 		return agentUnbinding
+	}
+	if next, ok := s.nextState(state); ok {
+		return next
 	}
 	return w.nextBoundState(a)
 }

@@ -94,7 +94,7 @@ func decide(s *scope) decision {
 	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):
-		d.installed = joinedFact(agent)
+		d.installed = joinedFact(s, agent)
 	case d.doubted:
 		d.installed = progressFact(s, &d.joining, agent)
 	default:
@@ -298,8 +298,8 @@ func discoveringFact(agent *assisted.Agent) fact.Fact {
 // joinedFact says of the Agent of a Machine that has a Node how far its installation is. An Agent that is not bound any more, or is as one
 // that was just bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never
 // bound nor approved again, which would write its disk.
-func joinedFact(agent *assisted.Agent) fact.Fact {
-	if f, told := stageFact(agent); told && agent.Spec.ClusterDeploymentName != nil {
+func joinedFact(s *scope, agent *assisted.Agent) fact.Fact {
+	if f, told := stageFact(s, agent); told && agent.Spec.ClusterDeploymentName != nil {
 		return f
 	}
 	return fact.Done(bootstrapv1.NodeJoinedReason)
@@ -310,7 +310,7 @@ func progressFact(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	if f, told := preparationFact(s, agent); told && !agent.Refused() {
 		return f
 	}
-	if f, told := stageFact(agent); told {
+	if f, told := stageFact(s, agent); told {
 		return f
 	}
 	if agent.Refused() {
@@ -344,12 +344,12 @@ func settling(s *scope, agent *assisted.Agent) (bool, time.Duration) {
 }
 
 // stageFact says how far an installation is that has begun; told is false when none has.
-func stageFact(agent *assisted.Agent) (_ fact.Fact, told bool) {
+func stageFact(s *scope, agent *assisted.Agent) (_ fact.Fact, told bool) {
 	switch {
 	case agent.Installed():
 		return fact.Done(bootstrapv1.AgentInstalledReason), true
 	case agent.Failed():
-		return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
+		return failedFact(s, agent), true
 	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
 		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
 	case agent.Installing():
@@ -359,6 +359,18 @@ func stageFact(agent *assisted.Agent) (_ fact.Fact, told bool) {
 		), true
 	}
 	return fact.Fact{}, false
+}
+
+// failedFact says why the installation of a host failed, and what to do when its cluster is installed without it: the service does not try
+// again, and its own text names a reset of the cluster, which no user of this provider can ask for. While the cluster is not installed, or
+// is not any more, the control plane says what follows.
+func failedFact(s *scope, agent *assisted.Agent) fact.Fact {
+	message := fmt.Sprintf("Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
+	if s.install != nil && assisted.PhaseOf(s.install) == assisted.PhaseCompleted && !joined(s) {
+		message += fmt.Sprintf("; the cluster is installed without this host: mend the cause, then delete Machine %s, so that one in its place "+
+			"joins", s.machine.Name)
+	}
+	return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "%s", message)
 }
 
 // problemFact names what assisted-service finds wrong with a host that is not being installed.

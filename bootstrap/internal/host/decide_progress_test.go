@@ -81,3 +81,34 @@ func TestRefusedBind(t *testing.T) {
 		})
 	}
 }
+
+// TestFailedHost: while its cluster is installed without it, the message says what to do. A control plane says it of a cluster that failed,
+// and the Machine of a Node is not given up.
+func TestFailedHost(t *testing.T) {
+	const advice = "; the cluster is installed without this host: mend the cause, then delete Machine m-0, so that one in its place joins"
+	for name, test := range map[string]struct {
+		change func(*scope)
+		advice string
+	}{
+		"the cluster is installed": {completed, advice},
+		"the cluster is being installed": {func(s *scope) {
+			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
+			s.install.Status.Conditions[0].Reason = "InstallationInProgress"
+		}, ""},
+		"there is no cluster": {func(s *scope) { s.install = nil }, ""},
+		"it is a Node":        {func(s *scope) { completed(s); s.machine.Status.NodeRef.Name = "m-0" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			bound(&s.agents[0], "error", assisted.Condition{
+				Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed,
+			})
+			s.agents[0].Status.DebugInfo.StateInfo = "Failed - no space left on device"
+			test.change(s)
+			d := decide(s)
+			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentInstallationFailedReason))
+			g.Expect(d.installed.Message).To(Equal("Agent a-0: Failed - no space left on device" + test.advice))
+		})
+	}
+}

@@ -33,6 +33,8 @@ type cluster struct {
 	// installingSince is when the state became installing, zero before.
 	installingSince time.Time
 	finalizingSince time.Time
+	// waitedUntil is when a host was last seen to wait for a person.
+	waitedUntil time.Time
 }
 
 // clusterInput is what the custom resources ask for.
@@ -98,8 +100,8 @@ func (b *backend) monitorCluster(c *cluster, now time.Time) {
 		b.startInstall(c)
 	case clusterPreparing:
 		b.monitorPreparing(c)
-	case clusterInstalling:
-		b.monitorInstalling(c)
+	case clusterInstalling, clusterInstallingPending:
+		b.monitorInstalling(c, now)
 	case clusterFinalizing:
 		b.monitorFinalizing(c, now)
 	case clusterError:

@@ -92,10 +92,11 @@ func (b *backend) registerMachine(m *machine, now time.Time, serviceUp bool) {
 	}
 }
 
-// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong.
+// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong. What is on the disk stays: it boots
+// as soon as the boot order is right.
 func (b *backend) finishReboot(m *machine) {
 	if b.faults.of(m.key).wrongBootOrder {
-		m.mode, m.installed = machineBooting, false
+		m.mode = machineBooting
 		return
 	}
 	m.mode, m.started = machineDisk, true
