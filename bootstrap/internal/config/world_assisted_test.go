@@ -245,7 +245,7 @@ func (w *world) serveAgent(a *assisted.Agent) {
 		s.infraEnv, s.node, s.labels = "", a.Spec.Hostname, a.Spec.NodeLabels
 	}
 	tell(w, a, func(a *assisted.Agent) {
-		a.Status.DebugInfo.State = state
+		a.Status.DebugInfo.State, a.Status.DebugInfo.StateInfo = state, stateInfos[state]
 		a.Status.Inventory = assisted.Inventory{}
 		if state != agentBinding { // ASSISTED 8.1
 			a.Status.Inventory = w.inventory(a.Name)

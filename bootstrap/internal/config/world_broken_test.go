@@ -12,6 +12,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
+// stateInfos are what the service says besides a state.
+var stateInfos = map[string]string{assisted.AgentStatePendingUserAction: "Host timed out when pulling the configuration files."}
+
 // nextState is the state that follows of the Agent of a server that cannot be installed as it is; ok is false when another decides.
 func (s *server) nextState(state string) (next string, ok bool) {
 	switch {

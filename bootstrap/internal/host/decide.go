@@ -343,36 +343,6 @@ func settling(s *scope, agent *assisted.Agent) (bool, time.Duration) {
 	return left > 0, left
 }
 
-// stageFact says how far an installation is that has begun; told is false when none has.
-func stageFact(s *scope, agent *assisted.Agent) (_ fact.Fact, told bool) {
-	switch {
-	case agent.Installed():
-		return fact.Done(bootstrapv1.AgentInstalledReason), true
-	case agent.Failed():
-		return failedFact(s, agent), true
-	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
-		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
-	case agent.Installing():
-		// One text for all stages: each, or its percentage, would be a write of ours and one of Cluster API's, which copies it (DESIGN D37).
-		return fact.Waiting(
-			bootstrapv1.AgentInstallingReason, "Agent %s: the host is being installed; its stage is in status.progress of the Agent", agent.Name,
-		), true
-	}
-	return fact.Fact{}, false
-}
-
-// failedFact says why the installation of a host failed, and what to do when its cluster is installed without it: the service does not try
-// again, and its own text names a reset of the cluster, which no user of this provider can ask for. While the cluster is not installed, or
-// is not any more, the control plane says what follows.
-func failedFact(s *scope, agent *assisted.Agent) fact.Fact {
-	message := fmt.Sprintf("Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
-	if s.install != nil && assisted.PhaseOf(s.install) == assisted.PhaseCompleted && !joined(s) {
-		message += fmt.Sprintf("; the cluster is installed without this host: mend the cause, then delete Machine %s, so that one in its place "+
-			"joins", s.machine.Name)
-	}
-	return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "%s", message)
-}
-
 // problemFact names what assisted-service finds wrong with a host that is not being installed.
 func problemFact(agent *assisted.Agent) (fact.Fact, bool) {
 	if agent.Condition(assisted.ConditionConnected).Is("False") {

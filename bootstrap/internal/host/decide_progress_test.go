@@ -4,6 +4,7 @@ package host
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -109,6 +110,37 @@ func TestFailedHost(t *testing.T) {
 			d := decide(s)
 			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentInstallationFailedReason))
 			g.Expect(d.installed.Message).To(Equal("Agent a-0: Failed - no space left on device" + test.advice))
+		})
+	}
+}
+
+// TestHostIsNotLetIn: of a host that joins an installed cluster and is not seen there, the message names the Secret by which it is let in.
+func TestHostIsNotLetIn(t *testing.T) {
+	const secret = "Secret cp-admin-kubeconfig"
+	for name, test := range map[string]struct {
+		info   string
+		change func(*scope)
+		told   bool
+	}{
+		"day 2":                                {"Host timed out when pulling the configuration files.", completed, true},
+		"day 1":                                {"Host timed out when pulling the configuration files.", func(*scope) {}, false},
+		"day 2, and it boots the wrong medium": {"Expected the host to boot from disk", completed, false},
+		"day 2, and it is a Node": {"Host timed out when pulling the configuration files.", func(s *scope) {
+			completed(s)
+			s.machine.Status.NodeRef.Name = "m-0"
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			s.install.Spec.ClusterDeploymentRef.Name = "cp"
+			bound(&s.agents[0], assisted.AgentStatePendingUserAction)
+			s.agents[0].Status.DebugInfo.StateInfo = test.info
+			test.change(s)
+			d := decide(s)
+			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentNeedsAttentionReason))
+			g.Expect(d.installed.Message).To(HavePrefix("Agent a-0: " + test.info))
+			g.Expect(strings.Contains(d.installed.Message, secret)).To(Equal(test.told), d.installed.Message)
 		})
 	}
 }

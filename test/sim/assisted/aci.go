@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -169,12 +168,10 @@ func (s *Simulator) clusterInput(
 	if err := checkClusterSpec(aci, input.ArbiterAgents); err != nil && !cd.Spec.Installed {
 		return input, err
 	}
-	if cd.Spec.Installed {
-		reachable, err := s.importedReachable(ctx, cd)
-		if err != nil {
+	if cd.Spec.Installed { // It is labelled at once, and used when a host joins.
+		if _, err := s.installerKubeconfig(ctx, client.ObjectKeyFromObject(cd)); err != nil {
 			return input, err
 		}
-		input.Reachable = reachable
 	}
 	if err := s.checkPullSecret(ctx, cd); err != nil && !cd.Spec.Installed {
 		return input, err
@@ -190,32 +187,6 @@ func (s *Simulator) clusterInput(
 	}
 	input.ReleaseImage = imageSet.Spec.ReleaseImage
 	return input, err
-}
-
-// importedReachable says whether the service can use an imported cluster's kubeconfig, which is in the Secret that the ClusterDeployment
-// names (ASSISTED 1.4).
-func (s *Simulator) importedReachable(ctx context.Context, cd *hivev1.ClusterDeployment) (bool, error) {
-	name := kubeconfigName(cd.Name)
-	if metadata := cd.Spec.ClusterMetadata; metadata != nil && metadata.AdminKubeconfigSecretRef.Name != "" {
-		name = metadata.AdminKubeconfigSecretRef.Name
-	}
-	secret := &corev1.Secret{}
-	err := s.client.Get(ctx, types.NamespacedName{Namespace: cd.Namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot read Secret %s of an imported cluster: %w", name, err)
-	}
-	if !isKubeconfig(secret.Data["kubeconfig"]) {
-		return false, nil
-	}
-	return true, s.labelReferenced(ctx, secret)
-}
-
-func isKubeconfig(data []byte) bool {
-	_, err := clientcmd.RESTConfigFromKubeConfig(data)
-	return err == nil
 }
 
 func virtualIPs(many []string, one string) []string {

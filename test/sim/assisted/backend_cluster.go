@@ -33,6 +33,7 @@ type cluster struct {
 	// installingSince is when the state became installing, zero before.
 	installingSince time.Time
 	finalizingSince time.Time
+	published       published
 	// waitedUntil is when a host was last seen to wait for a person.
 	waitedUntil time.Time
 }
@@ -44,13 +45,11 @@ type clusterInput struct {
 	WorkerAgents       int
 	Held               bool
 	Imported           bool
-	// Reachable is set when an imported cluster has a kubeconfig that the service can use.
-	Reachable    bool
-	Name         string
-	BaseDomain   string
-	APIVIPs      []string
-	IngressVIPs  []string
-	ReleaseImage string
+	Name               string
+	BaseDomain         string
+	APIVIPs            []string
+	IngressVIPs        []string
+	ReleaseImage       string
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }

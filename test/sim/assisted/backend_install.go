@@ -198,6 +198,7 @@ func (b *backend) enterStage(h *host, index int) {
 func (b *backend) leaveImage(h *host) {
 	if m := b.running[h.id]; m != nil && m.mode == machineAgent {
 		b.writeDisk(m, h)
+		h.reached, m.served = false, false
 		m.mode, m.due = machineRebooting, b.now().Add(b.jitter(b.opts.Durations.Reboot))
 	}
 }
@@ -256,7 +257,7 @@ func (b *backend) advanceAfterReboot(h *host, c *cluster, now time.Time) {
 	}
 	m := b.running[h.id]
 	status := b.opts.Workload.Status(c.cd)
-	if c.spec.Imported && !c.spec.Reachable {
+	if h.kind == kindAddition && !h.reached {
 		return // The service cannot see the Node: the host stays where it is, and nothing says why (ASSISTED 2.3).
 	}
 	if m == nil || m.mode != machineDisk || !status.APIUp || b.hostFaults(h).hangStage == h.stageName() {
@@ -327,7 +328,7 @@ func (b *backend) withNodes(spec ClusterSpec) ClusterSpec {
 		m := b.machines[key]
 		if m.installed && m.cluster == spec.Key && m.started {
 			node := m.node
-			node.Running = m.mode == machineDisk
+			node.Running, node.Served = m.mode == machineDisk, m.served
 			spec.Nodes = append(spec.Nodes, node)
 		}
 	}

@@ -37,8 +37,7 @@ func (b *backend) hostView(id string) (hostView, bool) {
 		view.percent = stagePercent(h.stages, slices.Index(h.stages, StageRebooting))
 	}
 	view.approvedCSRs = h.nodeAddition.approvedAt
-	unreachable := h.kind == kindAddition && !b.opts.Workload.Status(view.cluster).APIUp
-	view.frozenProgress = unreachable && h.rebooted() && isOneOf(h.state, installingStates)
+	view.frozenProgress = h.joins() && !h.reached
 	return view, true
 }
 
@@ -166,7 +165,7 @@ func (b *backend) clusterView(cd types.NamespacedName) (clusterView, bool) {
 	view := clusterView{
 		id: c.id, state: c.state, info: c.info, openshiftID: c.openshift, failing: slices.Clone(c.failing), tally: c.tally(b),
 		spec: c.spec, prepared: c.prepared, unprepared: c.unprepared, progress: c.progress, hasMetadata: !c.installingSince.IsZero(),
-		complete: c.state == clusterAddingHosts && !c.installingSince.IsZero(),
+		complete: c.state == clusterAddingHosts && !c.installingSince.IsZero(), published: c.published,
 	}
 	view.hasKubeconfig = view.hasMetadata && b.now().Sub(c.installingSince) >= b.faults.kubeconfigDelay[c.aci]
 	for _, h := range c.members(b) {

@@ -78,9 +78,11 @@ func (s *Simulator) reconcileClusterDeployment(ctx context.Context, req reconcil
 }
 
 // publishSecrets writes the administrator's kubeconfig, and at the end of the installation its final content and the
-// password (ASSISTED fact 7). pending says that something is due but cannot be written yet.
+// password (ASSISTED fact 7), each once: what somebody makes of them afterwards stays. pending says that something is due but cannot be
+// written yet.
 func (s *Simulator) publishSecrets(ctx context.Context, cd *hivev1.ClusterDeployment, view clusterView) (pending bool, err error) {
-	if !view.hasMetadata {
+	due := !view.published.early || view.complete && !view.published.final
+	if !view.hasMetadata || !due {
 		return false, nil
 	}
 	data, ready := s.backend.opts.Workload.Kubeconfig(client.ObjectKeyFromObject(cd), view.complete)
@@ -88,16 +90,20 @@ func (s *Simulator) publishSecrets(ctx context.Context, cd *hivev1.ClusterDeploy
 		return true, nil
 	}
 	kubeconfig := adminSecret(cd, kubeconfigName(cd.Name), "kubeconfig", map[string][]byte{"kubeconfig": data})
-	if !view.complete {
-		return false, s.applySecret(ctx, kubeconfig)
+	secrets := []*corev1.Secret{kubeconfig}
+	if view.complete {
+		maps.Copy(kubeconfig.Labels, referencedLabels)
+		secrets = append(secrets, adminSecret(cd, passwordName(cd.Name), "kubeadmincreds", map[string][]byte{
+			"username": []byte("kubeadmin"), "password": []byte("simulated-" + view.id[:8]),
+		}))
 	}
-	maps.Copy(kubeconfig.Labels, referencedLabels)
-	if err := s.applySecret(ctx, kubeconfig); err != nil {
-		return false, err
+	for _, secret := range secrets {
+		if err := s.applySecret(ctx, secret); err != nil {
+			return false, err
+		}
 	}
-	return false, s.applySecret(ctx, adminSecret(cd, passwordName(cd.Name), "kubeadmincreds", map[string][]byte{
-		"username": []byte("kubeadmin"), "password": []byte("simulated-" + view.id[:8]),
-	}))
+	s.backend.setPublished(view.id, published{early: true, final: view.complete})
+	return false, nil
 }
 
 func adminSecret(cd *hivev1.ClusterDeployment, name, kind string, data map[string][]byte) *corev1.Secret {

@@ -28,7 +28,11 @@ type clusterView struct {
 	// hasMetadata is set from installing on, hasKubeconfig when the Secret may be there, complete at the end.
 	hasMetadata, hasKubeconfig, complete bool
 	nodeIPs                              []string
+	published                            published
 }
+
+// published says which contents of the administrator's Secrets were written.
+type published struct{ early, final bool }
 
 // clusterConditions is the condition table of ASSISTED 1.3, without SpecSynced.
 func clusterConditions(c clusterView) []condition {

@@ -44,7 +44,9 @@ type machine struct {
 	installed bool
 	started   bool
 	node      NodeSpec
-	cluster   types.NamespacedName
+	// served says that a service looks after it in its cluster.
+	served  bool
+	cluster types.NamespacedName
 }
 
 // powerOn boots the discovery image, or the installed system when there is one.
