@@ -266,6 +266,33 @@ var stories = map[string]story{
 			{do: loseAgent, until: reason(bootstrapv1.AgentInstalledCondition, bootstrapv1.AgentReadyReason)},
 		},
 	},
+	"a worker fails on day 1": {
+		like:  true,
+		begin: empty(2, 1, func(w *world) { w.servers["h-1"].broken = true }),
+		chapters: []chapter{
+			{until: says("worker-0", bootstrapv1.AgentInstallationFailedReason, "delete Machine worker-0, so that one in its place joins")},
+			{do: func(w *world) { w.servers["h-1"].broken = false; deleteMachine("worker-0")(w) }, until: (*world).joined},
+		},
+	},
+	"a host boots the wrong medium": {
+		like:  true,
+		begin: empty(2, 1, func(w *world) { w.servers["h-1"].misled = true }),
+		chapters: []chapter{
+			{until: says("worker-0", bootstrapv1.AgentNeedsAttentionReason, "Host timed out")},
+			{do: func(w *world) { w.servers["h-1"].misled = false }, until: (*world).joined},
+		},
+	},
+	"a host is not let in on day 2": {
+		like:  true,
+		begin: installed(0),
+		chapters: []chapter{
+			{
+				do:    func(w *world) { w.workers, w.servers["h-1"].misled = 1, true },
+				until: says("worker-0", bootstrapv1.AgentNeedsAttentionReason, "takes the credential in Secret cp-admin-kubeconfig"),
+			},
+			{do: func(w *world) { w.servers["h-1"].misled = false }, until: (*world).joined},
+		},
+	},
 	"a config loses its owner": {
 		begin:    installed(1),
 		chapters: []chapter{{do: withoutOwner, until: func(w *world) bool { return len(w.machines()) == 1 && w.config("worker-0") == nil }}},

@@ -168,11 +168,8 @@ func (w *world) serveCluster() {
 		}
 	case assisted.ClusterStatePreparing:
 		w.stage = assisted.ClusterStateInstalling
-	case assisted.ClusterStateInstalling:
-		w.stage = assisted.ClusterStateFinalizing
-		if w.fails {
-			w.stage = stageError
-		}
+	case assisted.ClusterStateInstalling, assisted.ClusterStateInstallingPending:
+		w.stage = w.installed()
 	case assisted.ClusterStateFinalizing:
 		w.stage = assisted.ClusterStateAddingHosts
 	}
@@ -248,7 +245,7 @@ func (w *world) serveAgent(a *assisted.Agent) {
 		s.infraEnv, s.node, s.labels = "", a.Spec.Hostname, a.Spec.NodeLabels
 	}
 	tell(w, a, func(a *assisted.Agent) {
-		a.Status.DebugInfo.State = state
+		a.Status.DebugInfo.State, a.Status.DebugInfo.StateInfo = state, stateInfos[state]
 		a.Status.Inventory = assisted.Inventory{}
 		if state != agentBinding { // ASSISTED 8.1
 			a.Status.Inventory = w.inventory(a.Name)
@@ -280,6 +277,9 @@ func (w *world) nextState(a *assisted.Agent, s *server, seen string) string {
 		return state
 	case !bound && s.infraEnv != "":
 		return agentUnbinding
+	}
+	if next, ok := s.nextState(state); ok {
+		return next
 	}
 	return w.nextBoundState(a)
 }

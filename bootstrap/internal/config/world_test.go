@@ -93,8 +93,8 @@ type server struct {
 	infraEnv string
 	// frozen: its agent was told to go away, and waits for a reboot (ASSISTED fact 11).
 	frozen bool
-	// dead: it never registers.
-	dead bool
+	// dead: it never registers. broken: its installation fails. misled: it boots its image after its installation.
+	dead, broken, misled bool
 	// node is the name of the Node that it is, and labels are its labels.
 	node   string
 	labels map[string]string

@@ -99,7 +99,7 @@ func decide(s *scope) decision {
 	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):
-		d.installed = joinedFact(agent)
+		d.installed = joinedFact(s, agent)
 	case d.doubted:
 		d.installed = progressFact(s, &d.joining, agent)
 	case wasInstalled(s) && agent.Unbound():
@@ -299,8 +299,8 @@ func discoveringFact(agent *assisted.Agent) fact.Fact {
 // joinedFact says of the Agent of a Machine that has a Node how far its installation is. An Agent that is not bound any more, or is as one
 // that was just bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never
 // bound nor approved again, which would write its disk.
-func joinedFact(agent *assisted.Agent) fact.Fact {
-	if f, told := stageFact(agent); told && agent.Spec.ClusterDeploymentName != nil {
+func joinedFact(s *scope, agent *assisted.Agent) fact.Fact {
+	if f, told := stageFact(s, agent); told && agent.Spec.ClusterDeploymentName != nil {
 		return f
 	}
 	return fact.Done(bootstrapv1.NodeJoinedReason)
@@ -323,7 +323,7 @@ func progressFact(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	if f, told := preparationFact(s, agent); told && !agent.Refused() {
 		return f
 	}
-	if f, told := stageFact(agent); told {
+	if f, told := stageFact(s, agent); told {
 		return f
 	}
 	if agent.Refused() {
@@ -354,24 +354,6 @@ func settling(s *scope, agent *assisted.Agent) (bool, time.Duration) {
 	}
 	left := max(0, bound.LastTransitionTime.Add(settleTime).Sub(s.now))
 	return left > 0, left
-}
-
-// stageFact says how far an installation is that has begun; told is false when none has.
-func stageFact(agent *assisted.Agent) (_ fact.Fact, told bool) {
-	switch {
-	case agent.Installed():
-		return fact.Done(bootstrapv1.AgentInstalledReason), true
-	case agent.Failed():
-		return fact.Waiting(bootstrapv1.AgentInstallationFailedReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
-	case agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction:
-		return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo), true
-	case agent.Installing():
-		// One text for all stages: each, or its percentage, would be a write of ours and one of Cluster API's, which copies it (DESIGN D37).
-		return fact.Waiting(
-			bootstrapv1.AgentInstallingReason, "Agent %s: the host is being installed; its stage is in status.progress of the Agent", agent.Name,
-		), true
-	}
-	return fact.Fact{}, false
 }
 
 // problemFact names what assisted-service finds wrong with a host that is not being installed.

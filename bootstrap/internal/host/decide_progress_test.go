@@ -4,6 +4,7 @@ package host
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -78,6 +79,68 @@ func TestRefusedBind(t *testing.T) {
 			if test.reason == bootstrapv1.AgentNeedsAttentionReason {
 				g.Expect(d.installed.Message).To(And(ContainSubstring("Agent a-0"), ContainSubstring(refusal)))
 			}
+		})
+	}
+}
+
+// TestFailedHost: while its cluster is installed without it, the message says what to do. A control plane says it of a cluster that failed,
+// and the Machine of a Node is not given up.
+func TestFailedHost(t *testing.T) {
+	const advice = "; the cluster is installed without this host: mend the cause, then delete Machine m-0, so that one in its place joins"
+	for name, test := range map[string]struct {
+		change func(*scope)
+		advice string
+	}{
+		"the cluster is installed": {completed, advice},
+		"the cluster is being installed": {func(s *scope) {
+			s.install.Status.DebugInfo.State = assisted.ClusterStateInstalling
+			s.install.Status.Conditions[0].Reason = "InstallationInProgress"
+		}, ""},
+		"there is no cluster": {func(s *scope) { s.install = nil }, ""},
+		"it is a Node":        {func(s *scope) { completed(s); s.machine.Status.NodeRef.Name = "m-0" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			bound(&s.agents[0], "error", assisted.Condition{
+				Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationFailed,
+			})
+			s.agents[0].Status.DebugInfo.StateInfo = "Failed - no space left on device"
+			test.change(s)
+			d := decide(s)
+			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentInstallationFailedReason))
+			g.Expect(d.installed.Message).To(Equal("Agent a-0: Failed - no space left on device" + test.advice))
+		})
+	}
+}
+
+// TestHostIsNotLetIn: of a host that joins an installed cluster and is not seen there, the message names the Secret by which it is let in.
+func TestHostIsNotLetIn(t *testing.T) {
+	const secret = "Secret cp-admin-kubeconfig"
+	for name, test := range map[string]struct {
+		info   string
+		change func(*scope)
+		told   bool
+	}{
+		"day 2":                                {"Host timed out when pulling the configuration files.", completed, true},
+		"day 1":                                {"Host timed out when pulling the configuration files.", func(*scope) {}, false},
+		"day 2, and it boots the wrong medium": {"Expected the host to boot from disk", completed, false},
+		"day 2, and it is a Node": {"Host timed out when pulling the configuration files.", func(s *scope) {
+			completed(s)
+			s.machine.Status.NodeRef.Name = "m-0"
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			s.install.Spec.ClusterDeploymentRef.Name = "cp"
+			bound(&s.agents[0], assisted.AgentStatePendingUserAction)
+			s.agents[0].Status.DebugInfo.StateInfo = test.info
+			test.change(s)
+			d := decide(s)
+			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentNeedsAttentionReason))
+			g.Expect(d.installed.Message).To(HavePrefix("Agent a-0: " + test.info))
+			g.Expect(strings.Contains(d.installed.Message, secret)).To(Equal(test.told), d.installed.Message)
 		})
 	}
 }

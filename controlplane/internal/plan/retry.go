@@ -154,7 +154,9 @@ func refusal(v *view.View) string {
 }
 
 // unfitHosts says that there are too few hosts to install the control plane; empty when there are enough. A host that reports an error
-// would fail again. The next attempt takes the hosts of this one, or others that Metal3 has, so that only Metal3 knows of more.
+// would fail again. The next attempt takes the hosts of this one, or others that Metal3 has, so that only Metal3 knows of more. Workers do
+// not count, also where two of them are needed (ASSISTED 3.11): the host of a worker that reports an error is not provisioned for the next
+// attempt, which begins without it after spec.install.workerWaitTimeoutSeconds, and needs no more workers than it begins with.
 func unfitHosts(v *view.View) string {
 	fit, problem := 0, ""
 	machines := v.Machines.Owned.UnsortedList()

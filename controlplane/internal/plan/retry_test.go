@@ -119,6 +119,22 @@ func TestRetryIsBlocked(t *testing.T) {
 	}
 }
 
+// TestRetryBeginsWithoutWorkers: hosts of workers that report an error are no reason to wait for a person. The next attempt begins without
+// them.
+func TestRetryBeginsWithoutWorkers(t *testing.T) {
+	g := NewWithT(t)
+	v := failedView(1)
+	for _, name := range []string{"worker-0", "worker-1"} {
+		v.Machines.Workers = append(v.Machines.Workers, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		config := &bootstrapv1.OpenshiftAssistedConfig{}
+		config.Status.Conditions = []metav1.Condition{{
+			Type: bootstrapv1.HostHealthyCondition, Status: metav1.ConditionFalse, Message: "no power",
+		}}
+		v.Machines.Configs[name] = config
+	}
+	g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{Now: true}))
+}
+
 // TestRetryIsNotDecided: whenever no attempt has failed, or the user wants none to begin by itself.
 func TestRetryIsNotDecided(t *testing.T) {
 	for name, change := range map[string]func(*view.View){

@@ -124,11 +124,18 @@ func (s *Simulator) syncAgent(ctx context.Context, agent *aiv1.Agent) (ctrl.Resu
 	}
 	specErr := s.syncSpec(ctx, agent)
 	s.backend.setSynced(agent.Name, specErr == nil)
+	joins, err := s.lookForNode(ctx, agent.Name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	view, ok := s.backend.hostView(agent.Name)
 	if !ok {
 		return ctrl.Result{}, nil
 	}
 	result := ctrl.Result{RequeueAfter: s.backend.opts.Durations.Churn}
+	if joins {
+		result.RequeueAfter = s.backend.opts.Durations.Monitor
+	}
 	if specErr != nil && !isUserError(specErr) {
 		result.RequeueAfter = s.backend.opts.Durations.BackendRetry
 	}

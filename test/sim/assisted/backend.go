@@ -143,6 +143,7 @@ func (b *backend) tick() changes {
 	for _, key := range sortedHostKeys(b.machines) {
 		if m := b.machines[key]; m.hub == b {
 			b.tickMachine(m, now, up)
+			b.serve(m, up)
 		}
 	}
 	if up && !now.Before(b.nextMonitor) {

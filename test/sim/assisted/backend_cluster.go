@@ -35,6 +35,8 @@ type cluster struct {
 	finalizingSince time.Time
 	// reachable is set when there is a Secret with a kubeconfig by which the service can look at an installed cluster.
 	reachable bool
+	// waitedUntil is when a host was last seen to wait for a person.
+	waitedUntil time.Time
 }
 
 // clusterInput is what the custom resources ask for.
@@ -44,12 +46,12 @@ type clusterInput struct {
 	WorkerAgents       int
 	Held               bool
 	Imported           bool
-	Name         string
-	BaseDomain   string
-	APIVIPs      []string
-	IngressVIPs  []string
-	ReleaseImage string
-	MachineAPI   bool
+	Name               string
+	BaseDomain         string
+	APIVIPs            []string
+	IngressVIPs        []string
+	ReleaseImage       string
+	MachineAPI         bool
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }
@@ -108,8 +110,8 @@ func (b *backend) monitorCluster(c *cluster, now time.Time) {
 		b.startInstall(c)
 	case clusterPreparing:
 		b.monitorPreparing(c)
-	case clusterInstalling:
-		b.monitorInstalling(c)
+	case clusterInstalling, clusterInstallingPending:
+		b.monitorInstalling(c, now)
 	case clusterFinalizing:
 		b.monitorFinalizing(c, now)
 	case clusterError:

@@ -46,6 +46,8 @@ type host struct {
 	stageEntered time.Time
 	bootstrap    bool
 	nodeAddition nodeAddition
+	// reached says that the service has reached the cluster of a day-2 host when it last looked for its Node.
+	reached bool
 
 	deprovision *deprovision
 	refusal     refusal

@@ -57,30 +57,6 @@ func allIn(hosts []*host, states ...string) bool {
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h *host) bool { return !isOneOf(h.state, states) })
 }
 
-// monitorInstalling follows the hosts: a failed control-plane host fails the cluster, and when every other host is
-// installed the cluster is finalized.
-func (b *backend) monitorInstalling(c *cluster) {
-	founders := c.founders(b)
-	var running []*host
-	var percent int64
-	for _, h := range founders {
-		percent += stagePercent(h.stages, h.stage)
-		if h.state != hostError {
-			running = append(running, h)
-		} else if h.votes() {
-			b.setCluster(c, clusterError)
-			return
-		}
-	}
-	if len(founders) > 0 {
-		b.setProgress(c, 10+70*percent/int64(100*len(founders)))
-	}
-	if allIn(running, hostInstalled) {
-		c.finalizingSince = b.now()
-		b.setCluster(c, clusterFinalizing)
-	}
-}
-
 func (b *backend) setProgress(c *cluster, percent int64) {
 	if percent > c.progress {
 		c.progress = percent
@@ -88,13 +64,13 @@ func (b *backend) setProgress(c *cluster, percent int64) {
 	}
 }
 
-// monitorFinalizing completes the installation. It needs the cluster's API, through which the operators report.
+// monitorFinalizing completes the installation. It needs the cluster's API, through which the operators report, and an end of every host.
 func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 	elapsed := now.Sub(c.finalizingSince)
 	if elapsed >= b.opts.Durations.Finalize/2 {
 		b.setProgress(c, 95)
 	}
-	if elapsed > b.opts.Durations.finalizeLimit() {
+	if now.Sub(c.since) > b.opts.Durations.finalizeLimit() {
 		b.setClusterInfo(c, clusterError, "Cluster installation timeout while finalizing")
 		return
 	}
@@ -102,11 +78,15 @@ func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 		b.setClusterInfo(c, clusterError, message)
 		return
 	}
-	if elapsed < b.opts.Durations.Finalize || !b.opts.Workload.Status(c.cd).APIUp {
+	if c.waits(b) {
+		b.setCluster(c, clusterInstallingPending)
+		return
+	}
+	if elapsed < b.opts.Durations.Finalize || !allIn(c.founders(b), hostInstalled, hostError) || !b.opts.Workload.Status(c.cd).APIUp {
 		return
 	}
 	c.progress = 100
-	b.setCluster(c, clusterAddingHosts)
+	b.setClusterInfo(c, clusterAddingHosts, c.completedInfo(b))
 }
 
 // failRest fails the other hosts of a failed cluster, also those that are installed (ASSISTED 3.11). The stage of a host stays: of an
@@ -145,6 +125,7 @@ func (b *backend) monitorInstall(h *host, now time.Time) {
 	case hostInstallingInProgress, hostInstallingPending:
 		b.advanceAfterReboot(h, c, now)
 		b.failOverdue(h, now)
+		b.failForgotten(h, c, now)
 	}
 }
 
@@ -152,7 +133,7 @@ func (b *backend) monitorInstall(h *host, now time.Time) {
 func (b *backend) failOverdue(h *host, now time.Time) {
 	stage := h.stageName()
 	limit := b.opts.Durations.stageLimit(stage)
-	if h.state == hostInstallingInProgress && stage != StageRebooting && stage != StageDone && now.Sub(h.stageEntered) > limit {
+	if h.state == hostInstallingInProgress && stage != StageRebooting && stage != StageDone && now.Sub(b.stageSince(h)) > limit {
 		b.failHost(h, fmt.Sprintf("Host failed to install because its installation stage %s took longer than expected %s", stage, limit))
 	}
 }
@@ -222,6 +203,7 @@ func (b *backend) enterStage(h *host, index int) {
 func (b *backend) leaveImage(h *host) {
 	if m := b.running[h.id]; m != nil && m.mode == machineAgent {
 		b.writeDisk(m, h)
+		h.reached, m.served = false, false
 		m.mode, m.due = machineRebooting, b.now().Add(b.jitter(b.opts.Durations.Reboot))
 	}
 }
@@ -273,14 +255,14 @@ func (b *backend) advanceAfterReboot(h *host, c *cluster, now time.Time) {
 	if !h.rebooted() {
 		return
 	}
-	if h.state == hostInstallingInProgress && now.Sub(h.stageEntered) > b.opts.Durations.RebootTimeout && h.stageName() == StageRebooting {
+	if h.state == hostInstallingInProgress && h.stageName() == StageRebooting && now.Sub(b.stageSince(h)) > b.opts.Durations.RebootTimeout {
 		b.setHostInfo(h, hostInstallingPending, "Host timed out when pulling the configuration files. Verify in the host console "+
 			"that the host boots from the OpenShift installation disk and has network access to the cluster API")
 		return
 	}
 	m := b.running[h.id]
 	status := b.opts.Workload.Status(c.cd)
-	if h.kind == kindAddition && !c.reachable {
+	if h.kind == kindAddition && !h.reached {
 		return // The service cannot see the Node: the host stays where it is, and nothing says why (ASSISTED 2.3).
 	}
 	if m == nil || m.mode != machineDisk || !status.APIUp || b.hostFaults(h).hangStage == h.stageName() {
@@ -352,7 +334,7 @@ func (b *backend) withNodes(spec ClusterSpec) ClusterSpec {
 		m := b.machines[key]
 		if m.installed && m.cluster == spec.Key && m.started {
 			node := m.node
-			node.Running = m.mode == machineDisk
+			node.Running, node.Served = m.mode == machineDisk, m.served
 			spec.Nodes = append(spec.Nodes, node)
 		}
 	}

@@ -37,8 +37,7 @@ func (b *backend) hostView(id string) (hostView, bool) {
 		view.percent = stagePercent(h.stages, slices.Index(h.stages, StageRebooting))
 	}
 	view.approvedCSRs = h.nodeAddition.approvedAt
-	unreachable := h.kind == kindAddition && !b.opts.Workload.Status(view.cluster).APIUp
-	view.frozenProgress = unreachable && h.rebooted() && isOneOf(h.state, installingStates)
+	view.frozenProgress = h.joins() && !h.reached
 	return view, true
 }
 

@@ -51,7 +51,7 @@ func clusterRequirements(c clusterView) condition {
 	switch c.state {
 	case clusterReady:
 		return readyRequirements(c)
-	case clusterPreparing, clusterInstalling, clusterFinalizing, clusterAddingHosts:
+	case clusterPreparing, clusterInstalling, clusterInstallingPending, clusterFinalizing, clusterAddingHosts:
 		return met("ClusterAlreadyInstalling", "The cluster requirements are met")
 	case clusterError:
 		return met("ClusterInstallationStopped", "The cluster installation stopped")
@@ -97,7 +97,7 @@ func clusterCompleted(c clusterView) condition {
 		if c.spec.Held {
 			return condition{condCompleted, no, "InstallationOnHold", "The installation is on hold. To unhold set holdInstallation to false"}
 		}
-	case clusterPreparing, clusterInstalling, clusterFinalizing:
+	case clusterPreparing, clusterInstalling, clusterInstallingPending, clusterFinalizing:
 		return condition{condCompleted, no, "InstallationInProgress", "The installation is in progress: " + c.info}
 	case clusterAddingHosts:
 		return condition{condCompleted, yes, "InstallationCompleted", "The installation has completed: " + c.info}

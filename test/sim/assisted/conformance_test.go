@@ -51,6 +51,10 @@ func (w *switchedWorkload) Status(cluster types.NamespacedName) ClusterStatus {
 	return w.instantWorkload.Status(cluster)
 }
 
+func (w *switchedWorkload) Accepts(ctx context.Context, cluster types.NamespacedName, kubeconfig []byte) bool {
+	return !w.down.Load() && w.instantWorkload.Accepts(ctx, cluster, kubeconfig)
+}
+
 func (w *switchedWorkload) RemoveNode(ctx context.Context, cluster types.NamespacedName, node string) error {
 	if w.down.Load() {
 		return errors.New("failed to get API group resources: unable to retrieve the complete list of server APIs")

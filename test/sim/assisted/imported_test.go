@@ -35,7 +35,7 @@ func TestImportedCluster(t *testing.T) {
 	if kind := f.agent(added).Status.Kind; kind != kindAddition {
 		t.Errorf("the host's kind is %q, not %q", kind, kindAddition)
 	}
-	f.eventually("the reboot of the other host", func() bool { return f.agent(lost).Status.Progress.CurrentStage == StageRebooting })
+	f.eventually("the reboot of the other host", func() bool { return f.agent(lost).Status.DebugInfo.StateInfo == StageRebooting })
 	if metadata := f.aci("c1").Spec.ClusterMetadata; metadata != nil {
 		t.Errorf("the service wrote metadata of a cluster that it did not install: %v", metadata)
 	}

@@ -49,8 +49,10 @@ type machine struct {
 	leftover bool
 	// medium says that the next boot is the one that its provisioning asks for, from the virtual medium. It is asked for once: all later ones
 	// are from the disk, and from the medium only where no disk can be booted (METAL3 M3-69).
-	medium  bool
-	node    NodeSpec
+	medium bool
+	node   NodeSpec
+	// served says that a service looks after it in its cluster.
+	served  bool
 	cluster types.NamespacedName
 }
 
@@ -105,10 +107,11 @@ func (b *backend) registerMachine(m *machine, now time.Time, serviceUp bool) {
 	}
 }
 
-// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong.
+// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong. What is on the disk stays: it boots
+// as soon as the boot order is right.
 func (b *backend) finishReboot(m *machine) {
 	if b.faults.of(m.key).wrongBootOrder {
-		m.mode, m.installed = machineBooting, false
+		m.mode = machineBooting
 		return
 	}
 	m.mode, m.started = machineDisk, true

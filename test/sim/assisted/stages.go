@@ -59,6 +59,12 @@ func (d Durations) stageLimit(stage string) time.Duration {
 }
 
 // prepareLimit is how long a cluster may prepare, 18 minutes in reality, and finalizeLimit how long it may be finalized, 5 hours.
+// installLimit is how long it may be installed while a host waits for a person, 24 hours, and pendingLimit how long a host may wait that
+// the cluster can do without, one hour.
 func (d Durations) prepareLimit() time.Duration { return d.StageTimeout * 18 / 60 }
 
 func (d Durations) finalizeLimit() time.Duration { return d.StageTimeout * 5 }
+
+func (d Durations) installLimit() time.Duration { return d.StageTimeout * 24 }
+
+func (d Durations) pendingLimit() time.Duration { return d.StageTimeout }

@@ -34,15 +34,16 @@ const (
 // The states of a cluster, as in AgentClusterInstall.status.debugInfo.state (ASSISTED 1.3). "installed" lasts less than
 // anyone can see (ASSISTED fact 6) and is left out.
 const (
-	clusterInsufficient = "insufficient"
-	clusterPendingInput = "pending-for-input"
-	clusterReady        = "ready"
-	clusterPreparing    = "preparing-for-installation"
-	clusterInstalling   = "installing"
-	clusterFinalizing   = "finalizing"
-	clusterAddingHosts  = "adding-hosts"
-	clusterError        = "error"
-	clusterCancelled    = "cancelled"
+	clusterInsufficient      = "insufficient"
+	clusterPendingInput      = "pending-for-input"
+	clusterReady             = "ready"
+	clusterPreparing         = "preparing-for-installation"
+	clusterInstalling        = "installing"
+	clusterInstallingPending = "installing-pending-user-action"
+	clusterFinalizing        = "finalizing"
+	clusterAddingHosts       = "adding-hosts"
+	clusterError             = "error"
+	clusterCancelled         = "cancelled"
 )
 
 const (
@@ -79,15 +80,16 @@ var stateInfos = map[string]string{
 }
 
 var clusterInfos = map[string]string{
-	clusterInsufficient: "Cluster is not ready for install",
-	clusterPendingInput: "User input required",
-	clusterReady:        "Cluster ready to be installed",
-	clusterPreparing:    "Preparing cluster for installation",
-	clusterInstalling:   "Installation in progress",
-	clusterFinalizing:   "Finalizing cluster installation",
-	clusterAddingHosts:  "Cluster is installed",
-	clusterError:        "cluster has hosts in error",
-	clusterCancelled:    "Cancelled cluster installation",
+	clusterInsufficient:      "Cluster is not ready for install",
+	clusterPendingInput:      "User input required",
+	clusterReady:             "Cluster ready to be installed",
+	clusterPreparing:         "Preparing cluster for installation",
+	clusterInstalling:        "Installation in progress",
+	clusterInstallingPending: "Cluster has hosts pending user action",
+	clusterFinalizing:        "Finalizing cluster installation",
+	clusterAddingHosts:       "Cluster is installed",
+	clusterError:             "cluster has hosts in error",
+	clusterCancelled:         "Cancelled cluster installation",
 }
 
 // acceptingStates are those in which a cluster takes hosts (ASSISTED fact 1).

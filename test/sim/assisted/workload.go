@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Workload runs the installed clusters for the service: their API and their Nodes. All methods but RemoveNode return at
+// Workload runs the installed clusters for the service: their API and their Nodes. All methods but Accepts and RemoveNode return at
 // once; a cluster is known by the namespace and name of its ClusterDeployment.
 type Workload interface {
 	// Apply creates the cluster or brings it to what spec says.
@@ -20,6 +20,8 @@ type Workload interface {
 	// Kubeconfig returns the administrator's kubeconfig, whose server is the public name of the cluster's API. The data
 	// differs once the installation is complete. ok is false while there is none yet.
 	Kubeconfig(cluster types.NamespacedName, complete bool) (data []byte, ok bool)
+	// Accepts says whether the API of a cluster answers whoever comes with a kubeconfig.
+	Accepts(ctx context.Context, cluster types.NamespacedName, kubeconfig []byte) bool
 	// RemoveNode deletes a Node. It fails when the API does not answer; a Node that is not there is no error.
 	RemoveNode(ctx context.Context, cluster types.NamespacedName, node string) error
 	// Delete stops the cluster and forgets its data.
@@ -61,6 +63,9 @@ type NodeSpec struct {
 	// Labels are applied after the Node joined; for a day-2 host once it is Ready (ASSISTED 4).
 	Labels map[string]string
 	Day2   bool
+	// Served is set while the service looks after a day-2 host in the cluster. Without it nobody approves the first certificate of the
+	// host's kubelet, so that it does not join, and nobody applies its labels (ASSISTED 2.3).
+	Served bool
 	// Disk differs between two installations of one host: what the host had before is gone.
 	Disk string
 	// Running is false when the machine lost power: its Node goes NotReady.
@@ -83,16 +88,23 @@ type NodeStatus struct {
 type instantWorkload struct {
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]ClusterSpec
+	// admitted are the disks of day-2 hosts whose kubelets have a certificate.
+	admitted map[string]bool
 }
 
 func newInstantWorkload() *instantWorkload {
-	return &instantWorkload{clusters: map[types.NamespacedName]ClusterSpec{}}
+	return &instantWorkload{clusters: map[types.NamespacedName]ClusterSpec{}, admitted: map[string]bool{}}
 }
 
 func (w *instantWorkload) Apply(spec ClusterSpec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clusters[spec.Key] = spec
+	for _, node := range spec.Nodes {
+		if node.Served {
+			w.admitted[node.Disk] = true
+		}
+	}
 }
 
 func (w *instantWorkload) Status(cluster types.NamespacedName) ClusterStatus {
@@ -101,7 +113,8 @@ func (w *instantWorkload) Status(cluster types.NamespacedName) ClusterStatus {
 	spec := w.clusters[cluster]
 	status := ClusterStatus{APIUp: spec.Installing && !spec.Pivoting, Nodes: map[string]NodeStatus{}}
 	for _, node := range spec.Nodes {
-		status.Nodes[node.Name] = NodeStatus{Joined: true, Ready: node.Running}
+		joined := !node.Day2 || w.admitted[node.Disk]
+		status.Nodes[node.Name] = NodeStatus{Joined: joined, Ready: joined && node.Running}
 	}
 	return status
 }
@@ -126,6 +139,10 @@ current-context: c
 # %s
 `
 	return fmt.Appendf(nil, format, spec.Name, spec.BaseDomain, phase), true
+}
+
+func (w *instantWorkload) Accepts(_ context.Context, _ types.NamespacedName, kubeconfig []byte) bool {
+	return len(kubeconfig) > 0
 }
 
 func (w *instantWorkload) RemoveNode(context.Context, types.NamespacedName, string) error { return nil }

@@ -58,6 +58,8 @@ type cluster struct {
 	nodes    map[string]*nodeProgress
 	// silent is since when the kubelet of a host does not run.
 	silent map[string]time.Time
+	// admitted are the disks of day-2 hosts whose kubelets have a certificate.
+	admitted map[string]bool
 }
 
 // nodeProgress is when a host's kubelet started and when its Node joined.
@@ -72,7 +74,8 @@ type nodeProgress struct {
 func newCluster(m *Manager, spec assisted.ClusterSpec) *cluster {
 	return &cluster{
 		manager: m, spec: spec, nodes: map[string]*nodeProgress{}, silent: map[string]time.Time{}, proxy: &proxy{},
-		updates: newUpdates(), shownOperators: map[string]operatorStatus{},
+		admitted: map[string]bool{},
+		updates:  newUpdates(), shownOperators: map[string]operatorStatus{},
 	}
 }
 

@@ -195,6 +195,12 @@ func (m *Manager) Kubeconfig(key types.NamespacedName, complete bool) ([]byte, b
 // ErrUnreachable says that a cluster's API does not answer.
 var ErrUnreachable = errors.New("the API of the cluster does not answer")
 
+// Accepts implements assisted.Workload.
+func (m *Manager) Accepts(ctx context.Context, key types.NamespacedName, kubeconfig []byte) bool {
+	c := m.find(key)
+	return c != nil && c.observed().APIUp && c.admits(ctx, kubeconfig) == nil
+}
+
 // RemoveNode implements assisted.Workload.
 func (m *Manager) RemoveNode(ctx context.Context, key types.NamespacedName, node string) error {
 	c := m.find(key)

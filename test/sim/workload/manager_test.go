@@ -43,7 +43,8 @@ func TestCluster(t *testing.T) {
 	t.Run("nodes join", s.nodesJoin)
 	t.Run("operators come one after the other", s.operatorsCome)
 	t.Run("no API in the pivot", s.pivot)
-	t.Run("day 2 labels wait for Ready", s.dayTwo)
+	t.Run("a credential is accepted or refused", s.accepts)
+	t.Run("day 2 waits for its certificate, and labels wait for Ready", s.dayTwo)
 	t.Run("a dead machine's Node is not ready", s.deadMachine)
 	t.Run("a Machine API of its own", s.machineAPI)
 	t.Run("completion", s.completion)
@@ -216,10 +217,29 @@ func (s *story) asked(name string) *x509.CertificateRequest {
 	return certificate
 }
 
+// accepts expects that the installer's credential is accepted, and no other.
+func (s *story) accepts(*testing.T) {
+	s.Expect(s.m.Accepts(s.t.Context(), s.key, s.installing)).To(BeTrue())
+	config, err := clientcmd.Load(s.installing)
+	s.Expect(err).NotTo(HaveOccurred())
+	for _, user := range config.AuthInfos {
+		user.ClientCertificateData, user.ClientKeyData, user.Token = nil, nil, "of nobody"
+	}
+	refused, err := clientcmd.Write(*config)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(s.m.Accepts(s.t.Context(), s.key, refused)).To(BeFalse())
+	s.Expect(s.m.Accepts(s.t.Context(), s.key, nil)).To(BeFalse())
+}
+
 func (s *story) dayTwo(*testing.T) {
 	s.spec.Nodes = append(s.spec.Nodes, assisted.NodeSpec{
 		Name: "w0", Role: "worker", Labels: map[string]string{"metal3.io/uuid": "u1"}, Day2: true, Running: true,
 	})
+	s.m.Apply(s.spec)
+	s.Eventually(func() map[string]assisted.NodeStatus { return s.m.Status(s.key).Nodes }, time.Minute).Should(HaveKey("w0"))
+	s.Consistently(func() types.UID { return s.node("w0").UID }, time.Second).Should(BeEmpty(), "nobody has approved its certificate")
+	s.spec.Nodes = slices.Clone(s.spec.Nodes)
+	s.spec.Nodes[1].Served = true
 	s.m.Apply(s.spec)
 	s.Eventually(func() bool { return s.m.Status(s.key).Nodes["w0"].Ready }, time.Minute).Should(BeTrue())
 	s.Expect(s.client().Delete(s.t.Context(), s.node("w0"))).To(Succeed())
@@ -287,6 +307,7 @@ func (s *story) outage(*testing.T) {
 	s.Eventually(func() bool { return s.m.Status(s.key).APIUp }, time.Minute).Should(BeFalse())
 	s.Expect(s.dial()).NotTo(Succeed())
 	s.Expect(s.m.RemoveNode(s.t.Context(), s.key, "m0")).To(MatchError(ErrUnreachable))
+	s.Expect(s.m.Accepts(s.t.Context(), s.key, s.installing)).To(BeFalse())
 	s.Expect(s.m.Up(s.key)).To(Succeed())
 	s.Eventually(s.dial, time.Minute).Should(Succeed())
 }

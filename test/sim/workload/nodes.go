@@ -96,6 +96,9 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		return assisted.NodeStatus{Joined: true}, c.restartKubelet(ctx, host.Name)
 	}
 	delete(c.silent, host.Name)
+	if host.Served {
+		c.admitted[host.Disk] = true
+	}
 	now := time.Now()
 	progress := c.nodes[host.Name]
 	if progress == nil {
@@ -120,7 +123,7 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 	if err := c.setReady(ctx, node, readiness(ready)); err != nil {
 		return assisted.NodeStatus{}, err
 	}
-	if !progress.labelled && (ready || !host.Day2) {
+	if !progress.labelled && (!host.Day2 || ready && host.Served) {
 		if err := c.label(ctx, node, host.Labels); err != nil {
 			return assisted.NodeStatus{}, err
 		}
@@ -138,10 +141,12 @@ func readiness(ready bool) corev1.ConditionStatus {
 }
 
 // join creates the Node as its kubelet does: with its role, without the labels that the installer adds later, and without a provider ID
-// unless the cluster's own Machine API sets one.
+// unless the cluster's own Machine API sets one. The kubelet of a day-2 host has no certificate before assisted-service has approved that it
+// gets one.
 func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *nodeProgress, now time.Time) error {
 	// A kubelet registers once: a Node that somebody deletes does not come back before the next boot.
-	if !progress.joined.IsZero() || now.Sub(progress.started) < c.manager.opts.JoinDelay {
+	waits := host.Day2 && !c.admitted[host.Disk]
+	if waits || !progress.joined.IsZero() || now.Sub(progress.started) < c.manager.opts.JoinDelay {
 		return nil
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host.Name, Labels: map[string]string{
