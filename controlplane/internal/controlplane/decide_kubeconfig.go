@@ -24,7 +24,7 @@ type kubeconfigDecision struct {
 	// publish is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which problem says why.
 	publish []byte
 	problem string
-	// share is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
+	// share is the data to write to the Secret by which assisted-service reaches an installed cluster; nil if it is up to date.
 	share []byte
 
 	// Of an installed cluster: copy is the data to write to the Secret with the copy of the installer's credential, nil if it is up to date.
@@ -94,7 +94,7 @@ func sourceName(v *view.View) string {
 	case v.Install.AgentClusterInstall != nil && v.Install.AgentClusterInstall.Spec.ClusterMetadata != nil:
 		return v.Install.AgentClusterInstall.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
 	case plan.Serves(v):
-		return view.ImportedKubeconfigName(v.ControlPlane)
+		return view.InstallerKubeconfigName(v.ControlPlane)
 	default:
 		return ""
 	}
@@ -122,10 +122,21 @@ func decideImportedKubeconfig(v *view.View) kubeconfigDecision {
 	return d
 }
 
-// kubeconfigToShare is what assisted-service has to reach an imported cluster with; nil when it has it.
+// kubeconfigToShare is what assisted-service has to reach an installed cluster with; nil when it has it. Of a cluster that the service has
+// installed it writes that itself, and not again when somebody has deleted it: without it, no host that comes later is ever installed
+// (ASSISTED 1.4), so the copy of the installer's credential takes its place.
 func kubeconfigToShare(v *view.View, published []byte) []byte {
 	deployment := v.Install.ClusterDeployment
-	if !v.InstalledElsewhere() || deployment == nil || !deployment.DeletionTimestamp.IsZero() || len(published) == 0 {
+	if deployment == nil || !deployment.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if !v.InstalledElsewhere() {
+		if v.Kubeconfigs.Installer != nil || v.Kubeconfigs.Namesake != "" {
+			return nil
+		}
+		return v.Credential.Installer
+	}
+	if len(published) == 0 {
 		return nil
 	}
 	if v.Kubeconfigs.Installer != nil && bytes.Equal(v.Kubeconfigs.Installer.Data[assisted.KubeconfigKey], published) {
