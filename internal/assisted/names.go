@@ -182,6 +182,9 @@ const (
 	AgentStatePendingUserAction = "installing-pending-user-action"
 )
 
+// StageDone is the last stage of a host's installation.
+const StageDone = "Done"
+
 // States of an AgentClusterInstall that decisions depend on (ASSISTED 1.3).
 const (
 	// ClusterStateInsufficient, ClusterStateReady and ClusterStatePending flap among each other; they are only used as one set.

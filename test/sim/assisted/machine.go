@@ -86,16 +86,19 @@ func (b *backend) registerMachine(m *machine, now time.Time, serviceUp bool) {
 	if !serviceUp {
 		return
 	}
-	m.mode = machineFrozen
-	if b.register(m, now) {
+	switch b.register(m, now) {
+	case accepted:
 		m.mode = machineAgent
+	case refused:
+		m.mode = machineFrozen
+	case again:
 	}
 }
 
-// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong.
+// finishReboot is the first boot from disk, or from the image once more where the boot order is wrong. The disk stays as it is.
 func (b *backend) finishReboot(m *machine) {
 	if b.faults.of(m.key).wrongBootOrder {
-		m.mode, m.installed = machineBooting, false
+		m.mode = machineBooting
 		return
 	}
 	m.mode, m.started = machineDisk, true
