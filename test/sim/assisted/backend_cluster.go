@@ -44,11 +44,11 @@ type clusterInput struct {
 	WorkerAgents       int
 	Held               bool
 	Imported           bool
-	Name         string
-	BaseDomain   string
-	APIVIPs      []string
-	IngressVIPs  []string
-	ReleaseImage string
+	Name               string
+	BaseDomain         string
+	APIVIPs            []string
+	IngressVIPs        []string
+	ReleaseImage       string
 	// Network is set when there is enough of it to ask the user for the rest: what makes an empty cluster flap.
 	Network bool
 }
