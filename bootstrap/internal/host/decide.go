@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -300,7 +301,7 @@ func discoveringFact(agent *assisted.Agent) fact.Fact {
 // that was just bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never
 // bound nor approved again, which would write its disk.
 func joinedFact(s *scope, agent *assisted.Agent) fact.Fact {
-	if f, told := stageFact(s, agent); told && agent.Spec.ClusterDeploymentName != nil {
+	if f, told := stageFact(s, agent); told && agent.Spec.ClusterDeploymentName != nil && !cameBack(s, agent) {
 		return f
 	}
 	return fact.Done(bootstrapv1.NodeJoinedReason)
@@ -316,6 +317,13 @@ func unboundFact(s *scope, agent *assisted.Agent) fact.Fact {
 			"host anew, delete Machine %s",
 		agent.Name, s.machine.Name,
 	)
+}
+
+// cameBack reports whether a host that had been added, and then booted its discovery image, runs from its disk again. assisted-service does
+// not look at such a host any more, and goes on to ask for somebody who boots it from its disk (ASSISTED 3.13).
+func cameBack(s *scope, agent *assisted.Agent) bool {
+	return agent.Status.DebugInfo.State == assisted.AgentStatePendingUserAction && agent.Status.Progress.CurrentStage == assisted.StageDone &&
+		conditions.IsTrue(s.machine, clusterv1.MachineNodeReadyCondition)
 }
 
 // progressFact says how far the installation of a bound Agent is.

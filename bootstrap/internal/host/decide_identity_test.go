@@ -12,6 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -251,11 +254,30 @@ func TestNodeIsNeverInstalledAgain(t *testing.T) {
 		s.agents[0].Annotations[bootstrapv1.InstallationDiskAnnotation] = "disk-1"
 		s.agents[0].Status.Inventory.Disks = []assisted.Disk{{ID: "disk-1"}}
 	}
+	pending := func(stage string) func(*scope) {
+		return func(s *scope) {
+			bound(&s.agents[0], assisted.AgentStatePendingUserAction, assisted.Condition{
+				Type: assisted.ConditionInstalled, Status: corev1.ConditionFalse, Reason: assisted.ReasonInstallationInProgress,
+			})
+			s.agents[0].Status.Progress.CurrentStage = stage
+		}
+	}
+	ready := func(status metav1.ConditionStatus) func(*scope) {
+		return func(s *scope) {
+			conditions.Set(s.machine, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: status, Reason: "Test"})
+		}
+	}
 	tests := []struct {
 		name      string
 		changes   []func(*scope)
 		installed string
 	}{
+		{name: "has booted its image", changes: []func(*scope){node, pending(assisted.StageDone), ready(metav1.ConditionFalse)},
+			installed: bootstrapv1.AgentNeedsAttentionReason},
+		{name: "has booted its disk again", changes: []func(*scope){node, pending(assisted.StageDone), ready(metav1.ConditionTrue)},
+			installed: bootstrapv1.NodeJoinedReason},
+		{name: "was not installed to the end", changes: []func(*scope){node, pending("Rebooting"), ready(metav1.ConditionTrue)},
+			installed: bootstrapv1.AgentNeedsAttentionReason},
 		{name: "unbound, and the cluster takes hosts", changes: []func(*scope){worker, completed, node}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "moved here", changes: []func(*scope){worker, completed, moved}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "waits to be unbound from a ClusterDeployment that was made anew", changes: []func(*scope){node, func(s *scope) {

@@ -160,12 +160,12 @@ func (r *Reconciler) publishKubeconfig(
 	return true, nil
 }
 
-// shareKubeconfig lets assisted-service use <cluster>-kubeconfig for an imported cluster. The service has written it itself otherwise.
+// shareKubeconfig writes the Secret by which assisted-service reaches an imported cluster, or one whose Secret somebody has deleted.
 func (r *Reconciler) shareKubeconfig(ctx context.Context, v *view.View, d kubeconfigDecision) error {
 	if d.share == nil {
 		return nil
 	}
-	wanted := render.ImportedKubeconfig(v.Install.ClusterDeployment, d.share)
+	wanted := render.SharedKubeconfig(v.ControlPlane, v.Install.ClusterDeployment, d.share)
 	if v.Kubeconfigs.Installer == nil || !kube.OwnedBy(v.Kubeconfigs.Installer, v.Install.ClusterDeployment) {
 		belongs := func(o client.Object) bool { return kube.OwnedBy(o, v.Install.ClusterDeployment) }
 		return r.createOurs(ctx, wanted, &corev1.Secret{}, belongs)

@@ -25,7 +25,7 @@ type kubeconfigDecision struct {
 	// publish is what <cluster>-kubeconfig has to hold; nil when it is right already or cannot be made, for which problem says why.
 	publish []byte
 	problem string
-	// share is the data to write to the Secret by which assisted-service reaches an imported cluster; nil if it is up to date.
+	// share is the data to write to the Secret by which assisted-service reaches an installed cluster; nil if it is up to date.
 	share []byte
 
 	// Of an installed cluster: copy is the data to write to the Secret with the copy of the installer's credential, nil if it is up to date.
@@ -95,7 +95,7 @@ func sourceName(v *view.View) string {
 	case v.Install.AgentClusterInstall != nil && v.Install.AgentClusterInstall.Spec.ClusterMetadata != nil:
 		return v.Install.AgentClusterInstall.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name
 	case plan.Serves(v):
-		return view.ImportedKubeconfigName(v.ControlPlane)
+		return view.InstallerKubeconfigName(v.ControlPlane)
 	default:
 		return ""
 	}
@@ -123,15 +123,22 @@ func decideImportedKubeconfig(v *view.View) kubeconfigDecision {
 	return d
 }
 
-// decideShare sets what assisted-service has to reach an imported cluster with, unless it has that. Whoever may write <cluster>-kubeconfig
-// could have it run a program, or send a file of its Pod to a server of their choice: it gets no kubeconfig that we would not use. One that
-// leads to another cluster would have it delete Nodes there.
+// decideShare sets what assisted-service has to reach an installed cluster with, unless it has that. Of a cluster that the service has
+// installed it writes that itself, and not again when somebody has deleted it: without it, no host that comes later is ever installed
+// (ASSISTED 1.4), so the copy of the installer's credential takes its place. Of an imported cluster it is <cluster>-kubeconfig. Whoever may
+// write that could have the service run a program, or send a file of its Pod to a server of their choice: it gets no kubeconfig that we would
+// not use. One that leads to another cluster would have it delete Nodes there.
 func (d *kubeconfigDecision) decideShare(v *view.View, published []byte) {
 	deployment := v.Install.ClusterDeployment
-	if !v.InstalledElsewhere() || deployment == nil || !deployment.DeletionTimestamp.IsZero() || len(published) == 0 {
+	switch {
+	case deployment == nil || !deployment.DeletionTimestamp.IsZero():
 		return
-	}
-	if v.Life == view.Mismatch || v.Workload.OtherCluster != "" {
+	case !v.InstalledElsewhere():
+		if v.Kubeconfigs.Installer == nil && v.Kubeconfigs.Namesake == "" {
+			d.share = v.Credential.Installer
+		}
+		return
+	case len(published) == 0, v.Life == view.Mismatch, v.Workload.OtherCluster != "":
 		return
 	}
 	if err := render.CheckKubeconfig(published); err != nil {

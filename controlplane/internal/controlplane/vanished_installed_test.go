@@ -14,20 +14,21 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
+// completed is a world whose installation is complete and recorded, and whose API has not answered.
+func completed(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, 1, 0)
+	w.run(nil, func() bool {
+		w.api.ID = ""
+		return w.controlPlane().Annotations[controlplanev1.InstalledClusterAnnotation] != ""
+	})
+	w.api.ID, w.api.Last, w.api.Reported = "", time.Time{}, nil
+	return w
+}
+
 // TestVanishedAfterTheInstallation: an AgentClusterInstall that is deleted once the installed cluster is recorded starts no installation.
 // The cluster is imported, whether its API has answered before or not (DESIGN D22).
 func TestVanishedAfterTheInstallation(t *testing.T) {
-	// completed is a world whose installation is complete and recorded, and whose API has not answered.
-	completed := func(t *testing.T) *world {
-		t.Helper()
-		w := newWorld(t, 1, 0)
-		w.run(nil, func() bool {
-			w.api.ID = ""
-			return w.controlPlane().Annotations[controlplanev1.InstalledClusterAnnotation] != ""
-		})
-		w.api.ID, w.api.Last, w.api.Reported = "", time.Time{}, nil
-		return w
-	}
 	imported := func(g *WithT, w *world, before map[string]types.UID) {
 		for range 4 {
 			w.importService()

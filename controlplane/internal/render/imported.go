@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -41,16 +42,18 @@ func (i Install) ImportedAgentClusterInstall(record view.Installed) *hiveext.Age
 func (i Install) importedMetadata(record view.Installed) *hivev1.ClusterMetadata {
 	return &hivev1.ClusterMetadata{
 		ClusterID: record.ClusterID, InfraID: record.InfraID,
-		AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: view.ImportedKubeconfigName(i.ControlPlane)},
+		AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: view.InstallerKubeconfigName(i.ControlPlane)},
 	}
 }
 
-// ImportedKubeconfig is the Secret by which assisted-service reaches an imported cluster: a copy of <cluster>-kubeconfig under the key that
-// the service reads. It goes with the ClusterDeployment, and has no label of the Cluster (CONTRACT CP-58).
-func ImportedKubeconfig(deployment *hivev1.ClusterDeployment, kubeconfig []byte) *corev1.Secret {
+// SharedKubeconfig is the Secret by which assisted-service reaches an installed cluster: a kubeconfig under the key that the service reads.
+// It goes with the ClusterDeployment, and has no label of the Cluster (CONTRACT CP-58).
+func SharedKubeconfig(
+	controlPlane *controlplanev1.OpenshiftAssistedControlPlane, deployment *hivev1.ClusterDeployment, kubeconfig []byte,
+) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      deployment.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name,
+			Name:      view.InstallerKubeconfigName(controlPlane),
 			Namespace: deployment.Namespace,
 			Labels: map[string]string{
 				assisted.HiveClusterDeploymentLabel: deployment.Name, assisted.HiveSecretTypeLabel: assisted.HiveSecretTypeKubeconfig,

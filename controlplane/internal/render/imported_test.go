@@ -13,12 +13,12 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
-func TestImportedKubeconfig(t *testing.T) {
+func TestSharedKubeconfig(t *testing.T) {
 	g := NewWithT(t)
 	objects := render.Install{ControlPlane: controlPlane(3), Cluster: &clusterv1.Cluster{}}
 	deployment := objects.ImportedClusterDeployment(view.Installed{ClusterID: "id"})
 	deployment.UID = "cd"
-	secret := render.ImportedKubeconfig(deployment, []byte("x"))
+	secret := render.SharedKubeconfig(objects.ControlPlane, deployment, []byte("x"))
 	g.Expect(secret.Name).To(Equal("cp-admin-kubeconfig"))
 	g.Expect(secret.Labels).NotTo(HaveKey(clusterv1.ClusterNameLabel), "Cluster API would take it for another Cluster's (CONTRACT CP-58)")
 	g.Expect(secret.OwnerReferences).To(HaveLen(1))

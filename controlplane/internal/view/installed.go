@@ -48,8 +48,8 @@ func InstalledOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) (re
 	return record, record.Attempt == Attempt(controlPlane)
 }
 
-// ImportedKubeconfigName is the name of the Secret by which assisted-service reaches an imported cluster. It is the one that the service
-// would choose itself (ASSISTED 1.4).
-func ImportedKubeconfigName(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
+// InstallerKubeconfigName is the name of the Secret by which assisted-service reaches an installed cluster. The service chooses it, and we
+// do when it cannot (ASSISTED 1.4).
+func InstallerKubeconfigName(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
 	return controlPlane.Name + "-admin-kubeconfig"
 }

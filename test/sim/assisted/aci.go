@@ -239,6 +239,9 @@ func (s *Simulator) fillClusterStatus(aci *hiveext.AgentClusterInstall, view clu
 		EventsURL: base + "events?cluster_id=" + view.id, LogsURL: status.DebugInfo.LogsURL, State: view.state, StateInfo: view.info,
 	}
 	status.Progress.TotalPercentage = view.progress
+	if info := clusterValidations(view); info != nil {
+		status.ValidationsInfo = info
+	}
 	status.MachineNetwork = aci.Spec.Networking.MachineNetwork
 	status.APIVIPs, status.IngressVIPs = view.spec.APIVIPs, view.spec.IngressVIPs
 	if len(view.nodeIPs) > 0 && len(view.spec.APIVIPs) == 0 {

@@ -291,7 +291,10 @@ func (b *backend) advanceFounder(h *host, node NodeStatus) {
 func (b *backend) advanceAddition(h *host, node NodeStatus) {
 	switch {
 	case h.stageName() == StageDone:
-		b.setHost(h, hostAdded)
+		// One that has booted the discovery image again after that stays as it is: no stage is reported any more.
+		if h.state == hostInstallingInProgress {
+			b.setHost(h, hostAdded)
+		}
 	case node.Ready:
 		h.nodeAddition.approvedAt = b.now()
 		b.enterStage(h, len(h.stages)-1)

@@ -36,12 +36,23 @@ func md5UUID(text string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:])
 }
 
-// register is a host's POST to an InfraEnv. It returns false when the answer is one on which the agent freezes for ever
-// (ASSISTED fact 1).
-func (b *backend) register(m *machine, now time.Time) bool {
+// answer is what the service says to a registration.
+type answer int
+
+const (
+	// refused are the codes 401, 403, 404 and 409: the agent gives up until its host is rebooted (ASSISTED fact 1).
+	refused answer = iota
+	// again is the code 400: the agent registers once more after a while.
+	again
+	// accepted: the agent asks for instructions from now on.
+	accepted
+)
+
+// register is a host's POST to an InfraEnv.
+func (b *backend) register(m *machine, now time.Time) answer {
 	env := b.infraEnvs[m.infraEnv]
 	if env == nil {
-		return false
+		return refused
 	}
 	id := hostID(m.hardware)
 	m.hostID = id
@@ -53,18 +64,18 @@ func (b *backend) register(m *machine, now time.Time) bool {
 	return b.registerAgain(h, env, now)
 }
 
-func (b *backend) registerNew(env *infraEnv, id string, now time.Time) bool {
+func (b *backend) registerNew(env *infraEnv, id string, now time.Time) answer {
 	h := &host{id: id, infraEnv: env.key, registered: now, lastSeen: now, kind: kindHost, specSynced: true}
 	if env.clusterRef != nil {
 		c := b.clusters[env.clusterID]
 		if c == nil || !isOneOf(c.state, acceptingStates) {
-			return false
+			return refused
 		}
 		h.clusterID = c.id
 	}
 	b.hosts[id] = h
 	b.discover(h)
-	return true
+	return accepted
 }
 
 // discover starts the discovery of a host anew: no hardware report yet.
@@ -91,44 +102,54 @@ func (b *backend) discover(h *host) {
 	b.touchHost(h)
 }
 
-// registerAgain is a registration of a host that the service knows already.
-func (b *backend) registerAgain(h *host, env *infraEnv, now time.Time) bool {
-	h.lastSeen = now
+// wrongBoot is what the service says of a host that should run from its disk.
+const wrongBoot = "Expected the host to boot from disk, but it booted the installation image - please reboot and fix boot order to boot " +
+	"from disk"
+
+// registerAgain is a registration of a host that the service knows already, by the rules of its state machine.
+func (b *backend) registerAgain(h *host, env *infraEnv, now time.Time) answer {
 	if h.infraEnv != env.key {
+		h.lastSeen = now
 		return b.moveHost(h, env, now)
 	}
-	switch {
-	case isOneOf(h.state, leavingStates):
+	// The reboot into the disk, or a day-2 host that has been added. A day-1 host that is further than the reboot has failed.
+	expected := h.stageName() == StageRebooting || h.kind == kindAddition && h.stageName() == StageDone
+	reply := accepted
+	switch h.state {
+	case hostUnbinding, hostUnbindingPending, hostReclaimingRebooting:
 		h.clusterID = ""
 		b.discover(h)
-	case isOneOf(h.state, installingStates) && (h.rebooted() || h.state == hostInstallingPending):
-		b.setHostInfo(h, hostInstallingPending, "Expected the host to boot from disk, but it booted the installation image - "+
-			"please reboot and fix boot order to boot from disk")
-		return false
-	case isOneOf(h.state, []string{hostPreparing, hostPreparingSuccessful, hostPreparingFailed}):
-		b.discover(h)
-	case isOneOf(h.state, installingStates):
+	case hostInstallingInProgress, hostAdded:
+		if expected {
+			b.setHostInfo(h, hostInstallingPending, wrongBoot)
+		} else {
+			b.failHost(h, "The host unexpectedly restarted during the installation")
+		}
+	case hostInstalling:
 		b.failHost(h, "The host unexpectedly restarted during the installation")
-		return false
-	case h.state == hostInstalled || h.state == hostAdded || h.state == hostError:
-		return false
+	case hostError: // Nothing changes, so that the agent can still be told to leave the cluster.
+	case hostInstallingPending, hostInstalled, hostPreparingFailed, hostReclaiming, hostCancelled:
+		reply = again
 	default:
 		b.discover(h)
 	}
-	return true
+	if reply == accepted {
+		h.lastSeen = now
+	}
+	return reply
 }
 
 // moveHost gives a host to another InfraEnv: everything that was asked of it is forgotten (ASSISTED 1.2).
-func (b *backend) moveHost(h *host, env *infraEnv, now time.Time) bool {
+func (b *backend) moveHost(h *host, env *infraEnv, now time.Time) answer {
 	old := h.key()
 	delete(b.hosts, h.id)
-	if !b.registerNew(env, h.id, now) {
+	if reply := b.registerNew(env, h.id, now); reply != accepted {
 		b.hosts[h.id] = h
-		return false
+		return reply
 	}
 	b.dirtyAgents[old] = true
 	b.hosts[h.id].moved = &old
-	return true
+	return accepted
 }
 
 // removeHost deregisters a host, unless it is another registration by now. Its next poll freezes it.

@@ -163,7 +163,8 @@ func (b *backend) clusterView(cd types.NamespacedName) (clusterView, bool) {
 		return clusterView{}, false
 	}
 	view := clusterView{
-		id: c.id, state: c.state, info: c.info, openshiftID: c.openshift, failing: slices.Clone(c.failing), tally: c.tally(b),
+		id: c.id, state: c.state, info: c.info, openshiftID: c.openshift, failing: slices.Clone(c.failing),
+		faults: maps.Clone(b.faults.clusters[c.aci]), tally: c.tally(b),
 		spec: c.spec, prepared: c.prepared, unprepared: c.unprepared, progress: c.progress, hasMetadata: !c.installingSince.IsZero(),
 		complete: c.state == clusterAddingHosts && !c.installingSince.IsZero(),
 	}

@@ -4,7 +4,11 @@ package assisted
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/openshift/assisted-service/api/common"
 )
 
 const (
@@ -19,9 +23,11 @@ type clusterView struct {
 	id, state, info string
 	openshiftID     string
 	failing         []string
-	tally           tally
-	spec            clusterInput
-	prepared        bool
+	// faults are those of failing that a fault makes fail, by the identifier of the check.
+	faults   map[string]string
+	tally    tally
+	spec     clusterInput
+	prepared bool
 	// unprepared is why the service could not prepare the installation the last time.
 	unprepared string
 	progress   int64
@@ -137,4 +143,33 @@ func preparationFailed(c clusterView) condition {
 		return condition{condPreparationFailed, no, "There is no failing prior preparation attempt", ""}
 	}
 	return condition{condPreparationFailed, no, "Cluster preparation has never been performed for this cluster", ""}
+}
+
+// hostChecks are the checks of a cluster's hosts: what their messages begin with when they fail, and what they say else.
+var hostChecks = []struct{ id, fails, passes string }{
+	{"all-hosts-are-ready-to-install", "The cluster has hosts", "All hosts in the cluster are ready to install."},
+	{"sufficient-masters-count", "The cluster must have", "The cluster has the exact amount of dedicated control plane nodes."},
+}
+
+// clusterValidations are the checks of a cluster by group; nil when it was not looked at yet.
+func clusterValidations(c clusterView) common.ValidationsStatus {
+	if c.state == clusterInsufficient && len(c.failing) == 0 {
+		return nil
+	}
+	info := common.ValidationsStatus{
+		"configuration": {{ID: "pull-secret-set", Status: "success", Message: "The pull secret is set."}},
+	}
+	for _, check := range hostChecks {
+		result := common.ValidationResult{ID: check.id, Status: "success", Message: check.passes}
+		for _, message := range c.failing {
+			if strings.HasPrefix(message, check.fails) {
+				result.Status, result.Message = "failure", message
+			}
+		}
+		info["hosts-data"] = append(info["hosts-data"], result)
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.faults)) {
+		info["network"] = append(info["network"], common.ValidationResult{ID: id, Status: "failure", Message: c.faults[id]})
+	}
+	return info
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
@@ -18,13 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-const kubeconfigSuffix = "-admin-kubeconfig"
-
-func kubeconfigName(cd string) string { return cd + kubeconfigSuffix }
+func kubeconfigName(cd string) string { return cd + "-admin-kubeconfig" }
 
 func passwordName(cd string) string { return cd + "-admin-password" }
 
@@ -78,9 +76,8 @@ func (s *Simulator) writeMetadata(ctx context.Context, aci *hiveext.AgentCluster
 	if aci.Spec.ClusterMetadata != nil && equality.Semantic.DeepEqual(*aci.Spec.ClusterMetadata, want) {
 		return nil
 	}
-	base := aci.DeepCopy()
 	aci.Spec.ClusterMetadata = &want
-	return ignoreGone("cannot write the metadata of AgentClusterInstall", aci, s.client.Patch(ctx, aci, client.MergeFrom(base)))
+	return ignoreGone("cannot write the metadata of AgentClusterInstall", aci, s.client.Update(ctx, aci))
 }
 
 func adminSecret(cd *hivev1.ClusterDeployment, name, kind string, data map[string][]byte) *corev1.Secret {
@@ -124,20 +121,15 @@ func (s *Simulator) replaceSecret(ctx context.Context, want *corev1.Secret) erro
 	if equality.Semantic.DeepEqual(before, have) {
 		return nil
 	}
-	return ignoreGone("cannot write Secret", have, s.client.Patch(ctx, have, client.MergeFrom(before)))
+	return ignoreGone("cannot write Secret", have, s.client.Update(ctx, have))
 }
 
-// lookForKubeconfig tells the backend whether there is a kubeconfig by which the service can see the Nodes of an installed cluster. It is
-// in the Secret that the ClusterDeployment names, else in the one that the service has made (ASSISTED 1.4).
+// lookForKubeconfig tells the backend whether there is a kubeconfig by which the service can see the Nodes of an installed cluster.
 func (s *Simulator) lookForKubeconfig(ctx context.Context, cd *hivev1.ClusterDeployment, view clusterView) error {
 	if view.state != clusterAddingHosts {
 		return nil
 	}
-	name := kubeconfigName(cd.Name)
-	if metadata := cd.Spec.ClusterMetadata; metadata != nil && metadata.AdminKubeconfigSecretRef.Name != "" {
-		name = metadata.AdminKubeconfigSecretRef.Name
-	}
-	secret := &corev1.Secret{}
+	name, secret := usedKubeconfig(cd), &corev1.Secret{}
 	err := s.client.Get(ctx, types.NamespacedName{Namespace: cd.Namespace, Name: name}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot read Secret %s of an installed cluster: %w", name, err)
@@ -155,11 +147,27 @@ func isKubeconfig(data []byte) bool {
 	return err == nil
 }
 
-// installsOfKubeconfig are the AgentClusterInstalls of the cluster whose kubeconfig is in a Secret.
+// installsOfKubeconfig are the AgentClusterInstalls of the clusters whose kubeconfig is in a Secret.
 func (s *Simulator) installsOfKubeconfig(ctx context.Context, obj client.Object) []reconcile.Request {
-	cd, found := strings.CutSuffix(obj.GetName(), kubeconfigSuffix)
-	if !found {
+	var deployments hivev1.ClusterDeploymentList
+	if err := s.client.List(ctx, &deployments, client.InNamespace(obj.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the ClusterDeployment of a Secret")
 		return nil
 	}
-	return s.installsOf(ctx, &hivev1.ClusterDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: cd}})
+	var out []reconcile.Request
+	for i := range deployments.Items {
+		if cd := &deployments.Items[i]; usedKubeconfig(cd) == obj.GetName() {
+			out = append(out, s.installsOf(ctx, cd)...)
+		}
+	}
+	return out
+}
+
+// usedKubeconfig is the name of the Secret by which the service reaches an installed cluster: that which the ClusterDeployment names, else
+// the one that the service has made (ASSISTED 1.4).
+func usedKubeconfig(cd *hivev1.ClusterDeployment) string {
+	if metadata := cd.Spec.ClusterMetadata; metadata != nil && metadata.AdminKubeconfigSecretRef.Name != "" {
+		return metadata.AdminKubeconfigSecretRef.Name
+	}
+	return kubeconfigName(cd.Name)
 }

@@ -144,8 +144,27 @@ func TestClusterValidation(t *testing.T) {
 		}
 		return false
 	})
+	if failing := failingChecks(f.aci("s1")); !slices.Equal(failing, []string{"dns"}) {
+		t.Errorf("the failing checks are %v", failing)
+	}
 	f.sim.Faults().ClusterValidationFails(f.key("s1"), "dns", "")
 	f.waitCluster("s1", clusterReady)
+	if failing := failingChecks(f.aci("s1")); len(failing) > 0 {
+		t.Errorf("the failing checks of a cluster that is ready are %v", failing)
+	}
+}
+
+// failingChecks are the identifiers of the checks that fail by an AgentClusterInstall's validationsInfo.
+func failingChecks(aci *hiveext.AgentClusterInstall) []string {
+	var failing []string
+	for _, group := range aci.Status.ValidationsInfo {
+		for _, check := range group {
+			if check.Status != "success" {
+				failing = append(failing, check.ID)
+			}
+		}
+	}
+	return failing
 }
 
 // TestManifestsFail is ASSISTED 3.10: the service says why it cannot prepare the installation, begins anew, and installs once it can.

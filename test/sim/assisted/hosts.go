@@ -227,11 +227,11 @@ func (s *Simulator) Reboot(key HostKey) {
 	s.changeMachine(key, func(b *backend, m *machine) { b.powerOn(m) })
 }
 
-// RebootFromImage restarts a machine from the discovery image although its disk is installed.
+// RebootFromImage restarts a machine from the discovery image once although its disk is installed. The disk stays as it is.
 func (s *Simulator) RebootFromImage(key HostKey) {
 	s.changeMachine(key, func(b *backend, m *machine) {
-		m.installed, m.started, m.medium = false, false, true
-		b.powerOn(m)
+		m.boots++
+		m.mode, m.due = machineBooting, b.now().Add(b.jitter(b.opts.Durations.Discovery))
 	})
 }
 

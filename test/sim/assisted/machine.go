@@ -101,9 +101,12 @@ func (b *backend) registerMachine(m *machine, now time.Time, serviceUp bool) {
 	if !serviceUp {
 		return
 	}
-	m.mode = machineFrozen
-	if b.register(m, now) {
+	switch b.register(m, now) {
+	case accepted:
 		m.mode = machineAgent
+	case refused:
+		m.mode = machineFrozen
+	case again:
 	}
 }
 
