@@ -54,8 +54,8 @@ func ControlPlaneConfig(spec bootstrapv1.OpenshiftAssistedConfigSpec, path *fiel
 // controlPlaneGroup is the group of the control plane provider's annotations. The bootstrap manager knows nothing else of its API.
 const controlPlaneGroup = "controlplane.cluster.x-k8s.io"
 
-// TemplateMetadata refuses annotations of the providers' own in a template, from which they come to every object that is made of it: each is
-// the record of one object. Another number of the installation would have a Machine replaced for ever, and a cluster deleted.
+// TemplateMetadata refuses annotations of the providers' own in a template, from which they come to every object that is made of it: each
+// is the record of one object. Another number of the installation would have a Machine replaced for ever, and a cluster deleted.
 func TemplateMetadata(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
 	errs := metadata.Validate(path)
 	for _, key := range slices.Sorted(maps.Keys(metadata.Annotations)) {

@@ -61,9 +61,9 @@ const (
 	// set. The record goes when another release is wanted. Who removes it has the release asked for again (DESIGN D28).
 	RequestedReleaseAnnotation = "controlplane.cluster.x-k8s.io/requested-release"
 
-	// KnownRisksAnnotation records on a control plane, as JSON, the known risks of a release for its cluster, as the cluster told them last: its
-	// ID, the version, and the text of each risk by name. They count while the cluster cannot say what it knows of that release, until they
-	// are in spec.upgrade.acceptedRisks. The record goes when the cluster says that none applies, or runs the release (DESIGN D28).
+	// KnownRisksAnnotation records on a control plane, as JSON, the known risks of a release for its cluster, as the cluster told them last:
+	// its ID, the version, and the text of each risk by name. They count while the cluster cannot say what it knows of that release, until
+	// they are in spec.upgrade.acceptedRisks. The record goes when the cluster says that none applies, or runs the release (DESIGN D28).
 	KnownRisksAnnotation = "controlplane.cluster.x-k8s.io/known-risks"
 
 	// RetryUpgradeAnnotation, set by the user, upgrades a cluster to a release that it has left before, or whose request was withdrawn. Its

@@ -111,7 +111,9 @@ func TestRatcheting(t *testing.T) {
 
 // TestTemplateMetadata: what the providers record on one config does not come to all configs of a template.
 func TestTemplateMetadata(t *testing.T) {
-	for _, key := range []string{bootstrapv1.AgentAnnotation, bootstrapv1.InfraEnvAnnotation, "controlplane.cluster.x-k8s.io/install-attempt"} {
+	for _, key := range []string{
+		bootstrapv1.AgentAnnotation, bootstrapv1.InfraEnvAnnotation, "controlplane.cluster.x-k8s.io/install-attempt",
+	} {
 		g := NewWithT(t)
 		template := &bootstrapv1.OpenshiftAssistedConfigTemplate{}
 		template.Spec.Template.ObjectMeta.Annotations = map[string]string{"example.com/team": "a"}

@@ -113,14 +113,14 @@ func limitsOf(request *http.Request) untrusted.Limits {
 	}
 }
 
-// foreign refuses an answer in one of the encodings that client-go would decode besides JSON. None is asked for, and nobody counts what is in
-// them. An answer that is no data, as a proxy's page, is text.
+// foreign refuses an answer in one of the encodings that client-go would decode besides JSON. None is asked for, and nobody counts what is
+// in them. An answer that is no data, as a proxy's page, is text; one without a type counts as JSON.
 func foreign(response *http.Response) error {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil || kind == runtime.ContentTypeJSON || strings.HasPrefix(kind, "text/") {
-		return nil
+	if err == nil && kind != runtime.ContentTypeJSON && !strings.HasPrefix(kind, "text/") {
+		return fmt.Errorf("the answer is %s, and JSON was asked for", kind)
 	}
-	return fmt.Errorf("the answer is %s, and JSON was asked for", kind)
+	return nil
 }
 
 // answer is the body of an answer.

@@ -47,11 +47,13 @@ func TestReplacedKubeconfigIsShared(t *testing.T) {
 		user string
 		says string
 	}{
-		"a token":                            {`"token":"other"`, ""},
-		"a file with a token":                {`"tokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"`, file},
-		"a file with a certificate":          {`"client-certificate":"/tls.crt","client-key-data":"a2V5"`, file},
-		"a file with a key":                  {`"client-certificate-data":"Y2VydA==","client-key":"/tls.key"`, file},
-		"a program":                          {`"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"sh","interactiveMode":"Never"}`, command},
+		"a token":                   {`"token":"other"`, ""},
+		"a file with a token":       {`"tokenFile":"/var/run/secrets/kubernetes.io/serviceaccount/token"`, file},
+		"a file with a certificate": {`"client-certificate":"/tls.crt","client-key-data":"a2V5"`, file},
+		"a file with a key":         {`"client-certificate-data":"Y2VydA==","client-key":"/tls.key"`, file},
+		"a program": {
+			`"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"sh","interactiveMode":"Never"}`, command,
+		},
 		"a program of an older kind":         {`"auth-provider":{"name":"oidc","config":{}}`, command},
 		"a token and a file, which is taken": {`"token":"other","tokenFile":"/token"`, file},
 	} {

@@ -138,8 +138,10 @@ func conditionalUpdate(v *view.View) *workload.ConditionalRelease {
 
 // recommended reports whether the cluster knows of no risk of the wanted release that applies to it.
 func recommended(v *view.View) bool {
-	update := conditionalUpdate(v)
-	return update != nil && update.Recommended || slices.ContainsFunc(v.Workload.Version.Available, is(v.ControlPlane.Spec.DistributionVersion))
+	if update := conditionalUpdate(v); update != nil && update.Recommended {
+		return true
+	}
+	return slices.ContainsFunc(v.Workload.Version.Available, is(v.ControlPlane.Spec.DistributionVersion))
 }
 
 func is(version string) func(workload.Release) bool {

@@ -184,8 +184,8 @@ func TestValidateTemplate(t *testing.T) {
 	check(t, err, []string{"spec.template.spec.install.apiVIPs[0]", "spec.template.spec.machineTemplate.spec.taints[0].key"})
 }
 
-// TestValidateTemplateMetadata: what a template says of its control planes is refused as it is in the control plane itself, and all else that
-// is of one control plane.
+// TestValidateTemplateMetadata: what a template says of its control planes is refused as it is in the control plane itself, and all else
+// that is of one control plane.
 func TestValidateTemplateMetadata(t *testing.T) {
 	for _, key := range []string{
 		controlplanev1.InstallAttemptAnnotation, controlplanev1.InstalledClusterAnnotation, controlplanev1.RetryInstallationAnnotation,
