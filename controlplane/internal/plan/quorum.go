@@ -14,6 +14,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // minVoters is the number of voters that etcd needs before one may leave: two are left, and both have to serve until another host has
@@ -310,9 +311,6 @@ func (e Etcd) successor(leader workload.Member) uint64 {
 // has not by its address alone. When they disagree, or another Machine has them too, problem says so, and nothing may be done: the wrong
 // member would be removed.
 func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, problem string) {
-	if l.Node == "" && len(l.Addresses) == 0 {
-		return nil, e.unclaimed(l, others)
-	}
 	for i, m := range e.Members {
 		byName, byAddress := m.Name != "" && m.Name == l.Node, l.at(m)
 		switch {
@@ -332,15 +330,20 @@ func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, p
 		}
 		member = &e.Members[i]
 	}
+	if member == nil && l.Node == "" {
+		return nil, e.unclaimed(l, others)
+	}
 	return member, ""
 }
 
-// unclaimed says of a Machine of which neither a Node nor an address is known that a member may be its own, because that is no other's.
+// unclaimed says of a Machine without a Node that a member may be its own, because that is no other's. A host that has joined is not known
+// by the Machine's addresses: they may be those that it had when it was inspected.
 func (e Etcd) unclaimed(l Leaving, others []EtcdHost) string {
 	for _, m := range e.Members {
 		if claimant(m, others) == "" {
-			return fmt.Sprintf("Machine %s has neither a Node nor an address, and member %s of etcd is of no other Machine: if it is not of this "+
-				"one, remove annotation %s from the Machine", l.Machine, MemberName(m), controlplanev1.EtcdHookAnnotation)
+			return fmt.Sprintf("Machine %s has no Node, and member %s of etcd is of no other Machine: if it is of this one's host, label its Node "+
+				"%s=<UID of the BareMetalHost>; if not, remove annotation %s from the Machine", l.Machine, MemberName(m), metal3.NodeUIDLabel,
+				controlplanev1.EtcdHookAnnotation)
 		}
 	}
 	return ""

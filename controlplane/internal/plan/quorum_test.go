@@ -199,6 +199,13 @@ func TestDrainedMachineAndRestarts(t *testing.T) {
 	g.Expect(decide(true, 1).Remove).To(HaveField("Machine", "m1"))
 }
 
+// inspected is that Machine while no Node is known to be its own: it has the address that its host had when it was inspected.
+func inspected(n int) plan.Leaving {
+	l := leaves(n)
+	l.Node, l.Addresses = "", []string{fmt.Sprintf("172.22.0.%d", n)}
+	return l
+}
+
 // TestMemberOfMachine: a member goes with a Machine when name and address say so, and nothing happens when they disagree.
 func TestMemberOfMachine(t *testing.T) {
 	four := []workload.Member{voter(1), voter(2), voter(3), voter(4)}
@@ -216,7 +223,19 @@ func TestMemberOfMachine(t *testing.T) {
 		"nothing is known of its host, and a member is nobody's": {
 			members: four, leaving: []plan.Leaving{{EtcdHost: plan.EtcdHost{Machine: "m4"}}},
 			others:  []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3)},
-			waiting: map[string]string{"m4": "has neither a Node nor an address, and member n4 of etcd is of no other Machine"},
+			waiting: map[string]string{"m4": "Machine m4 has no Node, and member n4 of etcd is of no other Machine"},
+		},
+		"it has no Node and the addresses of its inspection, and a member is nobody's": {
+			members: four, leaving: []plan.Leaving{inspected(4)}, others: []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3)},
+			waiting: map[string]string{"m4": "if it is of this one's host, label its Node metal3.io/uuid=<UID of the BareMetalHost>; if not, remove"},
+		},
+		"two have no Nodes and the addresses of their inspections": {
+			members: four, leaving: []plan.Leaving{inspected(4), inspected(3)}, others: []plan.EtcdHost{etcdHost(1), etcdHost(2)},
+			waiting: map[string]string{"m4": "member n3 of etcd is of no other Machine", "m3": "member n3 of etcd is of no other Machine"},
+		},
+		"it has no Node and the addresses of its inspection, and every member is somebody's": {
+			members: four, leaving: []plan.Leaving{inspected(5)},
+			others: []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3), etcdHost(4)}, release: []string{"m5"},
 		},
 		"nothing is known of its host, and every member is somebody's": {
 			members: four, leaving: []plan.Leaving{{EtcdHost: plan.EtcdHost{Machine: "m5"}}},
