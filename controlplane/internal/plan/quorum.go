@@ -5,7 +5,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -43,18 +42,6 @@ type Etcd struct {
 	Paused bool
 	// Away is how many hosts of the control plane are cordoned, not ready, or being changed.
 	Away int
-}
-
-// EtcdHost is a control-plane Machine as the members of etcd are compared with it.
-type EtcdHost struct {
-	// Machine is the Machine's name.
-	Machine string
-	// Node is the name of its Node; empty as long as it is not known.
-	Node string
-	// Addresses are those of its Node and of the Machine.
-	Addresses []string
-	// Ready: its Node is ready, so its host runs.
-	Ready bool
 }
 
 // Leaving is a Machine that is being deleted and that nothing but the hook of etcd keeps.
@@ -308,17 +295,18 @@ func (e Etcd) successor(leader workload.Member) uint64 {
 }
 
 // memberOf finds the member of a Machine; nil when it has none. A member that has started is known by its name and its address, one that
-// has not by its address alone. When they disagree, or another Machine has them too, problem says so, and nothing may be done: the wrong
-// member would be removed.
+// has not by its address alone, and one that does not serve by its name alone when somebody deleted its Node. When they disagree, or
+// another Machine has them too, problem says so, and nothing may be done: the wrong member would be removed.
 func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, problem string) {
 	for i, m := range e.Members {
 		byName, byAddress := m.Name != "" && m.Name == l.Node, l.at(m)
 		switch {
 		case !byName && !byAddress, byName != byAddress && accountsFor(others, m):
 			continue
-		case !byAddress:
-			return nil, fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's",
-				m.Name, l.Machine, strings.Join(m.PeerHosts, ", "))
+		case !byAddress && (m.Healthy || !l.Gone || claimant(m, others) != ""):
+			return nil, fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's: delete the "+
+				"Machine, remove the member by hand if it is of its host, and then annotation %s from the Machine",
+				m.Name, l.Machine, strings.Join(m.PeerHosts, ", "), controlplanev1.EtcdHookAnnotation)
 		case m.Name != "" && !byName && l.Node != "":
 			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the Machine's Node is called %s", m.Name, l.Machine, l.Node)
 		case member != nil:
@@ -353,41 +341,6 @@ func (e Etcd) unclaimed(l Leaving, others []EtcdHost) string {
 func IsMember(members []workload.Member, l Leaving) bool {
 	member, problem := Etcd{Members: members}.memberOf(l, nil)
 	return member != nil || problem != ""
-}
-
-// at reports whether a member has an address of the host.
-func (h EtcdHost) at(m workload.Member) bool {
-	return slices.ContainsFunc(m.PeerHosts, func(address string) bool {
-		return slices.ContainsFunc(h.Addresses, func(own string) bool { return sameAddress(own, address) })
-	})
-}
-
-// sameAddress compares IP addresses, of which IPv6 has several spellings.
-func sameAddress(a, b string) bool {
-	ipA, errA := netip.ParseAddr(a)
-	ipB, errB := netip.ParseAddr(b)
-	if errA != nil || errB != nil {
-		return a == b
-	}
-	return ipA == ipB
-}
-
-// accountsFor reports whether one of the Machines has both the name and an address of a member: a host that was given the name of another.
-func accountsFor(machines []EtcdHost, m workload.Member) bool {
-	return slices.ContainsFunc(machines, func(h EtcdHost) bool { return h.Node == m.Name && h.at(m) })
-}
-
-// claims reports whether a member has the name or an address of the host.
-func (h EtcdHost) claims(m workload.Member) bool { return h.at(m) || m.Name != "" && h.Node == m.Name }
-
-// claimant is the Machine, of others, that has a member's name or address; empty when none has.
-func claimant(m workload.Member, others []EtcdHost) string {
-	for _, other := range others {
-		if other.claims(m) {
-			return other.Machine
-		}
-	}
-	return ""
 }
 
 // Strays are the members that neither a control-plane Machine nor a Node accounts for: their hosts are gone, and while one of them counts,

@@ -212,6 +212,8 @@ func TestMemberOfMachine(t *testing.T) {
 	nodeless, moved, shared, namesake := leaves(4), leaves(4), etcdHost(3), etcdHost(5)
 	nodeless.Node = ""
 	moved.Addresses = []string{"10.0.0.40"}
+	gone := moved
+	gone.Gone = true
 	shared.Addresses = append(shared.Addresses, "10.0.0.4")
 	namesake.Node = "n4"
 	renamed := voter(5)
@@ -258,6 +260,21 @@ func TestMemberOfMachine(t *testing.T) {
 		"by the name alone": {
 			members: four, leaving: []plan.Leaving{moved},
 			waiting: map[string]string{"m4": "Member n4 of etcd has the name of Machine m4's Node, and its address 10.0.0.4 is none of"},
+		},
+		"by the name alone, when it does not serve and somebody deleted its Node": {
+			members: []workload.Member{voter(1), voter(2), voter(3), dead(4)}, leaving: []plan.Leaving{gone}, remove: 4,
+		},
+		"by the name alone, when it serves and somebody deleted its Node": {
+			members: four, leaving: []plan.Leaving{gone},
+			waiting: map[string]string{"m4": "remove the member by hand if it is of its host, and then annotation pre-terminate"},
+		},
+		"by the name alone, when somebody deleted its Node and another Machine has its address": {
+			members: []workload.Member{voter(1), voter(2), voter(3), dead(4)}, leaving: []plan.Leaving{gone}, others: []plan.EtcdHost{shared},
+			waiting: map[string]string{"m4": "its address 10.0.0.4 is none of the Machine's"},
+		},
+		"by the name alone, when it does not serve and its Node exists": {
+			members: []workload.Member{voter(1), voter(2), voter(3), dead(4)}, leaving: []plan.Leaving{moved},
+			waiting: map[string]string{"m4": "its address 10.0.0.4 is none of the Machine's"},
 		},
 		"by the name alone, which was given to another host": {
 			members: []workload.Member{voter(1), voter(2), voter(3), renamed}, leaving: []plan.Leaving{leaves(4)},
