@@ -77,7 +77,8 @@ func before(first, second bool) int {
 }
 
 // surplusTarget is the Machine of an installed cluster that goes next: one that has no Node yet before those that have one, unless a user
-// marked another, or it is the one that takes the place of an outdated one. It may wait for a host for ever, and nobody else goes meanwhile.
+// marked another, or it is the one that takes the place of an outdated one. It may wait for a host for ever, and nobody else goes
+// meanwhile.
 func surplusTarget(v *view.View) *clusterv1.Machine {
 	target := Surplus(v.Machines.Owned, outdatedIn(v))
 	_, marked := target.Annotations[clusterv1.DeleteMachineAnnotation]
