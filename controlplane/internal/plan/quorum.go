@@ -300,21 +300,14 @@ func (e Etcd) successor(leader workload.Member) uint64 {
 func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, problem string) {
 	for i, m := range e.Members {
 		byName, byAddress := m.Name != "" && m.Name == l.Node, l.at(m)
-		switch {
-		case !byName && !byAddress, byName != byAddress && accountsFor(others, m):
+		if !byName && !byAddress || byName != byAddress && accountsFor(others, m) {
 			continue
-		case !byAddress && (m.Healthy || !l.Gone || claimant(m, others) != ""):
-			return nil, fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's: delete the "+
-				"Machine, remove the member by hand if it is of its host, and then annotation %s from the Machine",
-				m.Name, l.Machine, strings.Join(m.PeerHosts, ", "), controlplanev1.EtcdHookAnnotation)
-		case m.Name != "" && !byName && l.Node != "":
-			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the Machine's Node is called %s", m.Name, l.Machine, l.Node)
-		case member != nil:
-			return nil, fmt.Sprintf("Two members of etcd have addresses of Machine %s: %s and %s", l.Machine, MemberName(*member), MemberName(m))
 		}
-		if other := claimant(m, others); other != "" && !byName {
-			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the name or an address of Machine %s too",
-				MemberName(m), l.Machine, other)
+		if problem := l.disagreement(m, byName, byAddress, others); problem != "" {
+			return nil, problem
+		}
+		if member != nil {
+			return nil, fmt.Sprintf("Two members of etcd have addresses of Machine %s: %s and %s", l.Machine, MemberName(*member), MemberName(m))
 		}
 		member = &e.Members[i]
 	}
@@ -322,6 +315,23 @@ func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, p
 		return nil, e.unclaimed(l, others)
 	}
 	return member, ""
+}
+
+// disagreement says why a member that has the name or an address of a Machine is not taken for its own; it is empty when it is.
+func (l Leaving) disagreement(m workload.Member, byName, byAddress bool, others []EtcdHost) string {
+	other := claimant(m, others)
+	switch {
+	case !byAddress && (m.Healthy || !l.Gone || other != ""):
+		return fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's: delete the "+
+			"Machine, remove the member by hand if it is of its host, and then annotation %s from the Machine",
+			m.Name, l.Machine, strings.Join(m.PeerHosts, ", "), controlplanev1.EtcdHookAnnotation)
+	case m.Name != "" && !byName && l.Node != "":
+		return fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the Machine's Node is called %s", m.Name, l.Machine, l.Node)
+	case other != "" && !byName:
+		return fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the name or an address of Machine %s too",
+			MemberName(m), l.Machine, other)
+	}
+	return ""
 }
 
 // unclaimed says of a Machine without a Node that a member may be its own, because that is no other's. A host that has joined is not known
