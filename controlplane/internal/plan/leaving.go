@@ -4,12 +4,14 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 // AsksMembers reports whether the pass has to ask etcd itself for its members: only when one is about to go. In a steady state nobody is
@@ -167,5 +169,8 @@ func etcdHostOf(v *view.View, m *clusterv1.Machine) EtcdHost {
 		host.Node, host.Ready = node.Name, node.Ready
 		host.Addresses = append(host.Addresses, node.Addresses...)
 	}
+	host.Gone = host.Node != "" && !slices.ContainsFunc(v.Workload.Nodes, func(node workload.ControlPlaneNode) bool {
+		return node.Name == host.Node
+	})
 	return host
 }

@@ -171,14 +171,14 @@ func unjoined(v *view.View, settled collections.Machines, voting int) string {
 	return ""
 }
 
-// AsksUpdates reports whether this pass reads the MachineConfigPool: only when a Machine is to come, to go or to be replaced, and while
-// the cluster is upgraded or to be upgraded (DESIGN D23, D26, D27, D28).
+// AsksUpdates reports whether this pass reads the MachineConfigPool: only when a Machine is to come, to go or to be replaced, when a member
+// of etcd that nobody accounts for may go, and while the cluster is upgraded or to be upgraded (DESIGN D23, D26, D27, D28).
 func AsksUpdates(v *view.View) bool {
 	if !v.Life.Installed() || !v.Initialized() {
 		return false
 	}
 	machines := v.Machines.Owned.Filter(living)
-	return IsUpgrading(v) || len(inHook(v)) > 0 || len(inDrainHook(v)) > 0 ||
+	return IsUpgrading(v) || len(inHook(v)) > 0 || len(inDrainHook(v)) > 0 || StraysDue(v) ||
 		len(machines) != int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) || len(unhealthy(v)) > 0 ||
 		len(machines.Filter(outdatedIn(v), func(m *clusterv1.Machine) bool { return isDue(v, m) })) > 0
 }

@@ -5,7 +5,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
 // minVoters is the number of voters that etcd needs before one may leave: two are left, and both have to serve until another host has
@@ -42,18 +42,6 @@ type Etcd struct {
 	Paused bool
 	// Away is how many hosts of the control plane are cordoned, not ready, or being changed.
 	Away int
-}
-
-// EtcdHost is a control-plane Machine as the members of etcd are compared with it.
-type EtcdHost struct {
-	// Machine is the Machine's name.
-	Machine string
-	// Node is the name of its Node; empty as long as it is not known.
-	Node string
-	// Addresses are those of its Node and of the Machine.
-	Addresses []string
-	// Ready: its Node is ready, so its host runs.
-	Ready bool
 }
 
 // Leaving is a Machine that is being deleted and that nothing but the hook of etcd keeps.
@@ -307,40 +295,53 @@ func (e Etcd) successor(leader workload.Member) uint64 {
 }
 
 // memberOf finds the member of a Machine; nil when it has none. A member that has started is known by its name and its address, one that
-// has not by its address alone. When they disagree, or another Machine has them too, problem says so, and nothing may be done: the wrong
-// member would be removed.
+// has not by its address alone, and one that does not serve by its name alone when somebody deleted its Node. When they disagree, or
+// another Machine has them too, problem says so, and nothing may be done: the wrong member would be removed.
 func (e Etcd) memberOf(l Leaving, others []EtcdHost) (member *workload.Member, problem string) {
-	if l.Node == "" && len(l.Addresses) == 0 {
-		return nil, e.unclaimed(l, others)
-	}
 	for i, m := range e.Members {
 		byName, byAddress := m.Name != "" && m.Name == l.Node, l.at(m)
-		switch {
-		case !byName && !byAddress, byName != byAddress && accountsFor(others, m):
+		if !byName && !byAddress || byName != byAddress && accountsFor(others, m) {
 			continue
-		case !byAddress:
-			return nil, fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's",
-				m.Name, l.Machine, strings.Join(m.PeerHosts, ", "))
-		case m.Name != "" && !byName && l.Node != "":
-			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the Machine's Node is called %s", m.Name, l.Machine, l.Node)
-		case member != nil:
+		}
+		if problem := l.disagreement(m, byName, byAddress, others); problem != "" {
+			return nil, problem
+		}
+		if member != nil {
 			return nil, fmt.Sprintf("Two members of etcd have addresses of Machine %s: %s and %s", l.Machine, MemberName(*member), MemberName(m))
 		}
-		if other := claimant(m, others); other != "" && !byName {
-			return nil, fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the name or an address of Machine %s too",
-				MemberName(m), l.Machine, other)
-		}
 		member = &e.Members[i]
+	}
+	if member == nil && l.Node == "" {
+		return nil, e.unclaimed(l, others)
 	}
 	return member, ""
 }
 
-// unclaimed says of a Machine of which neither a Node nor an address is known that a member may be its own, because that is no other's.
+// disagreement says why a member that has the name or an address of a Machine is not taken for its own; it is empty when it is.
+func (l Leaving) disagreement(m workload.Member, byName, byAddress bool, others []EtcdHost) string {
+	other := claimant(m, others)
+	switch {
+	case !byAddress && (m.Healthy || !l.Gone || other != ""):
+		return fmt.Sprintf("Member %s of etcd has the name of Machine %s's Node, and its address %s is none of the Machine's: delete the "+
+			"Machine, remove the member by hand if it is of its host, and then annotation %s from the Machine",
+			m.Name, l.Machine, strings.Join(m.PeerHosts, ", "), controlplanev1.EtcdHookAnnotation)
+	case m.Name != "" && !byName && l.Node != "":
+		return fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the Machine's Node is called %s", m.Name, l.Machine, l.Node)
+	case other != "" && !byName:
+		return fmt.Sprintf("Member %s of etcd has an address of Machine %s, and the name or an address of Machine %s too",
+			MemberName(m), l.Machine, other)
+	}
+	return ""
+}
+
+// unclaimed says of a Machine without a Node that a member may be its own, because that is no other's. A host that has joined is not known
+// by the Machine's addresses: they may be those that it had when it was inspected.
 func (e Etcd) unclaimed(l Leaving, others []EtcdHost) string {
 	for _, m := range e.Members {
 		if claimant(m, others) == "" {
-			return fmt.Sprintf("Machine %s has neither a Node nor an address, and member %s of etcd is of no other Machine: if it is not of this "+
-				"one, remove annotation %s from the Machine", l.Machine, MemberName(m), controlplanev1.EtcdHookAnnotation)
+			return fmt.Sprintf("Machine %s has no Node, and member %s of etcd is of no other Machine: if it is of this one's host, label its Node "+
+				"%s=<UID of the BareMetalHost>; if not, remove annotation %s from the Machine", l.Machine, MemberName(m), metal3.NodeUIDLabel,
+				controlplanev1.EtcdHookAnnotation)
 		}
 	}
 	return ""
@@ -350,41 +351,6 @@ func (e Etcd) unclaimed(l Leaving, others []EtcdHost) string {
 func IsMember(members []workload.Member, l Leaving) bool {
 	member, problem := Etcd{Members: members}.memberOf(l, nil)
 	return member != nil || problem != ""
-}
-
-// at reports whether a member has an address of the host.
-func (h EtcdHost) at(m workload.Member) bool {
-	return slices.ContainsFunc(m.PeerHosts, func(address string) bool {
-		return slices.ContainsFunc(h.Addresses, func(own string) bool { return sameAddress(own, address) })
-	})
-}
-
-// sameAddress compares IP addresses, of which IPv6 has several spellings.
-func sameAddress(a, b string) bool {
-	ipA, errA := netip.ParseAddr(a)
-	ipB, errB := netip.ParseAddr(b)
-	if errA != nil || errB != nil {
-		return a == b
-	}
-	return ipA == ipB
-}
-
-// accountsFor reports whether one of the Machines has both the name and an address of a member: a host that was given the name of another.
-func accountsFor(machines []EtcdHost, m workload.Member) bool {
-	return slices.ContainsFunc(machines, func(h EtcdHost) bool { return h.Node == m.Name && h.at(m) })
-}
-
-// claims reports whether a member has the name or an address of the host.
-func (h EtcdHost) claims(m workload.Member) bool { return h.at(m) || m.Name != "" && h.Node == m.Name }
-
-// claimant is the Machine, of others, that has a member's name or address; empty when none has.
-func claimant(m workload.Member, others []EtcdHost) string {
-	for _, other := range others {
-		if other.claims(m) {
-			return other.Machine
-		}
-	}
-	return ""
 }
 
 // Strays are the members that neither a control-plane Machine nor a Node accounts for: their hosts are gone, and while one of them counts,

@@ -199,12 +199,21 @@ func TestDrainedMachineAndRestarts(t *testing.T) {
 	g.Expect(decide(true, 1).Remove).To(HaveField("Machine", "m1"))
 }
 
+// inspected is that Machine while no Node is known to be its own: it has the address that its host had when it was inspected.
+func inspected(n int) plan.Leaving {
+	l := leaves(n)
+	l.Node, l.Addresses = "", []string{fmt.Sprintf("172.22.0.%d", n)}
+	return l
+}
+
 // TestMemberOfMachine: a member goes with a Machine when name and address say so, and nothing happens when they disagree.
 func TestMemberOfMachine(t *testing.T) {
 	four := []workload.Member{voter(1), voter(2), voter(3), voter(4)}
 	nodeless, moved, shared, namesake := leaves(4), leaves(4), etcdHost(3), etcdHost(5)
 	nodeless.Node = ""
 	moved.Addresses = []string{"10.0.0.40"}
+	gone := moved
+	gone.Gone = true
 	shared.Addresses = append(shared.Addresses, "10.0.0.4")
 	namesake.Node = "n4"
 	renamed := voter(5)
@@ -216,7 +225,19 @@ func TestMemberOfMachine(t *testing.T) {
 		"nothing is known of its host, and a member is nobody's": {
 			members: four, leaving: []plan.Leaving{{EtcdHost: plan.EtcdHost{Machine: "m4"}}},
 			others:  []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3)},
-			waiting: map[string]string{"m4": "has neither a Node nor an address, and member n4 of etcd is of no other Machine"},
+			waiting: map[string]string{"m4": "Machine m4 has no Node, and member n4 of etcd is of no other Machine"},
+		},
+		"it has no Node and the addresses of its inspection, and a member is nobody's": {
+			members: four, leaving: []plan.Leaving{inspected(4)}, others: []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3)},
+			waiting: map[string]string{"m4": "label its Node metal3.io/uuid=<UID of the BareMetalHost>; if not, remove"},
+		},
+		"two have no Nodes and the addresses of their inspections": {
+			members: four, leaving: []plan.Leaving{inspected(4), inspected(3)}, others: []plan.EtcdHost{etcdHost(1), etcdHost(2)},
+			waiting: map[string]string{"m4": "member n3 of etcd is of no other Machine", "m3": "member n3 of etcd is of no other Machine"},
+		},
+		"it has no Node and the addresses of its inspection, and every member is somebody's": {
+			members: four, leaving: []plan.Leaving{inspected(5)},
+			others: []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3), etcdHost(4)}, release: []string{"m5"},
 		},
 		"nothing is known of its host, and every member is somebody's": {
 			members: four, leaving: []plan.Leaving{{EtcdHost: plan.EtcdHost{Machine: "m5"}}},
@@ -239,6 +260,21 @@ func TestMemberOfMachine(t *testing.T) {
 		"by the name alone": {
 			members: four, leaving: []plan.Leaving{moved},
 			waiting: map[string]string{"m4": "Member n4 of etcd has the name of Machine m4's Node, and its address 10.0.0.4 is none of"},
+		},
+		"by the name alone, when it does not serve and somebody deleted its Node": {
+			members: []workload.Member{voter(1), voter(2), voter(3), dead(4)}, leaving: []plan.Leaving{gone}, remove: 4,
+		},
+		"by the name alone, when it serves and somebody deleted its Node": {
+			members: four, leaving: []plan.Leaving{gone},
+			waiting: map[string]string{"m4": "remove the member by hand if it is of its host, and then annotation pre-terminate"},
+		},
+		"by the name alone, when somebody deleted its Node and another Machine has its address": {
+			members: []workload.Member{voter(1), voter(2), voter(3), dead(4)}, leaving: []plan.Leaving{gone}, others: []plan.EtcdHost{shared},
+			waiting: map[string]string{"m4": "its address 10.0.0.4 is none of the Machine's"},
+		},
+		"by the name alone, when it does not serve and its Node exists": {
+			members: []workload.Member{voter(1), voter(2), voter(3), dead(4)}, leaving: []plan.Leaving{moved},
+			waiting: map[string]string{"m4": "its address 10.0.0.4 is none of the Machine's"},
 		},
 		"by the name alone, which was given to another host": {
 			members: []workload.Member{voter(1), voter(2), voter(3), renamed}, leaving: []plan.Leaving{leaves(4)},

@@ -90,6 +90,13 @@ func TestContractRemediation(t *testing.T) {
 		"it never became a member":      {members: members{voter(1), voter(2), voter(3)}},
 		"etcd would lose its quorum":    {members: members{dead(0), dead(1), voter(2)}, reason: never, says: "etcd quorum is lost"},
 		"its member serves, one dead":   {members: members{voter(0), dead(1), voter(2)}, reason: wait, says: "have to recover or to leave first"},
+		"its host is dead, somebody deleted its Node, and its addresses are those of its inspection": {members: three,
+			change: func(v *view.View) { v.Machines.Owned["cp-0"].Status.Addresses[0].Address = "172.22.0.9" }},
+		"its host is dead, and its Node has another address": {members: three, reason: wait, says: "is none of the Machine's",
+			change: func(v *view.View) {
+				v.Machines.Owned["cp-0"].Status.Addresses[0].Address = "172.22.0.9"
+				v.Workload.Nodes = []workload.ControlPlaneNode{{Name: "n0", Addresses: []string{"10.0.0.9"}}}
+			}},
 		"another waits for its turn": {members: three, change: func(v *view.View) {
 			m := v.Machines.Owned["cp-1"]
 			m.DeletionTimestamp, m.Annotations = &metav1.Time{Time: noon}, map[string]string{controlplanev1.EtcdHookAnnotation: ""}

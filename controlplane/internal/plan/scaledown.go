@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -74,10 +76,24 @@ func before(first, second bool) int {
 	return 1
 }
 
+// surplusTarget is the Machine of an installed cluster that goes next: one that has no Node yet before those that have one, unless a user
+// marked another, or it is the one that takes the place of an outdated one. It may wait for a host for ever, and nobody else goes
+// meanwhile.
+func surplusTarget(v *view.View) *clusterv1.Machine {
+	target := Surplus(v.Machines.Owned, outdatedIn(v))
+	_, marked := target.Annotations[clusterv1.DeleteMachineAnnotation]
+	wanted := int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)) + surging(v)
+	if marked || len(v.Machines.Owned.Filter(living)) <= wanted {
+		return target
+	}
+	pending := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool { return !m.Status.NodeRef.IsDefined() })
+	return cmp.Or(Surplus(pending, outdatedIn(v)), target)
+}
+
 // nextSurplus decides about a Machine that an installed cluster has too many. Its member leaves etcd before its host goes, whatever is
 // decided here; a Machine that had to wait for that would be drained for nothing.
 func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string, until time.Time) {
-	target := Surplus(v.Machines.Owned, outdatedIn(v))
+	target := surplusTarget(v)
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil && current.Machine != target.Name && occupies(v, *current) {
 		return nil, []string{fmt.Sprintf("Machine %s, which is not healthy, is being replaced", current.Machine)}, until
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
 // surplusCandidate is a Machine whose Node is ready, which is changed.
@@ -81,6 +82,44 @@ func TestContractScaleDownChoice(t *testing.T) {
 				return
 			}
 			g.Expect(surplus.Name).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestSurplusWithoutNode: a Machine that has no Node yet goes first, unless a user marked another or it takes the place of an outdated one.
+func TestSurplusWithoutNode(t *testing.T) {
+	const blocked = ""
+	for name, tc := range map[string]struct {
+		change func(*view.View)
+		// want is the Machine that goes; blocked when one with a Node would go, which waits for the other.
+		want string
+	}{
+		"before outdated ones": {want: "cp-3"},
+		"not before one that a user marked": {want: blocked, change: func(v *view.View) {
+			v.Machines.Owned["cp-1"].Annotations[clusterv1.DeleteMachineAnnotation] = ""
+		}},
+		"not when it takes the place of an outdated one": {want: blocked, change: func(v *view.View) { rolling(v, 1) }},
+		"when outdated ones go before another comes":     {want: "cp-3", change: func(v *view.View) { rolling(v, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := currentView(4)
+			v.ControlPlane.Spec.Replicas = new(int32(3))
+			v.Machines.Owned["cp-3"].Status.NodeRef.Name = ""
+			says(clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown)(v.Machines.Owned["cp-3"])
+			v.Workload.Etcd.MembersAvailable.Message = "3 members are available"
+			answering(v)
+			outdate(v, "cp-0", "cp-1", "cp-2")
+			if tc.change != nil {
+				tc.change(v)
+			}
+			d := plan.DecideMachines(v, nil, false)
+			if tc.want == blocked {
+				g.Expect(d.Surplus).To(BeEmpty())
+				g.Expect(d.SurplusBlockers).To(ContainElement(ContainSubstring("Machine cp-3 has no Node yet")))
+				return
+			}
+			g.Expect(d.Surplus).To(HaveExactElements(HaveField("Name", tc.want)), "%v", d.SurplusBlockers)
 		})
 	}
 }

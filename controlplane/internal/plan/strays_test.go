@@ -7,6 +7,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -38,7 +41,10 @@ func TestStraysFrom(t *testing.T) {
 			if tc.change != nil {
 				tc.change(v)
 			}
-			NewWithT(t).Expect(plan.StraysFrom(v)).To(Equal(tc.want))
+			g := NewWithT(t)
+			g.Expect(plan.StraysFrom(v)).To(Equal(tc.want))
+			says(clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionTrue)(v.Machines.Owned["cp-0"])
+			g.Expect(plan.AsksUpdates(v)).To(Equal(!tc.want.IsZero()), "nothing but the stray member asks whether hosts are restarted")
 		})
 	}
 }
