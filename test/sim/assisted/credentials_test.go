@@ -45,14 +45,14 @@ func TestKubeconfig(t *testing.T) {
 
 	must(t, f.client.Delete(f.ctx, last))
 	added := f.addedHost("s1")
-	f.eventually("the reboot of the host", func() bool { return f.agent(added).Status.Progress.CurrentStage == StageRebooting })
-	f.eventually("its Node", func() bool { // The host is there; only the service cannot know.
+	f.eventually("the reboot of the host", func() bool {
 		f.sim.backend.mu.Lock()
 		defer f.sim.backend.mu.Unlock()
-		return f.sim.backend.opts.Workload.Status(f.key("s1")).Nodes["worker-of-s1"].Ready
+		m := f.sim.backend.running[added]
+		return m != nil && m.mode == machineDisk && f.sim.backend.hosts[added].rebooted()
 	})
-	if stage := f.agent(added).Status.Progress.CurrentStage; stage != StageRebooting || f.kubeconfig("s1") != nil {
-		t.Errorf("the service has seen the Node without a kubeconfig: %q, %v", stage, f.kubeconfig("s1"))
+	if state := f.agent(added).Status.DebugInfo.State; state == hostAdded || f.kubeconfig("s1") != nil {
+		t.Errorf("the service has let the host in without a kubeconfig: %q, %v", state, f.kubeconfig("s1"))
 	}
 	f.create(&corev1.Secret{ObjectMeta: f.meta(last.Name), Data: last.Data})
 	f.waitAgent(added, hostAdded)
