@@ -26,8 +26,8 @@ const (
 	LostInstallationsAnnotation = "controlplane.cluster.x-k8s.io/lost-installations"
 
 	// InstallationFailedAnnotation records on a control plane with spec.install.retries, as JSON, which attempt was seen to have failed and
-	// when, and whether the API of its cluster has answered. The wait for the next attempt is counted from that time. It is removed when the
-	// next attempt begins (DESIGN D35).
+	// when, and whether its control-plane hosts were installed and the API of its cluster has answered. The wait for the next attempt is
+	// counted from that time. It is removed when the next attempt begins (DESIGN D35).
 	InstallationFailedAnnotation = "controlplane.cluster.x-k8s.io/installation-failed"
 
 	// InstalledClusterAnnotation records on a control plane, as JSON, which cluster was installed for it: the attempt, the ID of the OpenShift

@@ -132,15 +132,18 @@ func TestClaimWithBind(t *testing.T) {
 // admission takes other root device hints until then.
 func TestBindOfAHostThatWasClaimedBefore(t *testing.T) {
 	configs := schema.GroupResource{Group: bootstrapv1.GroupVersion.Group, Resource: "openshiftassistedconfigs"}
-	for name, answer := range map[string]error{
-		"nobody has": nil, "somebody has": apierrors.NewConflict(configs, "m-0", errors.New("it changed")),
+	for name, test := range map[string]struct {
+		answer error
+		binds  int
+	}{
+		"nobody has": {nil, 1}, "somebody has": {apierrors.NewConflict(configs, "m-0", errors.New("it changed")), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := discovered()
 			s.save = func(context.Context) kube.Outcome {
 				g.Expect(s.config.Annotations).To(HaveKey(bootstrapv1.InstallationDiskAnnotation))
-				return kube.OutcomeOf(answer)
+				return kube.OutcomeOf(test.answer)
 			}
 			patches := 0
 			r := &Reconciler{
@@ -151,9 +154,9 @@ func TestBindOfAHostThatWasClaimedBefore(t *testing.T) {
 			g.Expect(d.record).To(BeEmpty())
 			g.Expect(d.bind).NotTo(BeNil())
 			setStatus(s.config, result{decision: &d, outcomes: r.apply(t.Context(), s, d)})
-			g.Expect(patches == 1).To(Equal(answer == nil))
+			g.Expect(patches).To(Equal(test.binds))
 			_, recorded := s.config.Annotations[bootstrapv1.InstallationDiskAnnotation]
-			g.Expect(recorded).To(Equal(answer == nil))
+			g.Expect(recorded).To(Equal(test.binds == 1))
 		})
 	}
 }

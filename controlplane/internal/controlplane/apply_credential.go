@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -27,12 +28,18 @@ import (
 )
 
 // keepCredential looks after <cluster>-kubeconfig: it copies the installer's credential, requests a token, and publishes it. The copy comes
-// first, because what is replaced by a token may be all that is left of that credential. Without a token, what the decision says is
-// published.
+// first, because what is replaced by a token may be all that is left of that credential. A token is renewed although the copy cannot be
+// written: it would end otherwise, and with it the access of everybody who uses <cluster>-kubeconfig.
 func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes) error {
-	if err := r.copyInstallerCredential(ctx, v, d); err != nil {
+	err := r.copyInstallerCredential(ctx, v, d)
+	if err != nil && v.Kubeconfigs.Token == "" {
 		return err
 	}
+	return errors.Join(err, r.publishCredential(ctx, v, d, o))
+}
+
+// publishCredential requests a token and publishes it. Without a token, what the decision says is published.
+func (r *Reconciler) publishCredential(ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes) error {
 	if d.issue == nil {
 		_, err := r.publishKubeconfig(ctx, v, d, o)
 		return err

@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -222,6 +224,28 @@ func TestLabelOfTheCopyComesBack(t *testing.T) {
 	w.passes(1)
 	g.Expect(w.installerCredentials().Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, clusterName))
 	w.checkWorks()
+}
+
+// TestTokenIsRenewedBesideACopyThatCannotBeWritten: somebody keeps the copy from being changed. The token would end otherwise.
+func TestTokenIsRenewedBesideACopyThatCannotBeWritten(t *testing.T) {
+	g := NewWithT(t)
+	w := tokenWorld(t)
+	copied := w.installerCredentials()
+	copied.Labels = nil
+	w.must(w.client.Update(t.Context(), copied))
+	w.r.Client = w.intercepted(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if o.GetName() == copied.Name {
+				return apierrors.NewForbidden(corev1.Resource("secrets"), o.GetName(), errors.New("it is immutable"))
+			}
+			return c.Patch(ctx, o, patch, opts...)
+		},
+	})
+	before := w.token()
+	w.now = w.now.Add(4 * day)
+	_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	g.Expect(err).To(MatchError(ContainSubstring("it is immutable")))
+	g.Expect(w.token()).NotTo(Or(BeEmpty(), Equal(before)))
 }
 
 // TestChangedWhileATokenIsRequested: what somebody writes into <cluster>-kubeconfig meanwhile is not overwritten unseen.

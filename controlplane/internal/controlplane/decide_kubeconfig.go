@@ -126,8 +126,8 @@ func decideImportedKubeconfig(v *view.View) kubeconfigDecision {
 // decideShare sets what assisted-service has to reach an installed cluster with, unless it has that. Of a cluster that the service has
 // installed it writes that itself, and not again when somebody has deleted it: without it, no host that comes later is ever installed
 // (ASSISTED 1.4), so the copy of the installer's credential takes its place. Of an imported cluster it is <cluster>-kubeconfig. Whoever may
-// write that could have the service run a program, or send a file of its Pod to a server of their choice: it gets no kubeconfig that we would
-// not use. One that leads to another cluster would have it delete Nodes there.
+// write that could have the service run a program, or send a file of its Pod to a server of their choice: it gets no kubeconfig that we
+// would not use. One that leads to another cluster would have it delete Nodes there.
 func (d *kubeconfigDecision) decideShare(v *view.View, published []byte) {
 	deployment := v.Install.ClusterDeployment
 	switch {

@@ -68,6 +68,12 @@ func lostReason(v *view.View, d decision) (reason, message string) {
 			"%s: the next attempt begins at %s", vanished, d.attempt.RetryAt.UTC().Format(time.RFC3339),
 		)
 	}
+	if d.attempt.Repairable {
+		return controlplanev1.InstallationFailedReason, fmt.Sprintf(
+			"%s after that had failed: no other begins by itself, because the cluster may be repairable, and may hold data. To install again, %s",
+			vanished, annotate,
+		)
+	}
 	return controlplanev1.RetriesExhaustedReason, fmt.Sprintf(
 		"%s, and so it was in the attempts before: find out who deletes it. To install again, %s", vanished, annotate)
 }

@@ -107,6 +107,34 @@ func installing(t *testing.T, replicas int32, workers int) *world {
 	return w
 }
 
+// TestVanishedObjectsOfARepairableCluster: the installation has failed, and its cluster may be repaired by hand. When somebody tidies up what
+// is left of the installation, its hosts stay, whatever retries says.
+func TestVanishedObjectsOfARepairableCluster(t *testing.T) {
+	for name, retries := range map[string]*int32{"no retries": nil, "retries": new(int32(2))} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(t, 3, 1)
+			w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Install.Retries = retries })
+			w.failAt = stageFinalizing + 1
+			w.run(nil, w.failed)
+			w.passes(2)
+			before := w.uidsOfMachines()
+			w.vanish(w.install())
+			w.passes(2)
+			g.Expect(w.attempt()).To(Equal("1"))
+			g.Expect(w.uidsOfMachines()).To(Equal(before))
+			g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallationFailedReason))
+			g.Expect(w.message(controlplanev1.InstalledCondition)).To(And(HavePrefix("AgentClusterInstall cp vanished during attempt 1"),
+				ContainSubstring("may hold data"), ContainSubstring(controlplanev1.RetryInstallationAnnotation)))
+			cp := w.controlPlane()
+			metav1.SetMetaDataAnnotation(&cp.ObjectMeta, controlplanev1.RetryInstallationAnnotation, "")
+			w.must(w.client.Update(t.Context(), cp))
+			w.reconcile()
+			g.Expect(w.attempt()).To(Equal("2"), "the user decides")
+		})
+	}
+}
+
 // TestVanishedInstallObjects: what is deleted after the installation has begun counts as a new attempt, and everything of the old one is
 // replaced (DESIGN D18).
 func TestVanishedInstallObjects(t *testing.T) {

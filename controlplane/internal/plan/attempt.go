@@ -26,6 +26,8 @@ type AttemptDecision struct {
 	Restore string
 	// Lost names the objects of the installation that are gone after it had begun; empty when none is.
 	Lost string
+	// Repairable: the attempt had failed before it lost them, and its cluster may be repairable: the user has to ask for the next attempt.
+	Repairable bool
 	// Over: the attempt has lost its objects, or it has failed and the next one begins. Nothing else is decided.
 	Over bool
 	// Asked: the user asked for the next attempt, and the current one has failed or lost its objects.
@@ -49,6 +51,7 @@ func DecideAttempt(v *view.View) AttemptDecision {
 		return d
 	}
 	d.Lost, d.Asked = lost(v), retryAsked(v)
+	d.Repairable = d.Lost != "" && repairable(v)
 	if d.Over = d.Lost != "" || d.Asked; d.Over {
 		d.Start, d.RetryAt = mayRetry(v)
 		return d
@@ -82,13 +85,20 @@ func mayRetry(v *view.View) (now bool, at time.Time) {
 		return true, time.Time{}
 	}
 	at, ok := LostOf(v.ControlPlane).Next()
-	if !ok {
+	if !ok || repairable(v) {
 		return false, time.Time{}
 	}
 	if at.After(v.Now) {
 		return false, at
 	}
 	return true, time.Time{}
+}
+
+// repairable reports whether the attempt has failed and its cluster may be repairable, so that no attempt begins by itself. Somebody who has
+// repaired it may tidy up what is left of its installation.
+func repairable(v *view.View) bool {
+	failed := FailedOf(v.ControlPlane)
+	return failed.Answered || failed.Installed
 }
 
 // loweredAttempt is the attempt that the objects of the control plane were made for, when its annotation asks for a lower one; empty

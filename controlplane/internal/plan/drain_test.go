@@ -32,12 +32,17 @@ func TestDrain(t *testing.T) {
 		// waits is a part of what the Machine waits for; empty when it is drained.
 		waits string
 	}{
-		"nothing restarts":            {change: func(*view.View) {}},
-		"the hosts restart":           {change: restarting, waits: "The hosts are restarted one after the other"},
-		"an upgrade is about to":      {change: func(v *view.View) { askFor(v, "4.20.8") }, waits: "asks for 4.20.8, which is about to begin"},
-		"the cluster says nothing":    {change: func(v *view.View) { v.Workload.Updates = nil }, waits: "has not said whether its hosts"},
-		"its own host restarts":       {change: away(29 * time.Minute), waits: "The hosts are restarted"},
-		"its own host is dead":        {change: away(30 * time.Minute)},
+		"nothing restarts":         {change: func(*view.View) {}},
+		"the hosts restart":        {change: restarting, waits: "The hosts are restarted one after the other"},
+		"an upgrade is about to":   {change: func(v *view.View) { askFor(v, "4.20.8") }, waits: "asks for 4.20.8, which is about to begin"},
+		"the cluster says nothing": {change: func(v *view.View) { v.Workload.Updates = nil }, waits: "has not said whether its hosts"},
+		"its own host restarts":    {change: away(29 * time.Minute), waits: "The hosts are restarted"},
+		"its own host is dead":     {change: away(30 * time.Minute)},
+		"nobody hears from the Nodes": {change: func(v *view.View) {
+			away(time.Hour)(v)
+			conditions.Set(v.Cluster, metav1.Condition{Type: clusterv1.ClusterRemoteConnectionProbeCondition, Status: metav1.ConditionFalse,
+				Reason: "Test"})
+		}, waits: "The hosts are restarted"},
 		"it never had a Node":         {change: func(v *view.View) { restarting(v); v.Machines.Owned["cp-0"].Status.NodeRef.Name = "" }},
 		"the installation has failed": {change: func(v *view.View) { restarting(v); v.Life = view.Failed }},
 	} {

@@ -31,7 +31,7 @@ func ReachedFinalizing(v *view.View) bool {
 // sees them. An Agent that is gone, or that tells nothing, may have been that of an installed host.
 func mayHoldData(v *view.View) string {
 	const risk = "the cluster may be repairable, and may hold data"
-	if ReachedFinalizing(v) {
+	if ReachedFinalizing(v) || FailedOf(v.ControlPlane).Installed {
 		return "the control-plane hosts were installed: " + risk
 	}
 	agents := map[string]*assisted.Agent{}

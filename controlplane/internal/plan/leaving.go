@@ -51,16 +51,22 @@ func LeavingOf(v *view.View) LeavingDecision {
 }
 
 // undrainable says why the Node of a Machine that is being deleted is not cordoned yet; it is empty when it may be. A host that does not
-// run keeps the next one from being restarted anyway; one that is restarting itself is given the time for it.
+// run keeps the next one from being restarted anyway; one that is restarting itself is given the time for it. While nobody has heard from
+// the Nodes, those that run are not told from those that do not.
 func undrainable(v *view.View, m *clusterv1.Machine) string {
 	if !v.Life.Installed() || !m.Status.NodeRef.IsDefined() {
 		return ""
 	}
-	if since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition); !nodeReady(m) && since != nil &&
-		v.Now.Sub(since.Time) >= hostRestartWait {
+	if why, _ := unheard(v); why == "" && down(v, m) {
 		return ""
 	}
 	return untilRestarted(restarts(v))
+}
+
+// down reports whether the Node of a Machine has not been ready for longer than a host takes to restart.
+func down(v *view.View, m *clusterv1.Machine) bool {
+	since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition)
+	return !nodeReady(m) && since != nil && v.Now.Sub(since.Time) >= hostRestartWait
 }
 
 // leavingMembers decides about the Machines whose Nodes are drained. A member leaves before its host does, and nobody removes one on a

@@ -35,6 +35,8 @@ type Failed struct {
 	Time time.Time `json:"time"`
 	// Answered: the API of its cluster has answered, before or since.
 	Answered bool `json:"answered,omitempty"`
+	// Installed: its control-plane hosts were installed. Status remembers it until the objects of the installation are gone, or moved.
+	Installed bool `json:"installed,omitempty"`
 }
 
 // FailedOf returns the record of the wanted attempt; an empty one when there is none, or when somebody broke it: the wait then begins anew.
@@ -88,9 +90,9 @@ func DecideRetry(v *view.View) RetryDecision {
 	known := FailedOf(v.ControlPlane)
 	failed := failedNow(v, known)
 	if attempt > retries {
-		// An answer is recorded anyway: the user may allow more attempts when nobody can be asked any more.
+		// What makes the cluster repairable is recorded anyway: the user may allow more attempts when nobody can be asked any more.
 		d := RetryDecision{Exhausted: retries > 0}
-		if failed.Answered && !known.Answered {
+		if failed.Answered && !known.Answered || failed.Installed && !known.Installed {
 			d.Record = failed.String()
 		}
 		return d
@@ -116,6 +118,7 @@ func DecideRetry(v *view.View) RetryDecision {
 func failedNow(v *view.View, known Failed) Failed {
 	failed := known
 	failed.Attempt, failed.Answered = view.Attempt(v.ControlPlane), known.Answered || v.Workload.Answered
+	failed.Installed = known.Installed || ReachedFinalizing(v)
 	if failed.Time.IsZero() {
 		failed.Time = v.Now.UTC().Truncate(time.Second)
 	}

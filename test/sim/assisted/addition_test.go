@@ -57,14 +57,14 @@ func rebootedAddition(t *testing.T, before func(*fixture, *guardedWorkload)) (*f
 	return f, w, name
 }
 
-// runsFromDisk waits until a host has booted its disk, and until its cluster has been told so more than once.
-func (f *fixture) runsFromDisk(w *guardedWorkload, host string) {
+// runsFromDisk waits until host w0 has booted its disk, and until its cluster has been told so more than once.
+func (f *fixture) runsFromDisk(w *guardedWorkload) {
 	f.t.Helper()
-	f.eventually("host "+host+" to boot its disk", func() bool {
+	f.eventually("host w0 to boot its disk", func() bool {
 		b := f.sim.backend
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		return b.machines[f.key(host)].mode == machineDisk
+		return b.machines[f.key("w0")].mode == machineDisk
 	})
 	count := w.applied.Load()
 	f.eventually("the cluster to be told", func() bool { return w.applied.Load() > count+2 })
@@ -73,7 +73,7 @@ func (f *fixture) runsFromDisk(w *guardedWorkload, host string) {
 // TestAdditionNeedsACredential: a day-2 host joins by a service that the cluster lets in, and by no other (ASSISTED 3.19).
 func TestAdditionNeedsACredential(t *testing.T) {
 	f, w, name := rebootedAddition(t, func(_ *fixture, w *guardedWorkload) { w.closed.Store(true) })
-	f.runsFromDisk(w, "w0")
+	f.runsFromDisk(w)
 	count := w.asked.Load()
 	f.eventually("the service to try again", func() bool { return w.asked.Load() > count+2 })
 	if w.Status(f.key("s1")).Nodes["node-w0"].Joined {
@@ -94,9 +94,9 @@ func TestAdditionNeedsASecret(t *testing.T) {
 		must(f.t, f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret))
 		must(f.t, f.client.Delete(f.ctx, secret))
 	})
-	f.runsFromDisk(w, "w0")
+	f.runsFromDisk(w)
 	f.patchACI("s1", func(aci *hiveext.AgentClusterInstall) { aci.Labels = map[string]string{"touched": "true"} })
-	f.runsFromDisk(w, "w0")
+	f.runsFromDisk(w)
 	if w.Status(f.key("s1")).Nodes["node-w0"].Joined || w.asked.Load() > 0 {
 		t.Error("the host has joined by a Secret that does not exist")
 	}
@@ -108,10 +108,10 @@ func TestAdditionNeedsASecret(t *testing.T) {
 // TestAdditionNeedsTheService: while the service is away nobody lets a day-2 host in that has rebooted.
 func TestAdditionNeedsTheService(t *testing.T) {
 	f, w, name := rebootedAddition(t, func(_ *fixture, w *guardedWorkload) { w.closed.Store(true) })
-	f.runsFromDisk(w, "w0")
+	f.runsFromDisk(w)
 	f.sim.Faults().ServiceDown(time.Hour)
 	w.closed.Store(false)
-	f.runsFromDisk(w, "w0")
+	f.runsFromDisk(w)
 	f.sim.changeMachine(f.key("w0"), func(b *backend, m *machine) {
 		b.hosts[m.hostID].reached = true
 		b.serve(m, false)

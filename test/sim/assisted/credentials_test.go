@@ -24,21 +24,21 @@ func TestKubeconfig(t *testing.T) {
 		a.Spec.Approved, a.Spec.ClusterDeploymentName = true, &aiv1.ClusterReference{Name: "s1", Namespace: f.namespace}
 	})
 	f.waitCluster("s1", clusterInstalling)
-	if f.kubeconfig("s1") != nil || f.aci("s1").Spec.ClusterMetadata != nil {
+	if f.kubeconfig() != nil || f.aci("s1").Spec.ClusterMetadata != nil {
 		t.Error("the kubeconfig is there, or named, although it is late")
 	}
 	f.sim.Faults().KubeconfigLate(f.key("s1"), 0)
 	f.eventually("the metadata", func() bool { return f.aci("s1").Spec.ClusterMetadata != nil })
-	early := f.kubeconfig("s1")
+	early := f.kubeconfig()
 	must(t, f.client.Delete(f.ctx, early))
 	f.sim.Faults().StageHang(f.key("h0"), "")
 	f.waitCluster("s1", clusterFinalizing)
-	if f.kubeconfig("s1") != nil {
+	if f.kubeconfig() != nil {
 		t.Error("a deleted kubeconfig came back before the end of the installation")
 	}
 	f.waitCluster("s1", clusterAddingHosts)
 	f.eventually("the password", func() bool { return f.aci("s1").Spec.ClusterMetadata.AdminPasswordSecretRef != nil })
-	last := f.kubeconfig("s1")
+	last := f.kubeconfig()
 	if last == nil || string(last.Data["kubeconfig"]) == string(early.Data["kubeconfig"]) {
 		t.Fatalf("the kubeconfig did not change at the end of the installation: %v", last)
 	}
@@ -51,18 +51,18 @@ func TestKubeconfig(t *testing.T) {
 		m := f.sim.backend.running[added]
 		return m != nil && m.mode == machineDisk && f.sim.backend.hosts[added].rebooted()
 	})
-	if state := f.agent(added).Status.DebugInfo.State; state == hostAdded || f.kubeconfig("s1") != nil {
-		t.Errorf("the service has let the host in without a kubeconfig: %q, %v", state, f.kubeconfig("s1"))
+	if state := f.agent(added).Status.DebugInfo.State; state == hostAdded || f.kubeconfig() != nil {
+		t.Errorf("the service has let the host in without a kubeconfig: %q, %v", state, f.kubeconfig())
 	}
 	f.create(&corev1.Secret{ObjectMeta: f.meta(last.Name), Data: last.Data})
 	f.waitAgent(added, hostAdded)
 }
 
-// kubeconfig is the administrator's kubeconfig of a cluster; nil when there is none.
-func (f *fixture) kubeconfig(cd string) *corev1.Secret {
+// kubeconfig is the administrator's kubeconfig of cluster s1; nil when there is none.
+func (f *fixture) kubeconfig() *corev1.Secret {
 	f.t.Helper()
 	secret := &corev1.Secret{}
-	if f.client.Get(f.ctx, f.key(kubeconfigName(cd)), secret) != nil {
+	if f.client.Get(f.ctx, f.key(kubeconfigName("s1")), secret) != nil {
 		return nil
 	}
 	return secret

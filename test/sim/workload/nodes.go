@@ -96,15 +96,8 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 		return assisted.NodeStatus{Joined: true}, c.restartKubelet(ctx, host.Name)
 	}
 	delete(c.silent, host.Name)
-	if host.Served {
-		c.admitted[host.Disk] = true
-	}
 	now := time.Now()
-	progress := c.nodes[host.Name]
-	if progress == nil {
-		progress = &nodeProgress{started: now}
-		c.nodes[host.Name] = progress
-	}
+	progress := c.progressOf(host, now)
 	node := &corev1.Node{}
 	err := c.client.Get(ctx, types.NamespacedName{Name: host.Name}, node)
 	switch {
@@ -132,6 +125,17 @@ func (c *cluster) syncNode(ctx context.Context, host assisted.NodeSpec) (assiste
 	return assisted.NodeStatus{Joined: true, Ready: ready && progress.labelled}, nil
 }
 
+// progressOf is how far a host that runs is. Its kubelet gets its certificate while the service looks after it.
+func (c *cluster) progressOf(host assisted.NodeSpec, now time.Time) *nodeProgress {
+	if host.Served {
+		c.admitted[host.Disk] = true
+	}
+	if c.nodes[host.Name] == nil {
+		c.nodes[host.Name] = &nodeProgress{started: now}
+	}
+	return c.nodes[host.Name]
+}
+
 // readiness is the status of the condition Ready.
 func readiness(ready bool) corev1.ConditionStatus {
 	if ready {
@@ -141,8 +145,8 @@ func readiness(ready bool) corev1.ConditionStatus {
 }
 
 // join creates the Node as its kubelet does: with its role, without the labels that the installer adds later, and without a provider ID
-// unless the cluster's own Machine API sets one. The kubelet of a day-2 host has no certificate before assisted-service has approved that it
-// gets one.
+// unless the cluster's own Machine API sets one. The kubelet of a day-2 host has no certificate before assisted-service has approved that
+// it gets one.
 func (c *cluster) join(ctx context.Context, host assisted.NodeSpec, progress *nodeProgress, now time.Time) error {
 	// A kubelet registers once: a Node that somebody deletes does not come back before the next boot.
 	waits := host.Day2 && !c.admitted[host.Disk]
