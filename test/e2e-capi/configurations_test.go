@@ -134,7 +134,7 @@ func TestTemporaryFiles(t *testing.T) {
 	var left string
 	t.Run("suite", func(t *testing.T) {
 		collectTemporaryFiles(t)
-		file, err := os.CreateTemp("", "e2e-kubeconfig")
+		file, err := os.CreateTemp(os.TempDir(), "e2e-kubeconfig")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(file.Close()).To(Succeed())
 		left = file.Name()

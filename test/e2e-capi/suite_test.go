@@ -82,8 +82,8 @@ func start(ctx context.Context) {
 	}
 }
 
-// collectTemporaryFiles has all temporary files made in a folder that is removed at the end. The framework leaves a kubeconfig for each look
-// at a workload cluster.
+// collectTemporaryFiles has all temporary files made in a folder that is removed at the end. The framework leaves a kubeconfig for each
+// look at a workload cluster.
 func collectTemporaryFiles(t interface {
 	TempDir() string
 	Setenv(name, value string)

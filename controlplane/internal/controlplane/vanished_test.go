@@ -107,8 +107,8 @@ func installing(t *testing.T, replicas int32, workers int) *world {
 	return w
 }
 
-// TestVanishedObjectsOfARepairableCluster: the installation has failed, and its cluster may be repaired by hand. When somebody tidies up what
-// is left of the installation, its hosts stay, whatever retries says.
+// TestVanishedObjectsOfARepairableCluster: the installation has failed, and its cluster may be repaired by hand. When somebody tidies up
+// what is left of the installation, its hosts stay, whatever retries says.
 func TestVanishedObjectsOfARepairableCluster(t *testing.T) {
 	for name, retries := range map[string]*int32{"no retries": nil, "retries": new(int32(2))} {
 		t.Run(name, func(t *testing.T) {

@@ -94,12 +94,9 @@ func mayRetry(v *view.View) (now bool, at time.Time) {
 	return true, time.Time{}
 }
 
-// repairable reports whether the attempt has failed and its cluster may be repairable, so that no attempt begins by itself. Somebody who has
+// repairable reports whether the attempt has failed and its cluster may be repairable, so that no attempt begins by itself. Who has
 // repaired it may tidy up what is left of its installation.
-func repairable(v *view.View) bool {
-	failed := FailedOf(v.ControlPlane)
-	return failed.Answered || failed.Installed
-}
+func repairable(v *view.View) bool { return FailedOf(v.ControlPlane).repairable() }
 
 // loweredAttempt is the attempt that the objects of the control plane were made for, when its annotation asks for a lower one; empty
 // otherwise. The number never goes down: somebody has replaced the control plane by a manifest without the annotation, and the objects that

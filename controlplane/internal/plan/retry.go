@@ -39,6 +39,9 @@ type Failed struct {
 	Installed bool `json:"installed,omitempty"`
 }
 
+// repairable: the cluster may be repairable, and may hold data.
+func (f Failed) repairable() bool { return f.Answered || f.Installed }
+
 // FailedOf returns the record of the wanted attempt; an empty one when there is none, or when somebody broke it: the wait then begins anew.
 func FailedOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) Failed {
 	var record Failed
@@ -92,7 +95,7 @@ func DecideRetry(v *view.View) RetryDecision {
 	if attempt > retries {
 		// What makes the cluster repairable is recorded anyway: the user may allow more attempts when nobody can be asked any more.
 		d := RetryDecision{Exhausted: retries > 0}
-		if failed.Answered && !known.Answered || failed.Installed && !known.Installed {
+		if failed.repairable() != known.repairable() {
 			d.Record = failed.String()
 		}
 		return d
