@@ -5,6 +5,7 @@
 package untrusted
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -62,30 +63,56 @@ func (l Limits) Counter() *Counter { return &Counter{limits: l, values: 1} }
 
 // Count counts the next piece. It fails when the document has more than the limits allow; its size is not looked at.
 func (c *Counter) Count(piece []byte) error {
-	for _, b := range piece {
+	for len(piece) > 0 {
 		if c.quoted {
-			c.quoted, c.escaped = c.escaped || b != '"', !c.escaped && b == '\\'
+			piece = c.string(piece)
 			continue
 		}
-		switch b {
-		case '"':
-			c.quoted = true
-		case '{', '[':
-			c.depth++
-			c.values++
-		case '}', ']':
-			c.depth--
-		case ',':
-			c.values++
-			if c.depth == itemsDepth {
-				c.items++
-			}
+		next := bytes.IndexAny(piece, structure) // Most of a long answer is something else.
+		if next < 0 {
+			return nil
 		}
+		c.structure(piece[next])
 		if err := c.check(); err != nil {
 			return err
 		}
+		piece = piece[next+1:]
 	}
 	return nil
+}
+
+// structure has the bytes that begin, end or part values.
+const structure = `"{[}],`
+
+func (c *Counter) structure(b byte) {
+	switch b {
+	case '"':
+		c.quoted = true
+	case '{', '[':
+		c.depth++
+		c.values++
+	case '}', ']':
+		c.depth--
+	case ',':
+		c.values++
+		if c.depth == itemsDepth {
+			c.items++
+		}
+	}
+}
+
+// string passes a string, or what the piece has of it, and returns what follows.
+func (c *Counter) string(piece []byte) []byte {
+	if c.escaped {
+		c.escaped = false
+		return piece[1:]
+	}
+	next := bytes.IndexAny(piece, `"\\`)
+	if next < 0 {
+		return nil
+	}
+	c.quoted, c.escaped = piece[next] != '"', piece[next] == '\\'
+	return piece[next+1:]
 }
 
 // itemsDepth is where the items of a list in the outermost object are.

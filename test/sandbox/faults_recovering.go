@@ -23,6 +23,9 @@ import (
 const (
 	// outage is how long something is away, in simulated time: longer than a host's installation.
 	outage = 8 * time.Second
+	// restart is how long the service is away without hosts being given up. It gives up a host that it has not heard of for 5 s, some of which
+	// are over when it goes, and when the host asks again.
+	restart = 2 * time.Second
 
 	// registrationSeconds is how long a host may take to register where one does not.
 	registrationSeconds = 10
@@ -283,7 +286,7 @@ func restartService(s *FaultScene) {
 	service := s.World.Assisted.Faults()
 	away := func() {
 		s.printf("fault: assisted-service is away")
-		service.ServiceDown(s.scaled(outage / 2))
+		service.ServiceDown(s.scaled(restart))
 	}
 	s.printf("fault: assisted-service is away, and its webhooks with it")
 	service.Away(true)
