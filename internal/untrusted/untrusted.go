@@ -107,12 +107,20 @@ func (c *Counter) string(piece []byte) []byte {
 		c.escaped = false
 		return piece[1:]
 	}
-	next := bytes.IndexAny(piece, `"\\`)
-	if next < 0 {
+	end := bytes.IndexByte(piece, '"')
+	before := piece
+	if end >= 0 {
+		before = piece[:end]
+	}
+	if escape := bytes.IndexByte(before, '\\'); escape >= 0 {
+		c.escaped = true
+		return piece[escape+1:]
+	}
+	if end < 0 {
 		return nil
 	}
-	c.quoted, c.escaped = piece[next] != '"', piece[next] == '\\'
-	return piece[next+1:]
+	c.quoted = false
+	return piece[end+1:]
 }
 
 // itemsDepth is where the items of a list in the outermost object are.

@@ -131,16 +131,27 @@ func refuse(w http.ResponseWriter, code int) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q}`, code, http.StatusText(code))
 }
 
-// write packs an answer that ends when the reader has gone, or has read far more than any reader should.
+// write gives an answer that is longer than any reader should read.
 func write(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(code)
-	packed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	for spaces, n := bytes.Repeat([]byte(" "), 1<<20), 0; err == nil && n < 256; n++ {
-		_, err = packed.Write(spaces)
-	}
+	_, _ = w.Write(packed())
 }
+
+// packed is that answer. It is made once: that takes the race detector long, and a request has a
+// bound.
+var packed = sync.OnceValue(func() []byte {
+	var written bytes.Buffer
+	packing := gzip.NewWriter(&written)
+	_, _ = io.WriteString(packing, `"`) // To memory, as the rest.
+	text := bytes.Repeat([]byte("a"), 1<<20)
+	for range largestAnswer>>20 + 1 {
+		_, _ = packing.Write(text)
+	}
+	_ = packing.Close()
+	return written.Bytes()
+})
 
 func (a *api) pod(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
