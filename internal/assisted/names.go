@@ -182,6 +182,10 @@ const (
 	AgentStatePendingUserAction = "installing-pending-user-action"
 )
 
+// AdminKubeconfigSuffix ends the name of the Secret by which assisted-service reaches an installed cluster. Before it comes the name of the
+// ClusterDeployment (ASSISTED 1.4).
+const AdminKubeconfigSuffix = "-admin-kubeconfig"
+
 // StageDone is the last stage of the installation of a host (ASSISTED 1.2).
 const StageDone = "Done"
 

@@ -145,7 +145,7 @@ func hostFact(s *scope) fact.Fact {
 func decideInstallation(s *scope, d *joining, agent *assisted.Agent) fact.Fact {
 	role := roleOf(s.machine)
 	gate := assisted.GateOf(s.install, role)
-	if agent.Spec.ClusterDeploymentName == nil {
+	if agent.Unbound() {
 		return decideBind(s, d, agent, role, gate)
 	}
 	if s.install != nil && !agent.BoundTo(s.install.Namespace, s.install.Spec.ClusterDeploymentRef.Name) {
@@ -301,7 +301,7 @@ func discoveringFact(agent *assisted.Agent) fact.Fact {
 // that was just bound, is so because assisted-service or its ClusterDeployment was made anew: the host is a Node all the same, and is never
 // bound nor approved again, which would write its disk.
 func joinedFact(s *scope, agent *assisted.Agent) fact.Fact {
-	if f, told := stageFact(s, agent); told && agent.Spec.ClusterDeploymentName != nil && !cameBack(s, agent) {
+	if f, told := stageFact(s, agent); told && !agent.Unbound() && !cameBack(s, agent) {
 		return f
 	}
 	return fact.Done(bootstrapv1.NodeJoinedReason)

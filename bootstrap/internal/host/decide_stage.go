@@ -14,10 +14,6 @@ import (
 // stateInfoTimedOut is how the service describes a host that has rebooted and that nobody has seen since.
 const stateInfoTimedOut = "Host timed out"
 
-// kubeconfigSuffix is what the name of the Secret ends with by which the service reaches an installed cluster, after that of the
-// ClusterDeployment.
-const kubeconfigSuffix = "-admin-kubeconfig"
-
 // stageFact says how far an installation is that has begun; told is false when none has.
 func stageFact(s *scope, agent *assisted.Agent) (_ fact.Fact, told bool) {
 	switch {
@@ -54,7 +50,7 @@ func attentionFact(s *scope, agent *assisted.Agent) fact.Fact {
 	message := fmt.Sprintf("Agent %s: %s", agent.Name, agent.Status.DebugInfo.StateInfo)
 	if strings.HasPrefix(agent.Status.DebugInfo.StateInfo, stateInfoTimedOut) && joinsInstalled(s) {
 		message += fmt.Sprintf("; if the host is well, see that the API of the cluster answers, and takes the credential in Secret %s%s: "+
-			"assisted-service lets the host in by it", s.install.Spec.ClusterDeploymentRef.Name, kubeconfigSuffix)
+			"assisted-service lets the host in by it", s.install.Spec.ClusterDeploymentRef.Name, assisted.AdminKubeconfigSuffix)
 	}
 	return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "%s", message)
 }

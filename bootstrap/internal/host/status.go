@@ -55,8 +55,8 @@ func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
 		bootstrapv1.AgentNotRecognizedReason)
 }
 
-// setRecords notes on the config what later passes have to know and no other object tells. The name of the Agent is saved before
-// (saveRecord).
+// setRecords notes on the config what later passes have to know and no other object tells. saveRecord has saved the name of the Agent, and
+// the disk of one that was bound, before.
 func setRecords(config *bootstrapv1.OpenshiftAssistedConfig, d *decision, o outcomes) {
 	if d.rebooted || d.reboot && o.identity.Done() {
 		delete(config.Annotations, bootstrapv1.AgentAnnotation)

@@ -140,8 +140,8 @@ func (c *cached) hostOf(namespace, reason string, begun time.Time) {
 	c.configs, c.agents = append(c.configs, *config), append(c.agents, agent)
 }
 
-// TestHostsOfSeveralClusters: hosts that come into a state after each other are none that stays in it, and one that stays is told of
-// whatever others do.
+// TestHostsOfSeveralClusters: the gauge is the age of one host. When one host leaves a state and another one enters it, the age begins
+// anew; when a host stays in it, its age counts, whatever the others do.
 func TestHostsOfSeveralClusters(t *testing.T) {
 	oldest := func(g *Gauges, state string, after time.Duration) time.Duration {
 		g.Now = func() time.Time { return noon.Add(24*time.Hour + after) }

@@ -23,7 +23,8 @@ type waiting struct {
 	state  string
 	// agent is the host's Agent; nil when it has none.
 	agent *assisted.Agent
-	// boot is when its BareMetalHost was provisioned; it is asked only for states that are counted from there, and may be zero.
+	// boot returns when the host's BareMetalHost was provisioned, or zero when that is not known. It reads an object, so that it is called
+	// only for states whose age is counted from that time.
 	boot func() metav1.Time
 	// seen is when this manager saw the host change to its state; zero when it was in it before.
 	seen metav1.Time

@@ -99,15 +99,15 @@ func bound(request *http.Request, response *http.Response) {
 // values, so that there is room for 2,000 again; of nothing else has a cluster as much. The worst answers within these limits took 630 MiB
 // (conditions of Nodes that are null) and 290 MiB (such containers of Pods) while they were decoded; the manager's memory limit is 1 GiB.
 var (
-	limits      = untrusted.Limits{Values: 250_000, Items: 10_000}
-	limitsOfAll = untrusted.Limits{Values: 2_000_000, Items: 10_000}
+	limits        = untrusted.Limits{Values: 250_000, Items: 10_000}
+	limitsOfHosts = untrusted.Limits{Values: 2_000_000, Items: 10_000}
 )
 
 // limitsOf are the limits of the answer to a request: larger ones for kinds of which there are some for each host.
 func limitsOf(request *http.Request) untrusted.Limits {
 	switch path.Base(request.URL.Path) {
 	case "nodes", "certificatesigningrequests":
-		return limitsOfAll
+		return limitsOfHosts
 	default:
 		return limits
 	}

@@ -41,7 +41,7 @@ func TestContractConditions(t *testing.T) {
 	t.Run("CP-80 CORE-16 what an earlier manager knew stands until the cluster was asked", testAvailableOfAnEarlierManager)
 	t.Run("CP-80 CORE-16 what operators said stands while they cannot be asked", testAvailableWithoutOperators)
 	t.Run("CP-81 rolling out and scaling are told while they happen", testProgressConditions)
-	t.Run("CP-81 a host that is not freed is told", testUnfreedHosts)
+	t.Run("CP-81 ScalingDown and Deleting say why a host is not freed", testUnfreedHosts)
 	t.Run("CP-82 KCP-29 the health of etcd and the components is what their operators say", testOperatorConditions)
 	t.Run("CP-82 unhealthy Machines are named", testRemediating)
 	t.Run("CP-83 CORE-6 replicas are counted by the conditions of their Machines", testCounters)

@@ -61,14 +61,7 @@ func TestNoRetryOfWhatMayHoldData(t *testing.T) {
 		}, notSaid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			v := failedView(1)
-			g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{Now: true}))
-			test.change(v)
-			d := plan.DecideRetry(v)
-			g.Expect(d.Blocked).To(HavePrefix(test.want))
-			g.Expect(d.Now).To(BeFalse())
-			g.Expect(d.At).To(BeZero())
+			expectBlocked(t, test.change, HavePrefix(test.want))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -107,16 +108,22 @@ func TestRetryIsBlocked(t *testing.T) {
 		}, `is "x", which is no number`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			v := failedView(1)
-			g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{Now: true}))
-			test.change(v)
-			d := plan.DecideRetry(v)
-			g.Expect(d.Blocked).To(ContainSubstring(test.want))
-			g.Expect(d.Now).To(BeFalse())
-			g.Expect(d.At).To(BeZero())
+			expectBlocked(t, test.change, ContainSubstring(test.want))
 		})
 	}
+}
+
+// expectBlocked expects that a change keeps the next attempt from beginning by itself, and that no time changes that.
+func expectBlocked(t *testing.T, change func(*view.View), why gomegatypes.GomegaMatcher) {
+	t.Helper()
+	g := NewWithT(t)
+	v := failedView(1)
+	g.Expect(plan.DecideRetry(v)).To(Equal(plan.RetryDecision{Now: true}))
+	change(v)
+	d := plan.DecideRetry(v)
+	g.Expect(d.Blocked).To(why)
+	g.Expect(d.Now).To(BeFalse())
+	g.Expect(d.At).To(BeZero())
 }
 
 // TestRetryBeginsWithoutWorkers: hosts of workers that report an error are no reason to wait for a person. The next attempt begins without

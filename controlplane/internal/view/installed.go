@@ -8,6 +8,7 @@ import (
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
 // Installed is what the annotation InstalledClusterAnnotation records (DESIGN D22).
@@ -51,5 +52,5 @@ func InstalledOf(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) (re
 // InstallerKubeconfigName is the name of the Secret by which assisted-service reaches an installed cluster. The service chooses it, and we
 // do when it cannot (ASSISTED 1.4).
 func InstallerKubeconfigName(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string {
-	return controlPlane.Name + "-admin-kubeconfig"
+	return controlPlane.Name + assisted.AdminKubeconfigSuffix
 }
