@@ -17,14 +17,29 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
+// awaitDrain makes a Machine one that is being deleted and that nothing but the pre-drain hook of etcd keeps from being drained.
+func awaitDrain(v *view.View, name string) {
+	m := v.Machines.Owned[name]
+	m.DeletionTimestamp, m.Annotations = &metav1.Time{Time: noon}, map[string]string{
+		controlplanev1.EtcdHookAnnotation: "", controlplanev1.EtcdDrainHookAnnotation: "",
+	}
+	conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
+		Reason: clusterv1.MachineDeletingWaitingForPreDrainHookReason})
+}
+
+// notReady makes the Node of a Machine one that has not been ready for a while.
+func notReady(v *view.View, name string, since time.Duration) {
+	conditions.Set(v.Machines.Owned[name], metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionUnknown,
+		Reason: "Test", LastTransitionTime: metav1.NewTime(noon.Add(-since))})
+}
+
 // TestDrain: a Node is not cordoned while the hosts restart, which a cordoned Node would stop.
 func TestDrain(t *testing.T) {
 	restarting := func(v *view.View) { v.Workload.Updates.PoolUpdating = because(yes, "1 of 3") }
 	away := func(since time.Duration) func(*view.View) {
 		return func(v *view.View) {
 			restarting(v)
-			conditions.Set(v.Machines.Owned["cp-0"], metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: "Test", LastTransitionTime: metav1.NewTime(noon.Add(-since))})
+			notReady(v, "cp-0", since)
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -38,6 +53,14 @@ func TestDrain(t *testing.T) {
 		"the cluster says nothing": {change: func(v *view.View) { v.Workload.Updates = nil }, waits: "has not said whether its hosts"},
 		"its own host restarts":    {change: away(29 * time.Minute), waits: "The hosts are restarted"},
 		"its own host is dead":     {change: away(30 * time.Minute)},
+		"the pool is paused": {change: func(v *view.View) {
+			restarting(v)
+			v.Workload.Updates.PoolPaused = true
+		}},
+		"the pool is paused, and a host is away": {waits: "The hosts are restarted", change: func(v *view.View) {
+			restarting(v)
+			v.Workload.Updates.PoolPaused, v.Workload.Updates.PoolAway = true, 1
+		}},
 		"nobody hears from the Nodes": {change: func(v *view.View) {
 			away(time.Hour)(v)
 			conditions.Set(v.Cluster, metav1.Condition{Type: clusterv1.ClusterRemoteConnectionProbeCondition, Status: metav1.ConditionFalse,
@@ -51,11 +74,7 @@ func TestDrain(t *testing.T) {
 			v := unhealthyView(voter(0), voter(1), voter(2))
 			m := v.Machines.Owned["cp-0"]
 			says(clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue)(m)
-			m.DeletionTimestamp, m.Annotations = &metav1.Time{Time: noon}, map[string]string{
-				controlplanev1.EtcdHookAnnotation: "", controlplanev1.EtcdDrainHookAnnotation: "",
-			}
-			conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
-				Reason: clusterv1.MachineDeletingWaitingForPreDrainHookReason})
+			awaitDrain(v, "cp-0")
 			tc.change(v)
 			d := plan.LeavingOf(v)
 			if tc.waits == "" {

@@ -52,12 +52,15 @@ func LeavingOf(v *view.View) LeavingDecision {
 
 // undrainable says why the Node of a Machine that is being deleted is not cordoned yet; it is empty when it may be. A host that does not
 // run keeps the next one from being restarted anyway; one that is restarting itself is given the time for it. While nobody has heard from
-// the Nodes, those that run are not told from those that do not.
+// the Nodes, those that run are not told from those that do not. While the pool is paused and every host is back, none is restarted.
 func undrainable(v *view.View, m *clusterv1.Machine) string {
 	if !v.Life.Installed() || !m.Status.NodeRef.IsDefined() {
 		return ""
 	}
 	if why, _ := unheard(v); why == "" && down(v, m) {
+		return ""
+	}
+	if etcd := etcdOf(v); etcd.Paused && etcd.Away == 0 {
 		return ""
 	}
 	return untilRestarted(restarts(v))

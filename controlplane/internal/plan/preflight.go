@@ -17,7 +17,7 @@ import (
 
 // preflight lists, in words, what has to happen before an installed cluster gets another control-plane Machine: its host becomes a member
 // of etcd (CONTRACT KCP-6). voting are the Machines that wait for their turn to leave etcd and vote in it meanwhile. They stand in nobody's
-// way: each may wait for the very Machine that is to be created.
+// way, and neither do those that wait to be drained: each may wait for the very Machine that is to be created.
 //
 // A Machine that replaces a lost one is not kept waiting by operators that say Degraded: with two of three members the operator of etcd
 // says so until the third has joined, and everybody who waits for it with it.
@@ -27,7 +27,7 @@ func preflight(v *view.View, voting []string) []string {
 	if problem := v.Workload.MachineAPIProblem; problem != nil {
 		problems = append(problems, unknownMachineAPI(problem))
 	}
-	problems = append(problems, unsettled(v, settled)...)
+	problems = append(problems, unsettled(v, settled.Filter(collections.Not(view.InEtcdDrainHook)))...)
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil {
 		if m := v.Machines.Owned[current.Machine]; m != nil && view.AsksForRemediation(m) {
 			problems = append(problems, fmt.Sprintf("Machine %s, which is not healthy, is deleted first", m.Name))
@@ -154,13 +154,15 @@ func superfluous(v *view.View) string {
 	return "Node " + summary(names) + ", which is of no Machine,"
 }
 
-// unjoined says that the newest host is not a member of etcd yet: of the settled Machines, or of those that vote until they leave. A member
-// that has started and does not vote yet is not told here: the operator brings its revision to the host only then, for which unfitOperators
+// unjoined says that the newest host is not a member of etcd yet: of the settled Machines, or of those that vote until they leave, as those
+// do that wait to be drained. A member that has started and does not vote yet is not told here: the operator brings its revision to the host only then, for which unfitOperators
 // waits.
 func unjoined(v *view.View, settled collections.Machines, voting int) string {
 	etcd := v.Workload.Etcd
 	counted, _ := EtcdMembers(etcd.MembersAvailable.Message)
-	joined := voting + len(settled.Filter(living, func(m *clusterv1.Machine) bool { return m.Status.NodeRef.IsDefined() }))
+	joined := voting + len(settled.Filter(func(m *clusterv1.Machine) bool {
+		return m.Status.NodeRef.IsDefined() && (living(m) || view.InEtcdDrainHook(m))
+	}))
 	switch {
 	case counted < joined:
 		return fmt.Sprintf("etcd has %d members, and %d control-plane Machines have Nodes: the host of the newest has to join it first",

@@ -200,6 +200,13 @@ func TestContractPreflight(t *testing.T) {
 			v.Workload.Version.Failing = because(yes, "ClusterOperatorDegraded")
 			v.Workload.Etcd.LatestRevision = 8
 		}},
+		"another waits to be drained": {replicas: 3, change: func(v *view.View) { awaitDrain(v, "cp-1") }},
+		"another waits to be drained, and the newest has not joined": {
+			replicas: 3, want: "the newest has to join it first", change: func(v *view.View) {
+				awaitDrain(v, "cp-1")
+				v.Workload.Etcd.MembersAvailable.Message = "1 members are available"
+			},
+		},
 		"a two-node cluster": {
 			replicas: 2, change: func(v *view.View) { v.ControlPlane.Spec.Install.TwoNode = controlplanev1.TwoNodeArbiter },
 			want: "A host of a two-node cluster",

@@ -229,7 +229,7 @@ func TestMemberOfMachine(t *testing.T) {
 		},
 		"it has no Node and the addresses of its inspection, and a member is nobody's": {
 			members: four, leaving: []plan.Leaving{inspected(4)}, others: []plan.EtcdHost{etcdHost(1), etcdHost(2), etcdHost(3)},
-			waiting: map[string]string{"m4": "label its Node metal3.io/uuid=<UID of the BareMetalHost>; if not, remove"},
+			waiting: map[string]string{"m4": "label its Node metal3.io/uuid=<UID of the BareMetalHost>; if not, delete"},
 		},
 		"two have no Nodes and the addresses of their inspections": {
 			members: four, leaving: []plan.Leaving{inspected(4), inspected(3)}, others: []plan.EtcdHost{etcdHost(1), etcdHost(2)},

@@ -107,7 +107,7 @@ func RemediationAsksMembers(v *view.View) bool {
 	}
 	return slices.ContainsFunc(unhealthy(v), func(m *clusterv1.Machine) bool {
 		_, verdict, _ := mayRemediate(v, m)
-		return verdict == (Verdict{}) && m.Status.NodeRef.IsDefined()
+		return verdict == (Verdict{})
 	})
 }
 
@@ -140,10 +140,11 @@ func remediated(v *view.View, record view.Remediation) bool {
 }
 
 // occupies reports whether a recorded remediation is at a point at which no other may begin. One whose Machine is gone may wait for another
-// unhealthy one to leave etcd, and so may one that waits in the hook of etcd.
+// unhealthy one to leave etcd, and so may one that waits in a hook of etcd: what it waits for may be the end of an update that the other one
+// holds up.
 func occupies(v *view.View, record view.Remediation) bool {
 	m := v.Machines.Owned[record.Machine]
-	return m != nil && !view.InEtcdHook(m) && !remediated(v, record)
+	return m != nil && !view.WaitsForEtcd(m) && !remediated(v, record)
 }
 
 func deferred(format string, args ...any) Verdict {
@@ -184,7 +185,7 @@ func unfitForReplacement(v *view.View, m *clusterv1.Machine) (verdict Verdict, r
 	}
 	for _, other := range v.Machines.Owned.SortedByCreationTimestamp() {
 		switch {
-		case other.Name == m.Name || view.InEtcdHook(other) || view.AsksForRemediation(other):
+		case other.Name == m.Name || view.WaitsForEtcd(other) || view.AsksForRemediation(other):
 		case !other.DeletionTimestamp.IsZero():
 			return deferred("Machine %s is being deleted", other.Name), retryAt
 		case !other.Status.NodeRef.IsDefined():
@@ -238,11 +239,12 @@ func seconds(value *int32, unset time.Duration) time.Duration {
 	return time.Duration(*value) * time.Second
 }
 
-// etcdVerdict says why etcd cannot do without the member of a Machine; it is empty when it can, and when the Machine has none. The hook of
-// etcd looks again before the member goes.
+// etcdVerdict says why etcd cannot do without the member of a Machine; it is empty when it can, and when the Machine has none. A Machine
+// without a Node is asked for too: its host may have joined under a name that nobody knows, and the hook of etcd would keep the Machine for
+// ever. That hook looks again before the member goes.
 func etcdVerdict(v *view.View, m *clusterv1.Machine) Verdict {
-	if !v.Life.Installed() || !m.Status.NodeRef.IsDefined() {
-		return Verdict{} // Its host has never joined.
+	if !v.Life.Installed() {
+		return Verdict{}
 	}
 	if v.Workload.MachineAPI {
 		return impossible("%s", unchangeable(v))
@@ -250,7 +252,7 @@ func etcdVerdict(v *view.View, m *clusterv1.Machine) Verdict {
 	if why := unchangeable(v); why != "" {
 		return deferred("%s", why)
 	}
-	if why := updatedElsewhere(v, m); why != "" {
+	if why := updatedElsewhere(v, m); why != "" && m.Status.NodeRef.IsDefined() {
 		return deferred("%s", why)
 	}
 	etcd, host := etcdOf(v), etcdHostOf(v, m)

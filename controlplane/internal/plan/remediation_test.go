@@ -103,6 +103,21 @@ func TestContractRemediation(t *testing.T) {
 			conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
 				Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason})
 		}},
+		"another waits to be drained": {members: three, change: func(v *view.View) { awaitDrain(v, "cp-1") }},
+		"another is being replaced, and waits to be drained": {members: three, change: func(v *view.View) {
+			awaitDrain(v, "cp-1")
+			v.ControlPlane.Annotations[controlplanev1.RemediationInProgressAnnotation] = view.Remediation{Machine: "cp-1"}.String()
+		}},
+		"nobody knows its Node, and a member is of no other": {members: three, reason: wait, says: "Machine cp-0 has no Node, and member",
+			change: func(v *view.View) {
+				status := &v.Machines.Owned["cp-0"].Status
+				status.NodeRef.Name, status.Addresses = "", nil
+			}},
+		"its host has never joined": {members: members{voter(1), voter(2)}, change: func(v *view.View) {
+			v.Machines.Owned["cp-0"].Status.NodeRef.Name = ""
+			v.Machines.Owned["cp-2"] = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "cp-2"}}
+			v.Machines.Owned["cp-2"].Status.NodeRef.Name = etcdHost(2).Node
+		}},
 		"another is being deleted": {members: three, reason: wait, says: "Machine cp-1 is being deleted", change: func(v *view.View) {
 			v.Machines.Owned["cp-1"].DeletionTimestamp = &metav1.Time{Time: noon}
 		}},

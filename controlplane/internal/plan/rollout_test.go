@@ -150,9 +150,16 @@ func TestContractRollout(t *testing.T) {
 			rolling(v, 0)
 			outdate(v, "cp-1")
 			answering(v)
-			says(clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown)(v.Machines.Owned["cp-1"])
+			notReady(v, "cp-1", 30*time.Minute)
 			v.Workload.Etcd.MembersDegraded = because(yes, "cp-1 is unhealthy")
 		}},
+		"the host restarts for a reason of its own": {replicas: 3, due: []string{"cp-1"}, blocked: "is waited for until 2026-01-01T12:01:00Z",
+			change: func(v *view.View) {
+				rolling(v, 0)
+				outdate(v, "cp-1")
+				answering(v)
+				notReady(v, "cp-1", 29*time.Minute)
+			}},
 		"nobody has seen the host since the network was cut": {replicas: 3, due: []string{"cp-1"}, blocked: "does not answer Cluster API",
 			change: func(v *view.View) {
 				rolling(v, 0)

@@ -126,7 +126,10 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, un
 	case !nodeReady(target):
 		// It is what is wrong with etcd and its operators, unless it just restarts, or nobody has seen its Node for a moment.
 		var why string
-		if why, until = unheard(v); why != "" {
+		if why, until = unheard(v); why == "" {
+			why, until = mayReturn(v, target)
+		}
+		if why != "" {
 			blockers = append(blockers, why)
 		}
 		return append(blockers, restarts(v)...), until
@@ -137,4 +140,17 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, un
 		return append(blockers, problem), until
 	}
 	return append(blockers, unfitOperators(v)...), until
+}
+
+// mayReturn says that a Node which is not ready may come back by itself, and until when it is waited for; empty when it is down, and
+// when there is none. A host that
+// restarts for another reason than an update would be wiped else, while etcd is one member short for minutes.
+func mayReturn(v *view.View, m *clusterv1.Machine) (why string, until time.Time) {
+	since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition)
+	if !m.Status.NodeRef.IsDefined() || since == nil || down(v, m) {
+		return "", until
+	}
+	until = since.Add(hostRestartWait)
+	return fmt.Sprintf("The Node of Machine %s is not ready since %s, and its host may be restarting: it is waited for until %s", m.Name,
+		since.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), until
 }

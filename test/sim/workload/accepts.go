@@ -24,7 +24,7 @@ func (c *cluster) admits(ctx context.Context, kubeconfig []byte) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot read the kubeconfig: %w", err)
 	}
-	host, port, err := c.manager.opts.Endpoint(ctx, c.wanted())
+	host, port, err := c.endpoint(ctx)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ type cluster struct {
 	nodes    map[string]*nodeProgress
 	// silent is since when the kubelet of a host does not run.
 	silent map[string]time.Time
+	// host and port are the address of the API, once it was found.
+	host string
+	port int
 	// admitted are the disks of day-2 hosts whose kubelets have a certificate.
 	admitted map[string]bool
 }
@@ -220,9 +223,9 @@ func (c *cluster) syncHosts(ctx context.Context, spec assisted.ClusterSpec) erro
 }
 
 func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) error {
-	host, _, err := c.manager.opts.Endpoint(ctx, spec)
+	host, _, err := c.endpoint(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot find the endpoint of cluster %s: %w", spec.Key, err)
+		return err
 	}
 	name := spec.Key.Namespace + "." + spec.Key.Name + "." + spec.ClusterID
 	server, err := c.manager.servers.Start(ctx, APIServerSpec{
@@ -251,6 +254,26 @@ func (c *cluster) startServer(ctx context.Context, spec assisted.ClusterSpec) er
 	return nil
 }
 
+// endpoint is the address of the cluster's API. It stays what it was found to be first: the cluster runs on at it, whatever a management
+// cluster says later, which it may have left.
+func (c *cluster) endpoint(ctx context.Context) (host string, port int, err error) {
+	c.mu.Lock()
+	host, port = c.host, c.port
+	c.mu.Unlock()
+	if host != "" {
+		return host, port, nil
+	}
+	spec := c.wanted()
+	host, port, err = c.manager.opts.Endpoint(ctx, spec)
+	if err != nil {
+		return "", 0, fmt.Errorf("cannot find the endpoint of cluster %s: %w", spec.Key, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.host, c.port = host, port
+	return host, port, nil
+}
+
 // publicName is the DNS name of the cluster's API, which exists in its own network only.
 func publicName(spec assisted.ClusterSpec) string { return "api." + spec.Name + "." + spec.BaseDomain }
 
@@ -263,9 +286,9 @@ func internalName(spec assisted.ClusterSpec) string {
 func (c *cluster) syncEndpoint(ctx context.Context, spec assisted.ClusterSpec) error {
 	up := c.answers()
 	if up && !c.proxy.open() {
-		host, port, err := c.manager.opts.Endpoint(ctx, spec)
+		host, port, err := c.endpoint(ctx)
 		if err != nil {
-			return fmt.Errorf("cannot find the endpoint of cluster %s: %w", spec.Key, err)
+			return err
 		}
 		target, err := url.Parse(c.apiServer().URL())
 		if err != nil {

@@ -3,6 +3,9 @@
 package workload
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +27,7 @@ const granted = time.Minute
 // TestCredentials asks a cluster for tokens that live for a short time only, and lets it sign its certificate with another authority.
 func TestCredentials(t *testing.T) {
 	g := NewWithT(t)
-	m := startManager(t, g, Options{TokenLifetime: granted})
+	m := startManager(t, g, Options{TokenLifetime: granted, Endpoint: knownOnce()})
 	key := types.NamespacedName{Namespace: "default", Name: "demo"}
 	m.Apply(assisted.ClusterSpec{
 		Key: key, Name: "demo", BaseDomain: "example.com", APIVIPs: []string{"127.31.7.6"}, ClusterID: "0d3c9a52", ReleaseImage: "release:1",
@@ -33,6 +36,8 @@ func TestCredentials(t *testing.T) {
 	g.Eventually(func() bool { return m.Status(key).APIUp }, time.Minute).Should(BeTrue())
 	kubeconfig, ok := m.Kubeconfig(key, true)
 	g.Expect(ok).To(BeTrue())
+	g.Expect(m.Accepts(t.Context(), key, kubeconfig)).To(BeTrue(), "it runs on where no management cluster knows it any more")
+	g.Expect(m.Accepts(t.Context(), key, []byte("{}"))).To(BeFalse())
 	installer, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	installer.Host, installer.ServerName = "https://127.31.7.6:6443", "api.demo.example.com"
@@ -49,6 +54,17 @@ func TestCredentials(t *testing.T) {
 	g.Expect(clientFor(g, bearer).Create(t.Context(), &authenticationv1.SelfSubjectReview{})).NotTo(Succeed())
 
 	expectRotation(t, m, key, installer)
+}
+
+// knownOnce finds a cluster's address once, as a management cluster does from which the cluster is moved away then.
+func knownOnce() func(context.Context, assisted.ClusterSpec) (string, int, error) {
+	var asked atomic.Int32
+	return func(ctx context.Context, spec assisted.ClusterSpec) (string, int, error) {
+		if asked.Add(1) > 1 {
+			return "", 0, errors.New("the cluster was moved away")
+		}
+		return firstVIP(ctx, spec)
+	}
 }
 
 // clientFor makes a client.
