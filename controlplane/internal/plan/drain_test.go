@@ -27,6 +27,9 @@ func awaitDrain(v *view.View, name string) {
 		Reason: clusterv1.MachineDeletingWaitingForPreDrainHookReason})
 }
 
+// updating makes the hosts of the control plane ones that are restarted one after the other.
+func updating(v *view.View) { v.Workload.Updates.PoolUpdating = because(yes, "1 of 3") }
+
 // notReady makes the Node of a Machine one that has not been ready for a while.
 func notReady(v *view.View, name string, since time.Duration) {
 	conditions.Set(v.Machines.Owned[name], metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionUnknown,
@@ -35,10 +38,9 @@ func notReady(v *view.View, name string, since time.Duration) {
 
 // TestDrain: a Node is not cordoned while the hosts restart, which a cordoned Node would stop.
 func TestDrain(t *testing.T) {
-	restarting := func(v *view.View) { v.Workload.Updates.PoolUpdating = because(yes, "1 of 3") }
 	away := func(since time.Duration) func(*view.View) {
 		return func(v *view.View) {
-			restarting(v)
+			updating(v)
 			notReady(v, "cp-0", since)
 		}
 	}
@@ -48,17 +50,17 @@ func TestDrain(t *testing.T) {
 		waits string
 	}{
 		"nothing restarts":         {change: func(*view.View) {}},
-		"the hosts restart":        {change: restarting, waits: "The hosts are restarted one after the other"},
+		"the hosts restart":        {change: updating, waits: "The hosts are restarted one after the other"},
 		"an upgrade is about to":   {change: func(v *view.View) { askFor(v, "4.20.8") }, waits: "asks for 4.20.8, which is about to begin"},
 		"the cluster says nothing": {change: func(v *view.View) { v.Workload.Updates = nil }, waits: "has not said whether its hosts"},
 		"its own host restarts":    {change: away(29 * time.Minute), waits: "The hosts are restarted"},
 		"its own host is dead":     {change: away(30 * time.Minute)},
 		"the pool is paused": {change: func(v *view.View) {
-			restarting(v)
+			updating(v)
 			v.Workload.Updates.PoolPaused = true
 		}},
 		"the pool is paused, and a host is away": {waits: "The hosts are restarted", change: func(v *view.View) {
-			restarting(v)
+			updating(v)
 			v.Workload.Updates.PoolPaused, v.Workload.Updates.PoolAway = true, 1
 		}},
 		"nobody hears from the Nodes": {change: func(v *view.View) {
@@ -66,8 +68,8 @@ func TestDrain(t *testing.T) {
 			conditions.Set(v.Cluster, metav1.Condition{Type: clusterv1.ClusterRemoteConnectionProbeCondition, Status: metav1.ConditionFalse,
 				Reason: "Test"})
 		}, waits: "The hosts are restarted"},
-		"it never had a Node":         {change: func(v *view.View) { restarting(v); v.Machines.Owned["cp-0"].Status.NodeRef.Name = "" }},
-		"the installation has failed": {change: func(v *view.View) { restarting(v); v.Life = view.Failed }},
+		"it never had a Node":         {change: func(v *view.View) { updating(v); v.Machines.Owned["cp-0"].Status.NodeRef.Name = "" }},
+		"the installation has failed": {change: func(v *view.View) { updating(v); v.Life = view.Failed }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -66,6 +66,12 @@ func undrainable(v *view.View, m *clusterv1.Machine) string {
 	return untilRestarted(restarts(v))
 }
 
+// undrained reports whether a Machine that is being deleted waits for the end of an update before its Node is drained. That may be held up
+// by a host that is to be replaced, or whose replacement is missing: nobody waits for such a Machine.
+func undrained(v *view.View, m *clusterv1.Machine) bool {
+	return view.InEtcdDrainHook(m) && undrainable(v, m) != ""
+}
+
 // down reports whether the Node of a Machine has not been ready for longer than a host takes to restart.
 func down(v *view.View, m *clusterv1.Machine) bool {
 	since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition)

@@ -27,7 +27,7 @@ func preflight(v *view.View, voting []string) []string {
 	if problem := v.Workload.MachineAPIProblem; problem != nil {
 		problems = append(problems, unknownMachineAPI(problem))
 	}
-	problems = append(problems, unsettled(v, settled.Filter(collections.Not(view.InEtcdDrainHook)))...)
+	problems = append(problems, unsettled(v, settled.Filter(func(m *clusterv1.Machine) bool { return !undrained(v, m) }))...)
 	if current := view.RemediationInProgress(v.ControlPlane); current != nil {
 		if m := v.Machines.Owned[current.Machine]; m != nil && view.AsksForRemediation(m) {
 			problems = append(problems, fmt.Sprintf("Machine %s, which is not healthy, is deleted first", m.Name))
@@ -161,7 +161,7 @@ func unjoined(v *view.View, settled collections.Machines, voting int) string {
 	etcd := v.Workload.Etcd
 	counted, _ := EtcdMembers(etcd.MembersAvailable.Message)
 	joined := voting + len(settled.Filter(func(m *clusterv1.Machine) bool {
-		return m.Status.NodeRef.IsDefined() && (living(m) || view.InEtcdDrainHook(m))
+		return m.Status.NodeRef.IsDefined() && (living(m) || undrained(v, m))
 	}))
 	switch {
 	case counted < joined:

@@ -200,10 +200,17 @@ func TestContractPreflight(t *testing.T) {
 			v.Workload.Version.Failing = because(yes, "ClusterOperatorDegraded")
 			v.Workload.Etcd.LatestRevision = 8
 		}},
-		"another waits to be drained": {replicas: 3, change: func(v *view.View) { awaitDrain(v, "cp-1") }},
+		"another waits to be drained": {replicas: 3, change: func(v *view.View) {
+			awaitDrain(v, "cp-1")
+			updating(v)
+		}},
+		"another is about to be drained": {replicas: 3, want: "Machine cp-1 is being deleted", change: func(v *view.View) {
+			awaitDrain(v, "cp-1")
+		}},
 		"another waits to be drained, and the newest has not joined": {
 			replicas: 3, want: "the newest has to join it first", change: func(v *view.View) {
 				awaitDrain(v, "cp-1")
+				updating(v)
 				v.Workload.Etcd.MembersAvailable.Message = "1 members are available"
 			},
 		},

@@ -140,11 +140,10 @@ func remediated(v *view.View, record view.Remediation) bool {
 }
 
 // occupies reports whether a recorded remediation is at a point at which no other may begin. One whose Machine is gone may wait for another
-// unhealthy one to leave etcd, and so may one that waits in a hook of etcd: what it waits for may be the end of an update that the other one
-// holds up.
+// unhealthy one to leave etcd, and so may one that waits in the hook of etcd, or to be drained.
 func occupies(v *view.View, record view.Remediation) bool {
 	m := v.Machines.Owned[record.Machine]
-	return m != nil && !view.WaitsForEtcd(m) && !remediated(v, record)
+	return m != nil && !view.InEtcdHook(m) && !undrained(v, m) && !remediated(v, record)
 }
 
 func deferred(format string, args ...any) Verdict {
@@ -185,7 +184,7 @@ func unfitForReplacement(v *view.View, m *clusterv1.Machine) (verdict Verdict, r
 	}
 	for _, other := range v.Machines.Owned.SortedByCreationTimestamp() {
 		switch {
-		case other.Name == m.Name || view.WaitsForEtcd(other) || view.AsksForRemediation(other):
+		case other.Name == m.Name || view.InEtcdHook(other) || undrained(v, other) || view.AsksForRemediation(other):
 		case !other.DeletionTimestamp.IsZero():
 			return deferred("Machine %s is being deleted", other.Name), retryAt
 		case !other.Status.NodeRef.IsDefined():

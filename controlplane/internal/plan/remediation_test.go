@@ -77,7 +77,7 @@ func replacementOf(v *view.View, retries int) {
 func TestContractRemediation(t *testing.T) {
 	const wait, never = controlplanev1.MachineRemediationDeferredReason, controlplanev1.MachineCannotBeRemediatedReason
 	type members = []workload.Member
-	three := members{dead(0), voter(1), voter(2)}
+	three, five := members{dead(0), voter(1), voter(2)}, members{dead(0), voter(1), voter(2), voter(3), voter(4)}
 	for name, tc := range map[string]struct {
 		members members
 		change  func(*view.View)
@@ -103,9 +103,18 @@ func TestContractRemediation(t *testing.T) {
 			conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
 				Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason})
 		}},
-		"another waits to be drained": {members: three, change: func(v *view.View) { awaitDrain(v, "cp-1") }},
-		"another is being replaced, and waits to be drained": {members: three, change: func(v *view.View) {
+		"another is about to be drained": {members: three, reason: wait, says: "Machine cp-1 is being deleted", change: func(v *view.View) {
 			awaitDrain(v, "cp-1")
+		}},
+		"another waits to be drained": {members: five, change: func(v *view.View) {
+			awaitDrain(v, "cp-1")
+			updating(v)
+			unwell(v, 31*time.Minute)
+		}},
+		"another is being replaced, and waits to be drained": {members: five, change: func(v *view.View) {
+			awaitDrain(v, "cp-1")
+			updating(v)
+			unwell(v, 31*time.Minute)
 			v.ControlPlane.Annotations[controlplanev1.RemediationInProgressAnnotation] = view.Remediation{Machine: "cp-1"}.String()
 		}},
 		"nobody knows its Node, and a member is of no other": {members: three, reason: wait, says: "Machine cp-0 has no Node, and member",

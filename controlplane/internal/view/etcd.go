@@ -49,9 +49,6 @@ func InEtcdDrainHook(m *clusterv1.Machine) bool {
 		clusterv1.MachineDeletingWaitingForPreDrainHookReason)
 }
 
-// WaitsForEtcd reports whether a Machine is being deleted and nothing but a hook of etcd keeps its Node or its host.
-func WaitsForEtcd(m *clusterv1.Machine) bool { return InEtcdDrainHook(m) || InEtcdHook(m) }
-
 // inHook reports whether a hook is the only one of its kind that a Machine that is being deleted waits in.
 func inHook(m *clusterv1.Machine, hook, kind, reason string) bool {
 	if _, hooked := m.Annotations[hook]; m.DeletionTimestamp.IsZero() || !hooked {
