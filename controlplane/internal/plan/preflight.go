@@ -155,8 +155,8 @@ func superfluous(v *view.View) string {
 }
 
 // unjoined says that the newest host is not a member of etcd yet: of the settled Machines, or of those that vote until they leave, as those
-// do that wait to be drained. A member that has started and does not vote yet is not told here: the operator brings its revision to the host only then, for which unfitOperators
-// waits.
+// do that wait to be drained. A member that has started and does not vote yet is not told here: the operator brings its revision to the
+// host only then, for which unfitOperators waits.
 func unjoined(v *view.View, settled collections.Machines, voting int) string {
 	etcd := v.Workload.Etcd
 	counted, _ := EtcdMembers(etcd.MembersAvailable.Message)

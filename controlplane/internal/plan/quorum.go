@@ -340,8 +340,8 @@ func (e Etcd) unclaimed(l Leaving, others []EtcdHost) string {
 	for _, m := range e.Members {
 		if claimant(m, others) == "" {
 			return fmt.Sprintf("Machine %s has no Node, and member %s of etcd is of no other Machine: if it is of this one's host, label its Node "+
-				"%s=<UID of the BareMetalHost>; if not, delete the Machine, and then annotation %s from it", l.Machine, MemberName(m), metal3.NodeUIDLabel,
-				controlplanev1.EtcdHookAnnotation)
+				"%s=<UID of the BareMetalHost>; if not, delete the Machine, and then annotation %s from it", l.Machine, MemberName(m),
+				metal3.NodeUIDLabel, controlplanev1.EtcdHookAnnotation)
 		}
 	}
 	return ""
