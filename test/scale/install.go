@@ -4,6 +4,7 @@ package scale
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type fleet struct {
 	*hub
 	world *sandbox.World
 	core  *localcontrolplane.Process
+	speed float64
 
 	mu sync.Mutex
 	// created and available are when the clusters were made, and when they were seen to be Available for the first time.
@@ -52,9 +54,9 @@ type fleet struct {
 }
 
 // startFleet brings up a management cluster with its hosts.
-func startFleet(ctx context.Context, progress io.Writer, size int) (*fleet, error) {
+func startFleet(ctx context.Context, progress io.Writer, size int, speed float64) (*fleet, error) {
 	world, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{
-		Progress: progress, LightAPIs: true,
+		Progress: progress, LightAPIs: true, Speed: speed,
 		Adjust: func(_ *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
 			spec.Args = append(spec.Args, insecureDiagnostics)
 		},
@@ -67,7 +69,7 @@ func startFleet(ctx context.Context, progress io.Writer, size int) (*fleet, erro
 			cp: world.Management, progress: progress, samples: map[string][]sample{},
 			replicas: map[string]*replica{bootstrapName: {Manager: world.Bootstrap}, controlPlaneName: {Manager: world.ControlPlane}},
 		},
-		world: world, created: map[string]time.Time{}, available: map[string]time.Time{},
+		world: world, speed: speed, created: map[string]time.Time{}, available: map[string]time.Time{},
 	}
 	for number := range size {
 		f.copies = append(f.copies, copyOf{number: number + 1, namespace: fmt.Sprintf("site-%05d", number+1)})
@@ -167,23 +169,10 @@ func decodeManifests(text []byte) ([]*unstructured.Unstructured, error) {
 // install makes all clusters and returns when they are Available. It tells how long that took.
 func (f *fleet) install(ctx context.Context, all [][]*unstructured.Unstructured) (time.Duration, error) {
 	begin := time.Now()
-	requests, making := errgroup.WithContext(ctx)
-	requests.SetLimit(writers)
 	for _, objects := range all {
-		requests.Go(func() error {
-			f.mu.Lock()
-			f.created[objects[0].GetNamespace()] = time.Now()
-			f.mu.Unlock()
-			for _, o := range objects {
-				if err := f.world.Client.Create(making, o); err != nil {
-					return fmt.Errorf("create %s %s: %w", o.GetKind(), client.ObjectKeyFromObject(o), err)
-				}
-			}
-			return nil
-		})
-	}
-	if err := requests.Wait(); err != nil {
-		return 0, err
+		if err := f.apply(ctx, objects); err != nil {
+			return 0, err
+		}
 	}
 	var checks []sandbox.Check
 	for _, c := range f.copies {
@@ -194,21 +183,34 @@ func (f *fleet) install(ctx context.Context, all [][]*unstructured.Unstructured)
 	sampling.Go(func() { f.watch(watching) })
 	defer sampling.Wait()
 	defer stop()
-	if err := f.world.Watch.Await(ctx, installTimeout(len(all)), "all clusters to be Available", sandbox.All(checks...)); err != nil {
+	if err := f.world.Watch.Await(ctx, f.timeout(), "all clusters to be Available", sandbox.All(checks...)); err != nil {
 		return 0, err
 	}
 	return time.Since(begin), nil
 }
 
-// installTimeout is for how long that many installations at once may take on a busy machine.
-func installTimeout(size int) time.Duration {
-	return 4*time.Minute + time.Duration(size)*10*time.Second
+// apply makes a cluster: one object after the other, as kubectl apply does with the manifests of all clusters.
+func (f *fleet) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	f.mu.Lock()
+	f.created[objects[0].GetNamespace()] = time.Now()
+	f.mu.Unlock()
+	for _, o := range objects {
+		if err := f.world.Client.Create(ctx, o); err != nil {
+			return fmt.Errorf("create %s %s: %w", o.GetKind(), client.ObjectKeyFromObject(o), err)
+		}
+	}
+	return nil
+}
+
+// timeout is for how long the installations may take on a busy machine, all at once.
+func (f *fleet) timeout() time.Duration {
+	return time.Duration(float64(4*time.Minute)/f.speed) + time.Duration(len(f.copies))*10*time.Second
 }
 
 // measureInstalls installs that many clusters in a management cluster of their own.
 func (m *measurement) measureInstalls(ctx context.Context, size int) (err error) {
 	fmt.Fprintf(m.opts.Progress, "%d installations\n", size)
-	f, err := startFleet(ctx, m.opts.Progress, size)
+	f, err := startFleet(ctx, m.opts.Progress, size, cmp.Or(m.opts.Speed, 1))
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,8 @@ type Options struct {
 	Sizes    Sizes
 	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute.
 	Idle, Window time.Duration
+	// Speed is how many times faster than by default everything simulated is during installations; zero is 1.
+	Speed float64
 	// Busy is true where other work runs on the same CPUs: how much longer somebody waits is shown then, and no reason to fail.
 	Busy bool
 	// Out is the folder for the results; empty keeps none.
