@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -17,6 +18,7 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -42,8 +44,7 @@ func (r *Reconciler) applyIdentity(ctx context.Context, s *scope, d recognition)
 	case d.reboot:
 		return r.reboot(ctx, s)
 	case d.wait.cycle:
-		why := fmt.Sprintf("BareMetalHost %s has not registered in time", s.host.Name)
-		return kube.OutcomeOf(r.powerCycle(ctx, s, powerCycle{Boot: d.wait.boot + 1}, why))
+		return kube.OutcomeOf(r.bootAgain(ctx, s, d.wait.boot+1))
 	}
 	return kube.Outcome{}
 }
@@ -112,15 +113,44 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) kube.Outcome {
 	if exists {
 		return kube.Outcome{}
 	}
-	machine := &clusterv1.Machine{}
-	exists, err = kube.Get(ctx, r.APIReader, client.ObjectKeyFromObject(s.machine), machine)
-	if err != nil {
+	if waits, err := r.awaitsNode(ctx, s); err != nil || !waits {
 		return kube.OutcomeOf(err)
 	}
-	if !exists || isNode(machine) {
-		return kube.Outcome{}
-	}
 	return kube.OutcomeOf(r.powerCycle(ctx, s, powerCycle{Boot: 1, Lost: name}, fmt.Sprintf("Agent %s was lost", name)))
+}
+
+// bootAgain power-cycles a host that has not registered in time. It confirms without the cache first that the host is no Node and has not
+// registered after all: events may be late, by more than a host takes to install.
+func (r *Reconciler) bootAgain(ctx context.Context, s *scope, boot int) error {
+	agents := &assisted.AgentList{}
+	err := r.APIReader.List(ctx, agents, client.InNamespace(s.config.Namespace), client.MatchingLabels{
+		assisted.InfraEnvLabel: s.config.Annotations[bootstrapv1.InfraEnvAnnotation],
+	})
+	if err != nil {
+		return fmt.Errorf("list the Agents of the InfraEnv of Machine %s: %w", s.machine.Name, err)
+	}
+	if slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool { return mayBeOf(s, &a) }) {
+		return nil // Its event, which is late, triggers the next pass.
+	}
+	if waits, err := r.awaitsNode(ctx, s); err != nil || !waits {
+		return err
+	}
+	return r.powerCycle(ctx, s, powerCycle{Boot: boot}, fmt.Sprintf("BareMetalHost %s has not registered in time", s.host.Name))
+}
+
+// mayBeOf reports whether an Agent that the pass has not seen as it is now may be that of the Machine's host.
+func mayBeOf(s *scope, a *assisted.Agent) bool {
+	seen := slices.ContainsFunc(s.allAgents, func(known assisted.Agent) bool {
+		return known.Name == a.Name && known.ResourceVersion == a.ResourceVersion
+	})
+	return !seen && (s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv || identity.Matches(a, s.host, s.hosts))
+}
+
+// awaitsNode reads without the cache whether the Machine is still there, and its host no Node.
+func (r *Reconciler) awaitsNode(ctx context.Context, s *scope) (bool, error) {
+	machine := &clusterv1.Machine{}
+	exists, err := kube.Get(ctx, r.APIReader, client.ObjectKeyFromObject(s.machine), machine)
+	return exists && !isNode(machine), err
 }
 
 // powerCycle asks for one power cycle of the Machine's host, and records it in the same patch. A host that has changed since it was read

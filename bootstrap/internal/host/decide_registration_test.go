@@ -253,10 +253,8 @@ func neverRegisters(t *testing.T, after, stale bool) {
 	t.Helper()
 	g := NewWithT(t)
 	s := booted(timeout)
-	scheme := runtime.NewScheme()
-	g.Expect(bmov1alpha1.AddToScheme(scheme)).To(Succeed())
 	asked := 0
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host).WithInterceptorFuncs(ending(after, &asked)).Build()
+	c := interceptor.NewClient(fakeClient(t, s), ending(after, &asked))
 	recorder := events.NewFakeRecorder(100)
 	r := &Reconciler{Client: c, APIReader: c, Recorder: recorder, controller: capicontrollerutil.NewFakeController()}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed()) }

@@ -186,8 +186,45 @@ func TestALossOfANodeIsNotAskedFor(t *testing.T) {
 	g.Expect(s.host.Annotations).NotTo(HaveKey(rebootAnnotation))
 }
 
+// TestALateRegistrationIsNoReasonToBoot: the cache does not show yet that the host has registered, or is a Node.
+func TestALateRegistrationIsNoReasonToBoot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*scope, *clusterv1.Machine, *assisted.Agent)
+		boots  bool
+	}{
+		"it has registered":      {change: func(*scope, *clusterv1.Machine, *assisted.Agent) {}},
+		"another has":            {boots: true, change: func(_ *scope, _ *clusterv1.Machine, a *assisted.Agent) { a.Status.Inventory.Interfaces = nil }},
+		"another InfraEnv's has": {boots: true, change: func(_ *scope, _ *clusterv1.Machine, a *assisted.Agent) { a.Labels = nil }},
+		"one has, and the InfraEnv is for one host": {change: func(s *scope, _ *clusterv1.Machine, a *assisted.Agent) {
+			s.config.Spec.HostIdentity, a.Status.Inventory.Interfaces = bootstrapv1.HostIdentityInfraEnv, nil
+		}},
+		"it is a Node": {change: func(_ *scope, m *clusterv1.Machine, a *assisted.Agent) {
+			m.Spec.ProviderID, a.Labels = "metal3://ns/h0/m-0", nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := booted(timeout)
+			late := discovered().agents[0].DeepCopy()
+			late.Annotations = nil
+			c := fakeClient(t, s)
+			machine := s.machine.DeepCopy()
+			tc.change(s, machine, late)
+			g.Expect(c.Update(t.Context(), machine)).To(Succeed())
+			g.Expect(c.Create(t.Context(), late)).To(Succeed())
+			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(1), controller: capicontrollerutil.NewFakeController()}
+			d := decide(s)
+			g.Expect(d.wait.cycle).To(BeTrue())
+			g.Expect(r.apply(t.Context(), s, d).err()).NotTo(HaveOccurred())
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
+			_, boots := s.host.Annotations[rebootAnnotation]
+			g.Expect(boots).To(Equal(tc.boots))
+		})
+	}
+}
+
 // fakeClient has the host and the Machine of a scope, which are as they are read from then on.
-func fakeClient(t *testing.T, s *scope) client.Client {
+func fakeClient(t *testing.T, s *scope) client.WithWatch {
 	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
