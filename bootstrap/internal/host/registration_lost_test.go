@@ -192,8 +192,10 @@ func TestALateRegistrationIsNoReasonToBoot(t *testing.T) {
 		change func(*scope, *clusterv1.Machine, *assisted.Agent)
 		boots  bool
 	}{
-		"it has registered":      {change: func(*scope, *clusterv1.Machine, *assisted.Agent) {}},
-		"another has":            {boots: true, change: func(_ *scope, _ *clusterv1.Machine, a *assisted.Agent) { a.Status.Inventory.Interfaces = nil }},
+		"it has registered": {change: func(*scope, *clusterv1.Machine, *assisted.Agent) {}},
+		"another has": {boots: true, change: func(_ *scope, _ *clusterv1.Machine, a *assisted.Agent) {
+			a.Status.Inventory.Interfaces = nil
+		}},
 		"another InfraEnv's has": {boots: true, change: func(_ *scope, _ *clusterv1.Machine, a *assisted.Agent) { a.Labels = nil }},
 		"one has, and the InfraEnv is for one host": {change: func(s *scope, _ *clusterv1.Machine, a *assisted.Agent) {
 			s.config.Spec.HostIdentity, a.Status.Inventory.Interfaces = bootstrapv1.HostIdentityInfraEnv, nil
