@@ -114,7 +114,7 @@ func rule(text string) apiextensionsv1.ValidationRules {
 }
 
 // TestVersionsConvert checks the rules of docs/support.md for a kind with several versions: one is stored, it is served and the hub, and
-// the others convert to it and back.
+// the others convert to it and back, which a fuzz test of Cluster API's util/conversion shows.
 func TestVersionsConvert(t *testing.T) {
 	for kind, crd := range readCRDs(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -132,9 +132,14 @@ func TestVersionsConvert(t *testing.T) {
 		"one version": {exampleCRD(), none, nil},
 		"two without conversions": {two, none, []string{
 			"example/v1 Example has no Hub", "example/v2 Example has no ConvertTo", "example/v2 Example has no ConvertFrom",
+			"example/v2 Example has no FuzzTestFuncInput",
 		}},
+		"two without a fuzz test": {two, map[string]bool{
+			"example/v1 Example.Hub": true, "example/v2 Example.ConvertTo": true, "example/v2 Example.ConvertFrom": true,
+		}, []string{"example/v2 Example has no FuzzTestFuncInput"}},
 		"two with them": {two, map[string]bool{
 			"example/v1 Example.Hub": true, "example/v2 Example.ConvertTo": true, "example/v2 Example.ConvertFrom": true,
+			"example/v2 Example.FuzzTestFuncInput": true,
 		}, nil},
 		"none is stored": {func() *apiextensionsv1.CustomResourceDefinition {
 			c := exampleCRD()
@@ -168,6 +173,7 @@ func conversionProblems(crd *apiextensionsv1.CustomResourceDefinition, has map[s
 		if !version.Storage {
 			need(version.Name, "ConvertTo")
 			need(version.Name, "ConvertFrom")
+			need(version.Name, fuzzInput)
 			continue
 		}
 		stored++
@@ -182,7 +188,8 @@ func conversionProblems(crd *apiextensionsv1.CustomResourceDefinition, has map[s
 	return problems
 }
 
-// methods returns the methods of the API's types: "bootstrap/v1beta1 OpenshiftAssistedConfig.Hub".
+// methods returns the methods of the API's types: "bootstrap/v1beta1 OpenshiftAssistedConfig.Hub". A type whose conversion is fuzzed by a
+// test of its package has a method of the name fuzzInput.
 func methods(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -196,8 +203,11 @@ func methods(t *testing.T) map[string]bool {
 		}
 		for _, declaration := range file.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv != nil {
-				found[path[:strings.LastIndex(path, "/")]+" "+receiver(function)+"."+function.Name.Name] = true
+				found[path[:strings.LastIndex(path, "/")]+" "+nameOf(function.Recv.List[0].Type)+"."+function.Name.Name] = true
 			}
+		}
+		for _, kind := range fuzzed(file) {
+			found[path[:strings.LastIndex(path, "/")]+" "+kind+"."+fuzzInput] = true
 		}
 		return nil
 	})).To(Succeed())
@@ -205,14 +215,52 @@ func methods(t *testing.T) map[string]bool {
 	return found
 }
 
-// receiver is the name of the type that a method belongs to.
-func receiver(function *ast.FuncDecl) string {
-	expression := function.Recv.List[0].Type
-	if pointer, ok := expression.(*ast.StarExpr); ok {
-		expression = pointer.X
-	}
-	if name, ok := expression.(*ast.Ident); ok {
-		return name.Name
+// nameOf is the name of the type that a method belongs to, or of which a value or its address is made; empty for others.
+func nameOf(expression ast.Expr) string {
+	switch e := expression.(type) {
+	case *ast.StarExpr:
+		return nameOf(e.X)
+	case *ast.UnaryExpr:
+		return nameOf(e.X)
+	case *ast.CompositeLit:
+		return nameOf(e.Type)
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.Ident:
+		return e.Name
 	}
 	return ""
+}
+
+// fuzzInput is the type of Cluster API's util/conversion that describes a fuzz test of a conversion.
+const fuzzInput = "FuzzTestFuncInput"
+
+// fuzzed returns the kinds whose conversion to the hub and back a file fuzzes.
+func fuzzed(file *ast.File) []string {
+	var kinds []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		input, ok := node.(*ast.CompositeLit)
+		if !ok || nameOf(input.Type) != fuzzInput {
+			return true
+		}
+		for _, element := range input.Elts {
+			if field, ok := element.(*ast.KeyValueExpr); ok && nameOf(field.Key) == "Spoke" {
+				kinds = append(kinds, nameOf(field.Value))
+			}
+		}
+		return true
+	})
+	return kinds
+}
+
+func TestFuzzed(t *testing.T) {
+	g := NewWithT(t)
+	file, err := parser.ParseFile(token.NewFileSet(), "conversion_test.go", `package v1beta2
+
+func TestConversion(t *testing.T) {
+	t.Run("Example", conversion.FuzzTestFunc(conversion.FuzzTestFuncInput{Hub: &v1.Example{}, Spoke: &Example{}}))
+	t.Run("Other", conversion.FuzzTestFunc(conversion.FuzzTestFuncInput{Hub: &v1.Other{}, Spoke: &v2.Other{}}))
+}`, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(fuzzed(file)).To(Equal([]string{"Example", "Other"}))
 }
