@@ -4,12 +4,14 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // proxy forwards connections from a cluster's API address to its kube-apiserver, or lets a front answer there. Shutting it is what a dead
@@ -47,14 +49,21 @@ func (p *proxy) listen(host string, port int, target string, front *http.Server)
 	return nil
 }
 
-// accept ends when the listener is closed.
+// acceptPause is how long nothing is accepted after an error, such as that this process has as many files open as it may.
+const acceptPause = 10 * time.Millisecond
+
+// accept ends when the listener is closed. Another error passes: a listener that nobody listens to any more would keep clients waiting.
 func (p *proxy) accept(listener net.Listener, target string) {
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil:
+			<-time.After(acceptPause)
+		default:
+			go p.forward(conn, target)
 		}
-		go p.forward(conn, target)
 	}
 }
 
