@@ -12,6 +12,8 @@ import (
 	"path"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // storing is how many objects are written, or removed, at the same time.
@@ -34,11 +36,59 @@ func (o StoredObject) key() string {
 }
 
 // Store writes objects into etcd, past the kube-apiserver, which sees them as if somebody had written them elsewhere. They keep their UIDs
-// and all of their status, nothing is validated or audited, and thousands take seconds.
+// and all of their status, nothing is validated or audited, and thousands take seconds. Owners are stored before what they own: the garbage
+// collector deletes what it sees before its owner is there.
 func (cp *ControlPlane) Store(ctx context.Context, objects []StoredObject) error {
-	return each(ctx, objects, func(ctx context.Context, o StoredObject) error {
-		return cp.etcd.call(ctx, "put", putRequest{Key: []byte(o.key()), Value: o.Data}, nil)
-	})
+	generations, err := ownersFirst(objects)
+	if err != nil {
+		return err
+	}
+	for _, generation := range generations {
+		err := each(ctx, generation, func(ctx context.Context, o StoredObject) error {
+			return cp.etcd.call(ctx, "put", putRequest{Key: []byte(o.key()), Value: o.Data}, nil)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownersFirst sorts objects into generations: the owners of each object, as far as they are among the objects, are in earlier ones.
+func ownersFirst(objects []StoredObject) (generations [][]StoredObject, err error) {
+	owners := map[types.UID][]metav1.OwnerReference{}
+	uids := make([]types.UID, len(objects))
+	for i, o := range objects {
+		read := metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(o.Data, &read); err != nil {
+			return nil, fmt.Errorf("read the metadata of %s: %w", o.key(), err)
+		}
+		uids[i], owners[read.UID] = read.UID, read.OwnerReferences
+	}
+	known := map[types.UID]int{}
+	var generationOf func(types.UID) int
+	generationOf = func(uid types.UID) int {
+		if generation, done := known[uid]; done {
+			return generation
+		}
+		known[uid] = 0 // Owners in a circle end here.
+		generation := 0
+		for _, owner := range owners[uid] {
+			if _, stored := owners[owner.UID]; stored {
+				generation = max(generation, generationOf(owner.UID)+1)
+			}
+		}
+		known[uid] = generation
+		return generation
+	}
+	for i, o := range objects {
+		generation := generationOf(uids[i])
+		for len(generations) <= generation {
+			generations = append(generations, nil)
+		}
+		generations[generation] = append(generations[generation], o)
+	}
+	return generations, nil
 }
 
 // Erase removes objects from etcd in the same way, whatever their finalizers: all of a group and resource whose keys begin with that of the
