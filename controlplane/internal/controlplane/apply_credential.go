@@ -4,13 +4,13 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +35,7 @@ func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubecon
 	if err != nil && v.Kubeconfigs.Token == "" {
 		return err
 	}
-	return errors.Join(err, r.publishCredential(ctx, v, d, o))
+	return kerrors.NewAggregate([]error{err, r.publishCredential(ctx, v, d, o)})
 }
 
 // publishCredential requests a token and publishes it. Without a token, what the decision says is published.

@@ -246,6 +246,37 @@ func TestTokenIsRenewedBesideACopyThatCannotBeWritten(t *testing.T) {
 	_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 	g.Expect(err).To(MatchError(ContainSubstring("it is immutable")))
 	g.Expect(w.token()).NotTo(Or(BeEmpty(), Equal(before)))
+	for range 2 { // The pass that renews the token, and one that has nothing to renew.
+		g.Expect(w.kubeconfigCondition()).To(And(HaveField("Status", metav1.ConditionTrue),
+			HaveField("Message", And(HavePrefix("The Secret holds a token that is valid until "), ContainSubstring("it is immutable")))))
+		_ = w.try()
+	}
+}
+
+// TestRefusedCopyIsTold: an admission policy of the user's keeps the copy from being created. There is no token then, and the condition says
+// why.
+func TestRefusedCopyIsTold(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 1, 0)
+	inTheWay := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cp-installer-credentials"}}
+	w.must(w.client.Create(t.Context(), inTheWay))
+	w.run(nil, w.available)
+	w.must(w.client.Delete(t.Context(), inTheWay))
+	w.refuse = func(o client.Object) error {
+		if o.GetName() == inTheWay.Name {
+			return apierrors.NewForbidden(corev1.Resource("secrets"), o.GetName(), errors.New("no copies of credentials here"))
+		}
+		return nil
+	}
+	g.Expect(w.try()).To(MatchError(ContainSubstring("no copies of credentials here")))
+	g.Expect(w.token()).To(BeEmpty())
+	g.Expect(w.kubeconfigCondition()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", And(
+		HavePrefix("The Secret holds the installer's credential: "), ContainSubstring("no copies of credentials here"),
+		ContainSubstring("create Secret ns/cp-installer-credentials")))))
+	w.refuse = nil
+	w.passes(3)
+	g.Expect(w.token()).NotTo(BeEmpty())
+	g.Expect(w.kubeconfigCondition().Message).NotTo(ContainSubstring("no copies"))
 }
 
 // TestChangedWhileATokenIsRequested: what somebody writes into <cluster>-kubeconfig meanwhile is not overwritten unseen.

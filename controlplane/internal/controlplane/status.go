@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,12 +161,17 @@ func kubeconfigCondition(v *view.View, d decision, o *outcomes) metav1.Condition
 	return condition
 }
 
-// heldCredential says which credential <cluster>-kubeconfig of an installed cluster holds.
+// heldCredential says which credential <cluster>-kubeconfig of an installed cluster holds, and which Secret cannot be written: a copy of the
+// installer's credential that is refused keeps the first token away, and leaves nothing to come back with.
 func heldCredential(v *view.View, d decision, o *outcomes) string {
 	if o.token != nil {
-		return credentialText(plan.CredentialToken, "", *o.token)
+		return credentialText(plan.CredentialToken, o.kubeconfig.refused(), *o.token)
 	}
-	return credentialText(d.kubeconfig.holds, cmp.Or(o.notIssued, d.kubeconfig.note), tokenLifeOf(v.Kubeconfigs.Cluster))
+	note := cmp.Or(o.notIssued, d.kubeconfig.note)
+	if refused := o.kubeconfig.refused(); refused != "" {
+		note = strings.TrimPrefix(note+"; "+refused, "; ")
+	}
+	return credentialText(d.kubeconfig.holds, note, tokenLifeOf(v.Kubeconfigs.Cluster))
 }
 
 // versionsMatchCondition compares spec.version with the release and with what Nodes run, and the hosts with the release (DESIGN D9). It is
