@@ -280,7 +280,8 @@ sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> STORY=scale|replace|remediate|rollout|upgrade|rotate|retry
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
 
-scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) $(if $(SPEED),-speed=$(SPEED)) -out=$(or $(OUT),out)
+scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) $(if $(SPEED),-speed=$(SPEED)) $(if $(WINDOW),-window=$(WINDOW)) \
+	-out=$(or $(OUT),out)
 
 report_flags = $(if $(NAMESPACE),-namespace=$(NAMESPACE)) $(if $(OUT),-out=$(OUT)) $(if $(DOCS),-docs=$(DOCS))
 
@@ -290,5 +291,5 @@ report: ## Write a page about a cluster of any management cluster: CLUSTER=name 
 
 .PHONY: scale
 scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:
-##> PROFILE=idle,restart,storm,resync,failover,burst,fairness,install SIZES=small|full|50,200,500 SPEED=0.1 OUT=folder
+##> PROFILE=idle,restart,storm,resync,failover,burst,fairness,install SIZES=small|full|50,200,500 SPEED=0.1 WINDOW=5m OUT=folder
 	$(GO_BUILD) run $(GO_FLAGS) ./test/scale/cmd/scale $(scale_flags)

@@ -108,6 +108,22 @@ func (f *fleet) times() map[string]float64 {
 	return times
 }
 
+// together is how many clusters were being installed at the same time, at most.
+func (f *fleet) together() (most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, at := range f.created {
+		n := 0
+		for name, created := range f.created {
+			if end, ended := f.available[name]; !created.After(at) && (!ended || end.After(at)) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // note notes when a cluster is Available for the first time.
 func (f *fleet) note(o client.Object) {
 	cluster, ok := o.(*clusterv1.Cluster)
@@ -166,23 +182,30 @@ func decodeManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// install makes all clusters and returns when they are Available. It tells how long that took.
-func (f *fleet) install(ctx context.Context, all [][]*unstructured.Unstructured) (time.Duration, error) {
+// install makes all clusters, at a steady rate within a window, and returns when they are Available. It tells how long that took.
+func (f *fleet) install(ctx context.Context, all [][]*unstructured.Unstructured, window time.Duration) (time.Duration, error) {
 	begin := time.Now()
+	watching, stop := context.WithCancel(ctx)
+	var sampling sync.WaitGroup
+	sampling.Go(func() { f.watch(watching) })
+	defer sampling.Wait()
+	defer stop()
+	ticker := time.NewTicker(max(window/time.Duration(len(all)), time.Microsecond))
+	defer ticker.Stop()
 	for _, objects := range all {
 		if err := f.apply(ctx, objects); err != nil {
 			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-ticker.C:
 		}
 	}
 	var checks []sandbox.Check
 	for _, c := range f.copies {
 		checks = append(checks, f.world.Running(client.ObjectKey{Namespace: c.namespace, Name: c.namespace}, 1))
 	}
-	watching, stop := context.WithCancel(ctx)
-	var sampling sync.WaitGroup
-	sampling.Go(func() { f.watch(watching) })
-	defer sampling.Wait()
-	defer stop()
 	if err := f.world.Watch.Await(ctx, f.timeout(), "all clusters to be Available", sandbox.All(checks...)); err != nil {
 		return 0, err
 	}
@@ -224,7 +247,7 @@ func (m *measurement) measureInstalls(ctx context.Context, size int) (err error)
 		return err
 	}
 	result, err := f.phase(ctx, profileInstall, func(ctx context.Context) (time.Duration, error) {
-		took, err := f.install(ctx, all)
+		took, err := f.install(ctx, all, m.opts.Window)
 		if err != nil {
 			return 0, err
 		}
@@ -267,6 +290,7 @@ func (f *fleet) tell(ctx context.Context, result *Result, core usage) error {
 	steps, err := readSteps(f.cp.AuditLog(), 0, installSteps, map[string]string{
 		bootstrapName: f.replicas[bootstrapName].User, controlPlaneName: f.replicas[controlPlaneName].User,
 	})
+	f.printf("%d of %d clusters were being installed at the same time", f.together(), len(f.copies))
 	result.Times = f.times()
 	for name, sorted := range steps {
 		addTimes(result.Times, name, sorted)

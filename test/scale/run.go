@@ -54,7 +54,8 @@ type Options struct {
 	// Profiles are what is measured. Default: all but install.
 	Profiles []string
 	Sizes    Sizes
-	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute.
+	// Idle is for how long idle managers are watched, and Window within which all hosts of a burst register. Default: a minute. All clusters
+	// that are installed are made within Window as well, at once when it is zero.
 	Idle, Window time.Duration
 	// Speed is how many times faster than by default everything simulated is during installations; zero is 1.
 	Speed float64

@@ -81,7 +81,7 @@ func (c *connection) asksBy() (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.asking = transport
+	c.asking = newFirstAlone(transport)
 	time.AfterFunc(askingLifetime, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -3,6 +3,7 @@
 package connection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -64,6 +66,41 @@ func (w *withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper is the transport that has the connections, which are closed by it.
 func (w *withHeaders) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
+
+// firstAlone lets one request after the other go until one was answered, and all at once then. Each request that finds no TCP connection
+// opens one, although all share the first that is open: the kinds of a cluster are read at the same time, and would cost it, and a proxy on
+// the way, a handshake each.
+type firstAlone struct {
+	http.RoundTripper
+
+	answered atomic.Bool
+	turn     chan struct{}
+}
+
+func newFirstAlone(next http.RoundTripper) *firstAlone {
+	return &firstAlone{RoundTripper: next, turn: make(chan struct{}, 1)}
+}
+
+// RoundTrip sends a request.
+func (f *firstAlone) RoundTrip(request *http.Request) (*http.Response, error) {
+	if f.answered.Load() {
+		return f.RoundTripper.RoundTrip(request)
+	}
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-request.Context().Done():
+		return nil, context.Cause(request.Context())
+	}
+	response, err := f.RoundTripper.RoundTrip(request)
+	if err == nil {
+		f.answered.Store(true)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper is the transport that has the connections, which are closed by it.
+func (f *firstAlone) WrappedRoundTripper() http.RoundTripper { return f.RoundTripper }
 
 // Bounded returns a transport by which no more of an answer is read than the largest may have, and which lets only JSON through.
 func Bounded(next http.RoundTripper) http.RoundTripper { return bounded{next} }

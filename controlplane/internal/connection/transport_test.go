@@ -3,13 +3,17 @@
 package connection
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -48,6 +52,50 @@ func TestTransport(t *testing.T) {
 	g.Expect(config.BearerToken).To(Equal("secret"), "others make clients of the configuration too")
 	utilnet.CloseIdleConnectionsFor(made)
 	g.Eventually(closed).Should(Receive())
+}
+
+// TestFirstAlone: requests that begin at the same time share a TCP connection, and none waits longer than it wants to.
+func TestFirstAlone(t *testing.T) {
+	const requests = 8
+	g := NewWithT(t)
+	var opened atomic.Int32
+	held := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	c := &connection{config: &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}}
+	send := func(ctx context.Context) error {
+		transport, err := c.asksBy()
+		if err != nil {
+			return err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+	var all errgroup.Group
+	for range requests {
+		all.Go(func() error { return send(t.Context()) })
+	}
+	g.Eventually(opened.Load, limit).Should(BeEquivalentTo(1))
+	hurried, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no time"))
+	g.Expect(send(hurried)).To(MatchError("no time"))
+	close(held)
+	g.Expect(all.Wait()).To(Succeed())
+	g.Expect(opened.Load()).To(BeEquivalentTo(1))
 }
 
 // TestTrace: requests of a pass are shown below it, without their headers; others, as those of watches, are not.

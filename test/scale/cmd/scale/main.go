@@ -49,7 +49,7 @@ func parse(args []string) (opts scale.Options, record string, err error) {
 	)
 	sizes := flags.String("sizes", "small", "small, full, or numbers of clusters and hosts with commas between them")
 	flags.DurationVar(&opts.Idle, "idle", 0, "for how long idle managers are watched; default: 1m")
-	flags.DurationVar(&opts.Window, "window", 0, "within which all hosts of a burst register; default: 1m")
+	flags.DurationVar(&opts.Window, "window", 0, "within which all hosts of a burst register, or all clusters are made; default: 1m, and none")
 	flags.Float64Var(&opts.Speed, "speed", 1, "how many times faster than by default the simulators install, such as 0.1")
 	flags.StringVar(&opts.Out, "out", "out", "folder for the results")
 	flags.StringVar(&record, "record", "", "file for the objects of a new seed, which is recorded instead of measuring anything")
