@@ -280,8 +280,8 @@ sandbox: ## Install a cluster on this machine, add a worker to it and delete it:
 ##> STORY=scale|replace|remediate|rollout|upgrade|rotate|retry
 	$(GO_BUILD) run $(GO_FLAGS) ./test/sandbox/cmd/sandbox -out=out $(sandbox_flags)
 
-scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) $(if $(SPEED),-speed=$(SPEED)) $(if $(WINDOW),-window=$(WINDOW)) \
-	-out=$(or $(OUT),out)
+scale_flags = $(if $(PROFILE),-profile=$(PROFILE)) $(if $(SIZES),-sizes=$(SIZES)) $(if $(SPEED),-speed=$(SPEED)) \
+	$(if $(WINDOW),-window=$(WINDOW)) -out=$(or $(OUT),out)
 
 report_flags = $(if $(NAMESPACE),-namespace=$(NAMESPACE)) $(if $(OUT),-out=$(OUT)) $(if $(DOCS),-docs=$(DOCS))
 

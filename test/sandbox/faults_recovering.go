@@ -229,6 +229,10 @@ func verifyLateWorker(ctx context.Context, s *FaultScene) error {
 	return s.World.VerifyDayTwo(ctx, s.Cluster, agent.Name)
 }
 
+// begun are the phases of an installation from when its hosts are installed. On a busy machine the first of them may be over when the
+// control plane has its next pass.
+var begun = []string{controlplanev1.InstallPhaseInstalling, controlplanev1.InstallPhaseFinalizing, controlplanev1.InstallPhaseCompleted}
+
 // bootStrays boots one host as soon as there is an image, and another while the cluster is installed.
 func bootStrays(s *FaultScene) {
 	boot := func(ctx context.Context, mac string) error {
@@ -247,7 +251,7 @@ func bootStrays(s *FaultScene) {
 		s.Later(func(ctx context.Context) error { return boot(ctx, strayMAC) })
 	})
 	s.Later(func(ctx context.Context) error {
-		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseInstalling); err != nil {
+		if err := s.awaitPhase(ctx, begun...); err != nil {
 			return err
 		}
 		return boot(ctx, strayMAC[:len(strayMAC)-1]+"2")
@@ -297,7 +301,7 @@ func restartService(s *FaultScene) {
 		}
 		s.printf("fault: the control plane and its configs say so, and assisted-service comes back")
 		service.Away(false)
-		if err := s.awaitPhase(ctx, controlplanev1.InstallPhaseInstalling); err != nil {
+		if err := s.awaitPhase(ctx, begun...); err != nil {
 			return err
 		}
 		away()

@@ -10,6 +10,10 @@ const (
 	// InfraEnvAnnotation, on a config, records the InfraEnv chosen at first use. It wins over recomputation (DESIGN D5).
 	InfraEnvAnnotation = "bootstrap.cluster.x-k8s.io/infra-env"
 
+	// InfraEnvUIDAnnotation, on a bootstrap data Secret of boot mode UserData, is the UID of the InfraEnv whose discovery ignition is in it.
+	// A host cannot register with the ignition of an InfraEnv that is gone, also when another one of its name has been made since.
+	InfraEnvUIDAnnotation = "bootstrap.cluster.x-k8s.io/infra-env-uid"
+
 	// OSImageVersionAnnotation, on a config, records the version of the OS image that was chosen with the InfraEnv, as a minor version such as
 	// 4.21, because the cluster runs that release (DESIGN D32). It is absent when spec.boot.osImageVersion decides, and when the InfraEnv has
 	// the service's default. A cluster that is upgraded later does not change it.

@@ -50,6 +50,9 @@ func (r *Reconciler) ensureSecret(ctx context.Context, s *scope, fetch bool) err
 		Type: clusterv1.ClusterSecretType,
 		Data: map[string][]byte{"value": data, "format": []byte(ignition.Format)},
 	}
+	if fetch {
+		secret.Annotations = map[string]string{bootstrapv1.InfraEnvUIDAnnotation: string(s.infraEnv.UID)}
+	}
 	if err := controllerutil.SetControllerReference(s.config, secret, r.Client.Scheme()); err != nil {
 		return fmt.Errorf("own bootstrap data Secret %s: %w", secret.Name, err)
 	}

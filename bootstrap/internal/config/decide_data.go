@@ -89,7 +89,7 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 	}
 	if published {
 		d.secret = decideRepair(s, d, ready)
-		return fact.Done(bootstrapv1.DataSecretAvailableReason)
+		return publishedFact(s)
 	}
 	if d.mediaURL != "" {
 		d.image = pendingFact(s.infraEnvName)
@@ -104,6 +104,29 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 		)
 	}
 	return fact.Done(bootstrapv1.DataSecretAvailableReason)
+}
+
+// publishedFact says whether a host can register with the published data. They never change (CONTRACT BOOT-26), so that somebody has to act
+// when the InfraEnv was made anew before the host has registered. A Secret that is deleted is made anew.
+func publishedFact(s *scope) fact.Fact {
+	available := fact.Done(bootstrapv1.DataSecretAvailableReason)
+	if s.secret == nil || s.infraEnv == nil || s.machine.Status.NodeRef.IsDefined() ||
+		s.config.Annotations[bootstrapv1.AgentAnnotation] != "" {
+		return available
+	}
+	made := s.secret.Annotations[bootstrapv1.InfraEnvUIDAnnotation]
+	switch {
+	case made == "" || made == string(s.infraEnv.UID):
+		return available
+	case s.machine.Spec.ProviderID != "" || s.infraMachine != nil && metal3.Taken(s.infraMachine, s.hosts):
+		return fact.Ongoing(bootstrapv1.DataSecretAvailableReason,
+			"Secret %s has the discovery ignition of an InfraEnv %s that is gone, and the host has been given it: it cannot register; delete "+
+				"Machine %s", s.secret.Name, s.infraEnvName, s.machine.Name)
+	default:
+		return fact.Ongoing(bootstrapv1.DataSecretAvailableReason,
+			"Secret %s has the discovery ignition of an InfraEnv %s that is gone, with which no host can register: delete the Secret, which is "+
+				"then made anew", s.secret.Name, s.infraEnvName)
+	}
 }
 
 // dataWaitsFor says what has to be so before the Secret is made; its zero value is that all is.

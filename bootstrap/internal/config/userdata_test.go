@@ -37,6 +37,7 @@ const ignitionURL = "http://assisted.example.com/files?file_name=discovery.ign&a
 func preparedUserData() *scope {
 	s := prepared()
 	s.config.Spec.Boot.Mode = bootstrapv1.BootModeUserData
+	s.infraEnv.UID = "infraenv-uid"
 	s.infraEnv.Status.ISODownloadURL = ""
 	s.infraEnv.Status.BootArtifacts.DiscoveryIgnitionURL = ignitionURL
 	setImage(s, "qcow2")
@@ -136,6 +137,53 @@ func TestDecideUserData(t *testing.T) {
 	}
 }
 
+// TestIgnitionOfAnInfraEnvThatIsGone: the InfraEnv was made anew before the host has registered. What is published stays, and the condition
+// says what to do.
+func TestIgnitionOfAnInfraEnvThatIsGone(t *testing.T) {
+	gone := func(s *scope) { s.secret.Annotations[bootstrapv1.InfraEnvUIDAnnotation] = "infraenv-of-before" }
+	for name, tt := range map[string]struct {
+		change  func(*scope)
+		message string
+	}{
+		"the same InfraEnv":                     {func(*scope) {}, ""},
+		"a Secret of an earlier version":        {func(s *scope) { s.secret.Annotations = nil }, ""},
+		"an InfraEnv that is about to be made":  {func(s *scope) { gone(s); s.infraEnv = nil }, ""},
+		"no host has it yet":                    {gone, "delete the Secret"},
+		"a host was given it":                   {func(s *scope) { gone(s); setHost(s) }, "delete Machine m-0"},
+		"a machine of other infrastructure has": {func(s *scope) { gone(s); s.machine.Spec.ProviderID = "dev:///m-0" }, "delete Machine m-0"},
+		"the host has registered": {func(s *scope) {
+			gone(s)
+			setHost(s)
+			s.config.Annotations[bootstrapv1.AgentAnnotation] = "agent"
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := preparedUserData()
+			s.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+			s.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Name: "m-0", Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
+				OwnerReferences: []metav1.OwnerReference{{UID: "config-uid", Controller: ptr.To(true)}},
+				Annotations:     map[string]string{bootstrapv1.InfraEnvUIDAnnotation: "infraenv-uid"},
+			}}
+			tt.change(s)
+			d := decide(s)
+			g.Expect(d.dataSecret).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", bootstrapv1.DataSecretAvailableReason)))
+			g.Expect(d.secret || d.fetch).To(BeFalse(), "BOOT-26")
+			if tt.message == "" {
+				g.Expect(d.dataSecret.Message).To(BeEmpty())
+				return
+			}
+			g.Expect(d.dataSecret.Message).To(ContainSubstring(tt.message))
+		})
+	}
+}
+
+// setHost lets Metal3 choose a host for the infrastructure machine.
+func setHost(s *scope) {
+	s.infraMachine.SetAnnotations(map[string]string{metal3.HostAnnotation: "ns/host-0"})
+}
+
 type fakeIgnitions struct {
 	urls      []string
 	err       error
@@ -233,6 +281,13 @@ func TestUserDataIsFetchedOnce(t *testing.T) {
 			list := &corev1.SecretList{}
 			g.Expect(c.List(t.Context(), list)).To(Succeed())
 			g.Expect(list.Items).To(HaveLen(test.made), "its name is published when it exists")
+			for _, secret := range list.Items {
+				uid := ""
+				if boots(s) == bootstrapv1.BootModeUserData {
+					uid = "infraenv-uid"
+				}
+				g.Expect(secret.Annotations[bootstrapv1.InfraEnvUIDAnnotation]).To(Equal(uid))
+			}
 		})
 	}
 }

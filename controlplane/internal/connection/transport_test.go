@@ -51,7 +51,7 @@ func TestTransport(t *testing.T) {
 	g.Expect(request.Header).To(Equal(http.Header{"Accept": {"application/json"}}))
 	g.Expect(config.BearerToken).To(Equal("secret"), "others make clients of the configuration too")
 	utilnet.CloseIdleConnectionsFor(made)
-	g.Eventually(closed).Should(Receive())
+	<-closed
 }
 
 // TestFirstAlone: requests that begin at the same time share a TCP connection, and none waits longer than it wants to.

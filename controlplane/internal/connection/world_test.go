@@ -199,6 +199,7 @@ func (a *api) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
+	defer a.with(func() { delete(a.watches, events) })
 	for {
 		select {
 		case event, open := <-events:

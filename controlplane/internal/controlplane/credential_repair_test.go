@@ -253,8 +253,8 @@ func TestTokenIsRenewedBesideACopyThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestRefusedCopyIsTold: an admission policy of the user's keeps the copy from being created. There is no token then, and the condition says
-// why.
+// TestRefusedCopyIsTold: an admission policy of the user's keeps the copy from being created. There is no token then, and the condition
+// says why.
 func TestRefusedCopyIsTold(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 1, 0)

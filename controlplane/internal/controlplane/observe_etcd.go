@@ -31,10 +31,11 @@ func (r *Reconciler) observeUpdates(ctx context.Context, v *view.View) error {
 	return nil
 }
 
-// observeMembers asks etcd for its members when one is about to go. What cannot be asked now is a fact like any other: the Machine waits,
-// and the condition says for what.
+// observeMembers asks etcd for its members when one is about to go, and the cluster for its Nodes, also when a Machine waits to be drained.
+// What cannot be asked now is a fact like any other: the Machine waits, and the condition says for what.
 func (r *Reconciler) observeMembers(ctx context.Context, v *view.View) error {
-	if !plan.AsksMembers(v) {
+	asksMembers := plan.AsksMembers(v)
+	if !asksMembers && !plan.AsksNodes(v) {
 		return nil
 	}
 	cluster := v.ClusterKey()
@@ -43,7 +44,7 @@ func (r *Reconciler) observeMembers(ctx context.Context, v *view.View) error {
 	if v.Workload.MembersProblem == nil {
 		v.Workload.Nodes, v.Workload.MembersProblem = r.Nodes.ControlPlaneNodes(ctx, cluster)
 	}
-	if v.Workload.MembersProblem == nil {
+	if v.Workload.MembersProblem == nil && asksMembers {
 		v.Workload.Members, v.Workload.MembersProblem = r.Etcd.Members(ctx, cluster, plan.AvoidedNode(v))
 	}
 	return nil

@@ -161,8 +161,8 @@ func kubeconfigCondition(v *view.View, d decision, o *outcomes) metav1.Condition
 	return condition
 }
 
-// heldCredential says which credential <cluster>-kubeconfig of an installed cluster holds, and which Secret cannot be written: a copy of the
-// installer's credential that is refused keeps the first token away, and leaves nothing to come back with.
+// heldCredential says which credential <cluster>-kubeconfig of an installed cluster holds, and which Secret cannot be written: a copy of
+// the installer's credential that is refused keeps the first token away, and leaves nothing to come back with.
 func heldCredential(v *view.View, d decision, o *outcomes) string {
 	if o.token != nil {
 		return credentialText(plan.CredentialToken, o.kubeconfig.refused(), *o.token)

@@ -15,6 +15,7 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 // awaitDrain makes a Machine one that is being deleted and that nothing but the pre-drain hook of etcd keeps from being drained.
@@ -29,6 +30,15 @@ func awaitDrain(v *view.View, name string) {
 
 // updating makes the hosts of the control plane ones that are restarted one after the other.
 func updating(v *view.View) { v.Workload.Updates.PoolUpdating = because(yes, "1 of 3") }
+
+// pauseUpdate pauses the pool of the control plane's hosts before all of them are up to date. The machine-config operator says then that it
+// updates none.
+func pauseUpdate(v *view.View, away int) {
+	v.Workload.Updates = &workload.Updates{
+		PoolUpdating: because(no, "Pool is paused; will not update to rendered-master-2"), PoolDegraded: because(no, ""),
+		PoolPaused: true, PoolBehind: true, PoolAway: away,
+	}
+}
 
 // notReady makes the Node of a Machine one that has not been ready for a while.
 func notReady(v *view.View, name string, since time.Duration) {
@@ -51,17 +61,36 @@ func TestDrain(t *testing.T) {
 	}{
 		"nothing restarts":         {change: func(*view.View) {}},
 		"the hosts restart":        {change: updating, waits: "The hosts are restarted one after the other"},
-		"an upgrade is about to":   {change: func(v *view.View) { askFor(v, "4.20.8") }, waits: "asks for 4.20.8, which is about to begin"},
+		"an upgrade is about to":   {change: func(v *view.View) { askForUpgrade(v) }, waits: "asks for 4.20.8, which is about to begin"},
 		"the cluster says nothing": {change: func(v *view.View) { v.Workload.Updates = nil }, waits: "has not said whether its hosts"},
 		"its own host restarts":    {change: away(29 * time.Minute), waits: "The hosts are restarted"},
 		"its own host is dead":     {change: away(30 * time.Minute)},
 		"the pool is paused": {change: func(v *view.View) {
-			updating(v)
-			v.Workload.Updates.PoolPaused = true
+			askForUpgrade(v)
+			pauseUpdate(v, 0)
 		}},
-		"the pool is paused, and a host is away": {waits: "The hosts are restarted", change: func(v *view.View) {
+		"the pool is paused, and a host is away": {waits: "asks for 4.20.8, which is about to begin", change: func(v *view.View) {
+			askForUpgrade(v)
+			pauseUpdate(v, 1)
+		}},
+		"the pool is paused, no upgrade is on its way, and a host is away": {waits: "is paused before all its hosts are up to date",
+			change: func(v *view.View) { pauseUpdate(v, 1) }},
+		"the pool is paused, and its own Node is cordoned": {change: func(v *view.View) {
+			pauseUpdate(v, 1)
+			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: v.Machines.Owned["cp-0"].Status.NodeRef.Name, Ready: true, Cordoned: true}}
+		}},
+		"somebody has cordoned its Node": {waits: "Node n0 is cordoned already", change: func(v *view.View) {
 			updating(v)
-			v.Workload.Updates.PoolPaused, v.Workload.Updates.PoolAway = true, 1
+			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: v.Machines.Owned["cp-0"].Status.NodeRef.Name, Ready: true, Cordoned: true}}
+		}},
+		"the pool is paused, and a host has still to join": {waits: "asks for 4.20.8, which is about to begin", change: func(v *view.View) {
+			askForUpgrade(v)
+			pauseUpdate(v, 0)
+			v.Machines.Owned["cp-1"].Status.NodeRef.Name = ""
+		}},
+		"the pool is paused, and all its hosts are up to date": {change: func(v *view.View) {
+			pauseUpdate(v, 1)
+			v.Workload.Updates.PoolBehind = false
 		}},
 		"nobody hears from the Nodes": {change: func(v *view.View) {
 			away(time.Hour)(v)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -18,6 +20,12 @@ import (
 // asked (DESIGN D25).
 func AsksMembers(v *view.View) bool {
 	return v.Life.Installed() && v.Initialized() && len(inHook(v)) > 0 || StraysDue(v) || RemediationAsksMembers(v)
+}
+
+// AsksNodes reports whether the pass reads the Nodes of the control plane, because a Machine waits to be drained until the hosts have
+// restarted.
+func AsksNodes(v *view.View) bool {
+	return v.Life.Installed() && v.Initialized() && len(inDrainHook(v)) > 0 && len(restarts(v)) > 0
 }
 
 // inHook are the Machines that nothing but the hook of etcd keeps, the oldest first.
@@ -52,7 +60,8 @@ func LeavingOf(v *view.View) LeavingDecision {
 
 // undrainable says why the Node of a Machine that is being deleted is not cordoned yet; it is empty when it may be. A host that does not
 // run keeps the next one from being restarted anyway; one that is restarting itself is given the time for it. While nobody has heard from
-// the Nodes, those that run are not told from those that do not. While the pool is paused and every host is back, none is restarted.
+// the Nodes, those that run are not told from those that do not. While the pool is paused and every other host is back, none is restarted;
+// who is replaced meanwhile comes first, since etcd does without one member only.
 func undrainable(v *view.View, m *clusterv1.Machine) string {
 	if !v.Life.Installed() || !m.Status.NodeRef.IsDefined() {
 		return ""
@@ -60,10 +69,23 @@ func undrainable(v *view.View, m *clusterv1.Machine) string {
 	if why, _ := unheard(v); why == "" && down(v, m) {
 		return ""
 	}
-	if etcd := etcdOf(v); etcd.Paused && etcd.Away == 0 {
+	if etcd := etcdOf(v); etcd.Paused && etcd.awayBeside(m.Status.NodeRef.Name) == 0 && !lacksHost(v) {
 		return ""
 	}
-	return untilRestarted(restarts(v))
+	why := untilRestarted(restarts(v))
+	if node := v.Workload.NodeOf(m); why != "" && node != nil && node.Cordoned {
+		why += fmt.Sprintf(". Node %s is cordoned already, which may keep them from it: uncordon it, or set spec.paused of MachineConfigPool "+
+			"master to true until the Machine is gone", node.Name)
+	}
+	return why
+}
+
+// lacksHost reports whether a host of the control plane has still to join, those counted that wait to be drained.
+func lacksHost(v *view.View) bool {
+	joined := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
+		return m.Status.NodeRef.IsDefined() && (living(m) || view.InEtcdDrainHook(m))
+	})
+	return len(joined) < int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
 }
 
 // undrained reports whether a Machine that is being deleted waits for the end of an update before its Node is drained. That may be held up
@@ -109,6 +131,11 @@ func etcdOf(v *view.View) Etcd {
 	if updates := v.Workload.Updates; updates != nil {
 		// Of a cluster that has not said to which release it goes nobody knows what a paused pool keeps from happening.
 		etcd.Paused, etcd.Away = updates.PoolPaused && v.Workload.Version != nil, updates.PoolAway
+	}
+	for _, node := range v.Workload.Nodes {
+		if node.Cordoned || !node.Ready {
+			etcd.AwayNodes = append(etcd.AwayNodes, node.Name)
+		}
 	}
 	if report := v.Workload.Etcd; report != nil && report.MembersDegraded.True() {
 		etcd.Unwell = v.Now.Sub(report.MembersDegraded.Since)

@@ -200,11 +200,19 @@ func restarts(v *view.View) []string {
 	} else if aboutToBegin(version) {
 		problems = append(problems, fmt.Sprintf("ClusterVersion version asks for %s, which is about to begin", version.Requested.Version))
 	}
-	if !updates.PoolUpdating.False() {
+	switch {
+	case !updates.PoolUpdating.False():
 		problems = append(problems, "MachineConfigPool master is updating its hosts: "+updates.PoolUpdating.Message)
+	case heldBack(updates) && updates.PoolAway > 0:
+		problems = append(problems, fmt.Sprintf("MachineConfigPool master is paused before all its hosts are up to date, and %d of them are "+
+			"cordoned, not ready, or being changed: one that has begun restarts all the same", updates.PoolAway))
 	}
 	return problems
 }
+
+// heldBack reports whether hosts of the control plane are to get another configuration once somebody ends the pause of their pool. The
+// machine-config operator says then that it updates none, also while one that has begun is drained and restarts.
+func heldBack(updates *workload.Updates) bool { return updates.PoolPaused && updates.PoolBehind }
 
 // aboutToBegin reports whether the cluster was asked for a newer release, and has not refused it: its version operator may begin any
 // moment.

@@ -40,8 +40,19 @@ type Etcd struct {
 	Restarts []string
 	// Paused: MachineConfigPool master is paused, so that no host is restarted before somebody ends that, whatever Restarts say.
 	Paused bool
-	// Away is how many hosts of the control plane are cordoned, not ready, or being changed.
-	Away int
+	// Away is how many hosts of the control plane are cordoned, not ready, or being changed, and AwayNodes are the Nodes of which that is
+	// seen.
+	Away      int
+	AwayNodes []string
+}
+
+// awayBeside is how many hosts are away beside that of a Node.
+func (e Etcd) awayBeside(node string) int {
+	away := max(e.Away, len(e.AwayNodes))
+	if slices.Contains(e.AwayNodes, node) {
+		away--
+	}
+	return away
 }
 
 // Leaving is a Machine that is being deleted and that nothing but the hook of etcd keeps.
@@ -155,14 +166,24 @@ func (e Etcd) refusal(c *candidate, first *Leaving, inFlight []string) string {
 func (e Etcd) heldByDrained(c *candidate) string {
 	why := e.untilRestarted(c.member)
 	switch {
-	case why == "", e.Paused && e.Away <= 1:
+	case why == "", e.Paused && e.awayBeside(c.member.Name) == 0:
 		return ""
 	case e.Paused:
-		return fmt.Sprintf("%d hosts of the control plane are cordoned, not ready, or being changed: nobody leaves etcd before the others than "+
-			"that of Machine %s are back", e.Away, c.Machine)
+		return e.othersAway(c.member)
 	}
 	return fmt.Sprintf("%s. The Node of Machine %s is cordoned, which may keep them from it: set spec.paused of MachineConfigPool master to "+
 		"true until another host has joined", why, c.Machine)
+}
+
+// othersAway says that other hosts than that of a member are away while MachineConfigPool master is paused: one that has begun to get
+// another configuration restarts all the same.
+func (e Etcd) othersAway(member workload.Member) string {
+	return fmt.Sprintf(
+		"MachineConfigPool master is paused, and hosts beside that of member %s are cordoned, not ready, or being changed (%d): "+
+			"one that has begun restarts all the same, and nobody leaves etcd before they are back",
+		MemberName(member),
+		e.awayBeside(member.Name),
+	)
 }
 
 // mayServeAgain says of a member that does not serve that it may only be restarting; it is empty when it does serve, or does not come back.
@@ -204,9 +225,8 @@ func (e Etcd) unfit(member workload.Member) string {
 	case !member.Healthy && healthy < quorum(left):
 		return fmt.Sprintf("%d of %d voting members of etcd are healthy, and without this one the %d others need %d: "+
 			"see \"etcd quorum is lost\" in the troubleshooting guide", healthy, voters, left, quorum(left))
-	case !member.Healthy && left < minVoters && len(e.Restarts) > 0 && !e.Paused:
-		return fmt.Sprintf("etcd would have %s while the hosts are restarted one after the other: set spec.paused of MachineConfigPool master "+
-			"to true until another host has joined (%s)", members(left, "voting member"), strings.Join(e.Restarts, "; "))
+	case !member.Healthy && left < minVoters:
+		return e.whileRestarted(member)
 	case !member.Healthy:
 		return ""
 	case healthy < voters:
@@ -215,6 +235,20 @@ func (e Etcd) unfit(member workload.Member) string {
 		return fmt.Sprintf("Member %s of etcd has no vote yet, and nobody leaves before it has one", summary(learners))
 	case !e.Stable:
 		return "The members of etcd restart one after the other, and nobody leaves before that ends"
+	}
+	return ""
+}
+
+// whileRestarted says why a dead member stays without which two are left: one of them may be about to restart. It is empty when none is.
+func (e Etcd) whileRestarted(member workload.Member) string {
+	switch {
+	case len(e.Restarts) == 0:
+		return ""
+	case !e.Paused:
+		return fmt.Sprintf("etcd would have %s while the hosts are restarted one after the other: set spec.paused of MachineConfigPool master "+
+			"to true until another host has joined (%s)", members(minVoters-1, "voting member"), strings.Join(e.Restarts, "; "))
+	case e.awayBeside(member.Name) > 0:
+		return e.othersAway(member)
 	}
 	return ""
 }

@@ -186,17 +186,21 @@ func TestSeveralLeave(t *testing.T) {
 // TestDrainedMachineAndRestarts: hosts are to be restarted, and wait for a Node that is cordoned because its Machine leaves.
 func TestDrainedMachineAndRestarts(t *testing.T) {
 	etcd := plan.Etcd{Stable: true, Restarts: []string{"an upgrade"}, Members: []workload.Member{voter(1), voter(2), voter(3)}}
-	decide := func(paused bool, away int) plan.LeavingDecision {
-		etcd.Paused, etcd.Away = paused, away
+	decide := func(paused bool, away int, nodes ...string) plan.LeavingDecision {
+		etcd.Paused, etcd.Away, etcd.AwayNodes = paused, away, nodes
 		return plan.DecideLeaving(etcd, []plan.Leaving{leaves(1)}, []plan.EtcdHost{etcdHost(2), etcdHost(3)}, nil)
 	}
 	g := NewWithT(t)
-	g.Expect(decide(false, 1).Waiting).To(HaveKeyWithValue("m1", "The hosts are restarted one after the other, and nobody leaves before that "+
-		"ends: an upgrade. The Node of Machine m1 is cordoned, which may keep them from it: set spec.paused of MachineConfigPool master to "+
-		"true until another host has joined"))
-	g.Expect(decide(true, 2).Waiting).To(HaveKeyWithValue("m1", "2 hosts of the control plane are cordoned, not ready, or being changed: "+
-		"nobody leaves etcd before the others than that of Machine m1 are back"), "one is being restarted still")
-	g.Expect(decide(true, 1).Remove).To(HaveField("Machine", "m1"))
+	g.Expect(decide(false, 1, "n1").Waiting).
+		To(HaveKeyWithValue("m1", "The hosts are restarted one after the other, and nobody leaves before that "+
+			"ends: an upgrade. The Node of Machine m1 is cordoned, which may keep them from it: set spec.paused of MachineConfigPool master to "+
+			"true until another host has joined"))
+	others := "MachineConfigPool master is paused, and hosts beside that of member n1 are cordoned, not ready, or being changed (1): one " +
+		"that has begun restarts all the same, and nobody leaves etcd before they are back"
+	g.Expect(decide(true, 2, "n1").Waiting).To(HaveKeyWithValue("m1", others), "one is being restarted still")
+	g.Expect(decide(true, 1, "n1", "n2").Waiting).To(HaveKeyWithValue("m1", others), "the pool has not said so yet")
+	g.Expect(decide(true, 1).Waiting).To(HaveKeyWithValue("m1", others), "its own Node is there")
+	g.Expect(decide(true, 1, "n1").Remove).To(HaveField("Machine", "m1"))
 }
 
 // inspected is that Machine while no Node is known to be its own: it has the address that its host had when it was inspected.

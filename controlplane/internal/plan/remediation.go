@@ -287,7 +287,7 @@ func updatedElsewhere(v *view.View, m *clusterv1.Machine) string {
 	if updates == nil {
 		return "The installed cluster has not said whether its hosts are about to be restarted"
 	}
-	if updates.PoolUpdating.False() {
+	if updates.PoolUpdating.False() && !heldBack(updates) {
 		return ""
 	}
 	// A host that goes too is none that comes back by itself: one would wait for the other for ever.
@@ -300,9 +300,18 @@ func updatedElsewhere(v *view.View, m *clusterv1.Machine) string {
 	for i := range v.Workload.Nodes {
 		node := &v.Workload.Nodes[i]
 		if !slices.Contains(gone, node) && (node.Cordoned || !node.Ready) {
-			return fmt.Sprintf("MachineConfigPool master is updating its hosts, and Node %s is cordoned or not ready: %s", node.Name,
-				updates.PoolUpdating.Message)
+			return elsewhere(updates, node.Name)
 		}
 	}
 	return ""
+}
+
+func elsewhere(updates *workload.Updates, node string) string {
+	if updates.PoolUpdating.False() {
+		return fmt.Sprintf("MachineConfigPool master is paused before all its hosts are up to date, and Node %s is cordoned or not ready: its "+
+			"host may restart yet, and has to be back first; see \"An update and a dead host wait for each other\" in the troubleshooting "+
+			"guide", node)
+	}
+	return fmt.Sprintf("MachineConfigPool master is updating its hosts, and Node %s is cordoned or not ready: %s", node,
+		updates.PoolUpdating.Message)
 }

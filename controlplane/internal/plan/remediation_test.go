@@ -63,9 +63,9 @@ func unwell(v *view.View, since time.Duration) {
 	v.Workload.Etcd.MembersDegraded.Since = noon.Add(-since)
 }
 
-// askFor makes a cluster that runs 4.20.4 be asked for another release.
-func askFor(v *view.View, version string) {
-	v.Workload.Version.Desired.Version, v.Workload.Version.Requested.Version = "4.20.4", version
+// askForUpgrade makes a cluster that runs 4.20.4 be asked for another release.
+func askForUpgrade(v *view.View) {
+	v.Workload.Version.Desired.Version, v.Workload.Version.Requested.Version = "4.20.4", "4.20.8"
 }
 
 // replacementOf makes Machine cp-0 the replacement of another, since an hour.
@@ -162,11 +162,11 @@ func TestContractRemediation(t *testing.T) {
 		},
 		"an upgrade was just asked for": {
 			members: three, reason: wait, says: "it is removed when that lasts longer than 30 minutes", change: func(v *view.View) {
-				askFor(v, "4.20.8")
+				askForUpgrade(v)
 			},
 		},
 		"an upgrade was asked for and refused": {members: three, change: func(v *view.View) {
-			askFor(v, "4.20.8")
+			askForUpgrade(v)
 			v.Workload.Version.Observed, v.Workload.Version.Accepted = true, because(no, "it is not signed")
 		}},
 		"it is being restarted itself, and does not come back, so that two would be left for the next restart": {
@@ -177,11 +177,26 @@ func TestContractRemediation(t *testing.T) {
 		},
 		"it is being restarted itself, and does not come back, and the pool is paused": {members: three, change: func(v *view.View) {
 			unwell(v, 31*time.Minute)
-			v.Workload.Updates.PoolPaused = true
-			v.Workload.Updates.PoolUpdating = because(yes, "1 of 3")
-			m := v.Machines.Owned["cp-0"]
-			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: m.Status.NodeRef.Name, Cordoned: true}}
+			pauseUpdate(v, 1)
+			v.Workload.Nodes = []workload.ControlPlaneNode{{Name: v.Machines.Owned["cp-0"].Status.NodeRef.Name, Cordoned: true}}
 		}},
+		"it does not come back, the pool is paused, and another host has begun": {
+			members: three, reason: wait, says: "Node cp-1 is cordoned or not ready: its host may restart yet", change: func(v *view.View) {
+				unwell(v, 31*time.Minute)
+				askForUpgrade(v)
+				pauseUpdate(v, 2)
+				own := v.Machines.Owned["cp-0"].Status.NodeRef.Name
+				v.Workload.Nodes = []workload.ControlPlaneNode{{Name: own}, {Name: "cp-1", Ready: true, Cordoned: true}}
+			},
+		},
+		"it does not come back, the pool is paused, and another host is about to be drained": {
+			members: three, reason: never, says: "hosts beside that of member n0 are cordoned, not ready, or being changed (1)",
+			change: func(v *view.View) {
+				unwell(v, 31*time.Minute)
+				pauseUpdate(v, 2)
+				v.Workload.Nodes = []workload.ControlPlaneNode{{Name: v.Machines.Owned["cp-0"].Status.NodeRef.Name}}
+			},
+		},
 		"another cluster answers": {members: three, reason: wait, says: "Cluster 9b7e answers", change: func(v *view.View) {
 			v.Record, v.Workload.OtherCluster = &view.Installed{ClusterID: "3c1d"}, "9b7e"
 		}},

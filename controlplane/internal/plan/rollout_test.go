@@ -153,6 +153,13 @@ func TestContractRollout(t *testing.T) {
 			notReady(v, "cp-1", 30*time.Minute)
 			v.Workload.Etcd.MembersDegraded = because(yes, "cp-1 is unhealthy")
 		}},
+		"the host is dead, and an upgrade waits for it": {replicas: 3, due: []string{"cp-1"}, goes: "cp-1", change: func(v *view.View) {
+			rolling(v, 0)
+			outdate(v, "cp-1")
+			answering(v)
+			notReady(v, "cp-1", 30*time.Minute)
+			v.Workload.Version.Progressing = because(yes, "Working towards 4.21.3")
+		}},
 		"the host restarts for a reason of its own": {replicas: 3, due: []string{"cp-1"}, blocked: "is waited for until 2026-01-01T12:01:00Z",
 			change: func(v *view.View) {
 				rolling(v, 0)

@@ -131,6 +131,8 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, un
 		}
 		if why != "" {
 			blockers = append(blockers, why)
+		} else if target.Status.NodeRef.IsDefined() && down(v, target) {
+			return blockers, until // An update of the hosts does not go on while one is dead: each would wait for the other.
 		}
 		return append(blockers, restarts(v)...), until
 	case !etcd.MembersDegraded.False():

@@ -21,8 +21,9 @@ type Updates struct {
 	// PoolUpdating is True while the hosts of the control plane get another configuration, for which they are drained and restarted one after
 	// the other, and PoolDegraded while one of them cannot be changed.
 	PoolUpdating, PoolDegraded OperatorCondition
-	// PoolPaused: somebody has paused the pool, so that its hosts get no other configuration until that ends.
-	PoolPaused bool
+	// PoolPaused: somebody has paused the pool, so that no host of it begins to get another configuration until that ends. PoolUpdating is
+	// False meanwhile, also while a host that had begun goes on. PoolBehind: a host has not got the configuration that it should have.
+	PoolPaused, PoolBehind bool
 	// PoolAway is how many of its hosts are cordoned, not ready, or being changed.
 	PoolAway int
 }
@@ -47,7 +48,7 @@ func (c Cached) Updates(ctx context.Context, cluster client.ObjectKey, subscribe
 func UpdatesOf(pool *machineconfigv1.MachineConfigPool) *Updates {
 	return &Updates{
 		PoolUpdating: poolUpdating(pool), PoolDegraded: poolCondition(pool, machineconfigv1.MachineConfigPoolDegraded),
-		PoolPaused: pool.Spec.Paused, PoolAway: int(pool.Status.UnavailableMachineCount),
+		PoolPaused: pool.Spec.Paused, PoolBehind: !upToDate(pool), PoolAway: int(pool.Status.UnavailableMachineCount),
 	}
 }
 
@@ -56,11 +57,16 @@ func UpdatesOf(pool *machineconfigv1.MachineConfigPool) *Updates {
 // (machine-config-operator, pkg/controller/node/status.go).
 func poolUpdating(pool *machineconfigv1.MachineConfigPool) OperatorCondition {
 	updating := poolCondition(pool, machineconfigv1.MachineConfigPoolUpdating)
-	done := pool.Status.MachineCount > 0 && pool.Status.UpdatedMachineCount == pool.Status.MachineCount
-	if updating.True() && done && pool.Status.Configuration.Name == pool.Spec.Configuration.Name {
+	if updating.True() && upToDate(pool) {
 		updating.Status, updating.Message = configv1.ConditionFalse, "every host has the configuration that it should have"
 	}
 	return updating
+}
+
+// upToDate reports whether every host of a pool has the configuration that it should have.
+func upToDate(pool *machineconfigv1.MachineConfigPool) bool {
+	return pool.Status.MachineCount > 0 && pool.Status.UpdatedMachineCount == pool.Status.MachineCount &&
+		pool.Status.Configuration.Name == pool.Spec.Configuration.Name
 }
 
 func poolCondition(

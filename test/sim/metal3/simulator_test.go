@@ -211,8 +211,9 @@ func checkFaults(t *testing.T, s *server) {
 	w.eventually("h", bmov1alpha1.StateInspecting, bmov1alpha1.InspectionError)
 
 	w.faults.Clear(host)
-	w.faults.ProvisioningError(host, "no media", 2)
+	w.faults.ProvisioningError(host, "no media", 0)
 	w.eventually("h", bmov1alpha1.StateProvisioning, bmov1alpha1.ProvisioningError)
+	w.faults.Clear(host)
 	w.eventually("h", bmov1alpha1.StateProvisioned, "")
 
 	w.faults.RegistrationError(host, "BMC lost")
