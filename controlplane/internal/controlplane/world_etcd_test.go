@@ -43,6 +43,8 @@ type worldEtcd struct {
 	removed []string
 	uids    int
 	nodes   map[string]types.UID
+	// cordoned are the names of Nodes on which nothing is placed.
+	cordoned map[string]bool
 }
 
 var (
@@ -185,6 +187,7 @@ func (e *worldEtcd) ControlPlaneNodes(context.Context, client.ObjectKey) ([]work
 		if host.Node {
 			nodes = append(nodes, workload.ControlPlaneNode{
 				Name: host.Name, UID: e.nodes[host.Name], Addresses: []string{host.Address}, Ready: host.Ready,
+				Cordoned: e.cordoned[host.Name],
 			})
 		}
 	}

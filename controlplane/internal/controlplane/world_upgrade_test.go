@@ -111,6 +111,7 @@ func upgradable(t *testing.T) *world {
 			Image: releaseInstalled.Image, Verified: true,
 		}}, append(workload.OperatorNames(), "network", "machine-config")),
 	}
+	w.installed.cordoned = w.releases.cordoned
 	w.releases.version.Name = "version"
 	w.releases.version.Spec = configv1.ClusterVersionSpec{ClusterID: clusterID, Channel: "stable-4.21"}
 	w.releases.version.Generation = 1
