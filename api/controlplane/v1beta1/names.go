@@ -45,8 +45,8 @@ const (
 
 	// EtcdDrainHookAnnotation is the pre-drain hook on a control-plane Machine that keeps its Node from being cordoned while the hosts of the
 	// control plane restart one after the other: its member may not leave etcd before that ends, and the machine-config operator restarts no
-	// host while another Node is cordoned. It goes too while MachineConfigPool master is paused, all other hosts are back, and none has still
-	// to join (DESIGN D24).
+	// host while another Node is cordoned. It goes too while MachineConfigPool master is paused, all other hosts are back, and three have
+	// joined (DESIGN D24).
 	EtcdDrainHookAnnotation = "pre-drain.delete.hook.machine.cluster.x-k8s.io/openshift-assisted-etcd"
 
 	// RemediationInProgressAnnotation records on a control plane, as JSON, which unhealthy Machine is replaced, since when, and how many

@@ -81,7 +81,7 @@ func (c *connection) asksBy() (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.asking = newFirstAlone(transport)
+	c.asking = newFirstAlone(transport, firstPatience)
 	time.AfterFunc(askingLifetime, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -3,7 +3,6 @@
 package connection
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -75,10 +75,15 @@ type firstAlone struct {
 
 	answered atomic.Bool
 	turn     chan struct{}
+	// patience is how long a request waits for its turn: the first one may have met the only server of several that is dead.
+	patience time.Duration
 }
 
-func newFirstAlone(next http.RoundTripper) *firstAlone {
-	return &firstAlone{RoundTripper: next, turn: make(chan struct{}, 1)}
+// firstPatience is longer than a handshake and a first answer take.
+const firstPatience = time.Second
+
+func newFirstAlone(next http.RoundTripper, patience time.Duration) *firstAlone {
+	return &firstAlone{RoundTripper: next, turn: make(chan struct{}, 1), patience: patience}
 }
 
 // RoundTrip sends a request.
@@ -89,8 +94,8 @@ func (f *firstAlone) RoundTrip(request *http.Request) (*http.Response, error) {
 	select {
 	case f.turn <- struct{}{}:
 		defer func() { <-f.turn }()
-	case <-request.Context().Done():
-		return nil, context.Cause(request.Context())
+	case <-time.After(f.patience):
+	case <-request.Context().Done(): // The transport says so, and closes the body.
 	}
 	response, err := f.RoundTripper.RoundTrip(request)
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
@@ -69,12 +70,10 @@ func TestFirstAlone(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	c := &connection{config: &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}}
+	own, err := transportOf(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	g.Expect(err).NotTo(HaveOccurred())
+	transport := newFirstAlone(own, limit)
 	send := func(ctx context.Context) error {
-		transport, err := c.asksBy()
-		if err != nil {
-			return err
-		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
 		if err != nil {
 			return err
@@ -90,13 +89,44 @@ func TestFirstAlone(t *testing.T) {
 		all.Go(func() error { return send(t.Context()) })
 	}
 	g.Eventually(opened.Load, limit).Should(BeEquivalentTo(1))
-	hurried, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("no time"))
-	g.Expect(send(hurried)).To(MatchError("no time"))
+	hurried, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.Expect(send(hurried)).To(MatchError(context.Canceled))
 	close(held)
 	g.Expect(all.Wait()).To(Succeed())
 	g.Expect(opened.Load()).To(BeEquivalentTo(1))
 }
+
+// TestFirstThatHangs: the first request has met a server that is dead, and the next one goes on without it.
+func TestFirstThatHangs(t *testing.T) {
+	g := NewWithT(t)
+	var asked atomic.Int32
+	transport := newFirstAlone(roundTripper(func(request *http.Request) (*http.Response, error) {
+		if asked.Add(1) == 1 {
+			<-request.Context().Done()
+		}
+		return nil, errors.New("it was sent")
+	}), time.Millisecond)
+	first, stop := context.WithCancel(t.Context())
+	send := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://192.0.2.1", http.NoBody)
+		if err != nil {
+			return err
+		}
+		_, err = transport.RoundTrip(request) //nolint:bodyclose // There is no answer.
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- send(first) }()
+	g.Eventually(asked.Load, limit).Should(BeEquivalentTo(1))
+	g.Expect(send(t.Context())).To(MatchError("it was sent"))
+	stop()
+	g.Expect(<-ended).To(HaveOccurred())
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // TestTrace: requests of a pass are shown below it, without their headers; others, as those of watches, are not.
 func TestTrace(t *testing.T) {

@@ -88,6 +88,11 @@ func TestDrain(t *testing.T) {
 			pauseUpdate(v, 0)
 			v.Machines.Owned["cp-1"].Status.NodeRef.Name = ""
 		}},
+		"the pool is paused, and etcd has members enough": {change: func(v *view.View) {
+			askForUpgrade(v)
+			pauseUpdate(v, 0)
+			v.ControlPlane.Spec.Replicas = new(int32(5))
+		}},
 		"the pool is paused, and all its hosts are up to date": {change: func(v *view.View) {
 			pauseUpdate(v, 1)
 			v.Workload.Updates.PoolBehind = false

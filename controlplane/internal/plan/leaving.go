@@ -80,12 +80,12 @@ func undrainable(v *view.View, m *clusterv1.Machine) string {
 	return why
 }
 
-// lacksHost reports whether a host of the control plane has still to join, those counted that wait to be drained.
+// lacksHost reports whether etcd lacks a host without which it loses no member, those counted that wait to be drained.
 func lacksHost(v *view.View) bool {
 	joined := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
 		return m.Status.NodeRef.IsDefined() && (living(m) || view.InEtcdDrainHook(m))
 	})
-	return len(joined) < int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0))
+	return len(joined) < min(minVoters, int(ptr.Deref(v.ControlPlane.Spec.Replicas, 0)))
 }
 
 // undrained reports whether a Machine that is being deleted waits for the end of an update before its Node is drained. That may be held up
@@ -135,6 +135,11 @@ func etcdOf(v *view.View) Etcd {
 	for _, node := range v.Workload.Nodes {
 		if node.Cordoned || !node.Ready {
 			etcd.AwayNodes = append(etcd.AwayNodes, node.Name)
+		}
+	}
+	for _, m := range inHook(v) {
+		if node := v.Workload.NodeOf(m); node != nil && node.Cordoned && node.Ready && !node.Changing {
+			etcd.Drained = append(etcd.Drained, node.Name)
 		}
 	}
 	if report := v.Workload.Etcd; report != nil && report.MembersDegraded.True() {

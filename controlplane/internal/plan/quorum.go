@@ -41,16 +41,18 @@ type Etcd struct {
 	// Paused: MachineConfigPool master is paused, so that no host is restarted before somebody ends that, whatever Restarts say.
 	Paused bool
 	// Away is how many hosts of the control plane are cordoned, not ready, or being changed, and AwayNodes are the Nodes of which that is
-	// seen.
-	Away      int
-	AwayNodes []string
+	// seen. Drained are those of them that are ready, and cordoned for no other reason than that their Machines leave: nobody restarts them.
+	Away               int
+	AwayNodes, Drained []string
 }
 
-// awayBeside is how many hosts are away beside that of a Node.
+// awayBeside is how many hosts are away beside that of a Node, and may be restarting.
 func (e Etcd) awayBeside(node string) int {
 	away := max(e.Away, len(e.AwayNodes))
-	if slices.Contains(e.AwayNodes, node) {
-		away--
+	for _, name := range e.AwayNodes {
+		if name == node || slices.Contains(e.Drained, name) {
+			away--
+		}
 	}
 	return away
 }

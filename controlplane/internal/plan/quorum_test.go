@@ -201,6 +201,9 @@ func TestDrainedMachineAndRestarts(t *testing.T) {
 	g.Expect(decide(true, 1, "n1", "n2").Waiting).To(HaveKeyWithValue("m1", others), "the pool has not said so yet")
 	g.Expect(decide(true, 1).Waiting).To(HaveKeyWithValue("m1", others), "its own Node is there")
 	g.Expect(decide(true, 1, "n1").Remove).To(HaveField("Machine", "m1"))
+	etcd.Drained = []string{"n1", "n2"}
+	g.Expect(decide(true, 2, "n1", "n2").Remove).To(HaveField("Machine", "m1"), "the other one was drained too")
+	g.Expect(decide(true, 3, "n1", "n2").Waiting).To(HaveKeyWithValue("m1", others), "a third one is being restarted")
 }
 
 // inspected is that Machine while no Node is known to be its own: it has the address that its host had when it was inspected.

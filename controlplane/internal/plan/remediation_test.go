@@ -63,6 +63,24 @@ func unwell(v *view.View, since time.Duration) {
 	v.Workload.Etcd.MembersDegraded.Since = noon.Add(-since)
 }
 
+// awaitTurn makes a Machine one that is being deleted and that nothing but the hook of etcd keeps.
+func awaitTurn(v *view.View, name string) {
+	m := v.Machines.Owned[name]
+	m.DeletionTimestamp, m.Annotations = &metav1.Time{Time: noon}, map[string]string{controlplanev1.EtcdHookAnnotation: ""}
+	conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
+		Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason})
+}
+
+// drainedBeside is an upgrade that is paused because cp-0 has died, while cp-1 waits to leave etcd, whose host restarts as well or not.
+func drainedBeside(v *view.View, restarts bool) {
+	unwell(v, 31*time.Minute)
+	awaitTurn(v, "cp-1")
+	askForUpgrade(v)
+	pauseUpdate(v, 2)
+	v.Workload.Nodes = []workload.ControlPlaneNode{{Name: v.Machines.Owned["cp-0"].Status.NodeRef.Name},
+		{Name: v.Machines.Owned["cp-1"].Status.NodeRef.Name, Cordoned: true, Ready: true, Changing: restarts}}
+}
+
 // askForUpgrade makes a cluster that runs 4.20.4 be asked for another release.
 func askForUpgrade(v *view.View) {
 	v.Workload.Version.Desired.Version, v.Workload.Version.Requested.Version = "4.20.4", "4.20.8"
@@ -97,12 +115,14 @@ func TestContractRemediation(t *testing.T) {
 				v.Machines.Owned["cp-0"].Status.Addresses[0].Address = "172.22.0.9"
 				v.Workload.Nodes = []workload.ControlPlaneNode{{Name: "n0", Addresses: []string{"10.0.0.9"}}}
 			}},
-		"another waits for its turn": {members: three, change: func(v *view.View) {
-			m := v.Machines.Owned["cp-1"]
-			m.DeletionTimestamp, m.Annotations = &metav1.Time{Time: noon}, map[string]string{controlplanev1.EtcdHookAnnotation: ""}
-			conditions.Set(m, metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
-				Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason})
+		"another waits for its turn": {members: three, change: func(v *view.View) { awaitTurn(v, "cp-1") }},
+		"another was drained and waits for its turn, and the pool is paused": {members: three, change: func(v *view.View) {
+			drainedBeside(v, false)
 		}},
+		"another was drained, waits for its turn, and restarts, and the pool is paused": {
+			members: three, reason: never, says: "hosts beside that of member n0 are cordoned, not ready, or being changed (1)",
+			change: func(v *view.View) { drainedBeside(v, true) },
+		},
 		"another is about to be drained": {members: three, reason: wait, says: "Machine cp-1 is being deleted", change: func(v *view.View) {
 			awaitDrain(v, "cp-1")
 		}},

@@ -160,6 +160,14 @@ func TestContractRollout(t *testing.T) {
 			notReady(v, "cp-1", 30*time.Minute)
 			v.Workload.Version.Progressing = because(yes, "Working towards 4.21.3")
 		}},
+		"the host is dead, and nobody says what restarts the others": {replicas: 3, due: []string{"cp-1"}, blocked: "has not said whether",
+			change: func(v *view.View) {
+				rolling(v, 0)
+				outdate(v, "cp-1")
+				answering(v)
+				notReady(v, "cp-1", 30*time.Minute)
+				v.Workload.Updates = nil
+			}},
 		"the host restarts for a reason of its own": {replicas: 3, due: []string{"cp-1"}, blocked: "is waited for until 2026-01-01T12:01:00Z",
 			change: func(v *view.View) {
 				rolling(v, 0)

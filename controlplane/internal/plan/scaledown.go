@@ -107,8 +107,8 @@ func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string,
 // it waits for nothing but time; zero when no time tells.
 func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, until time.Time) {
 	others := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
-		// One that only waits to leave etcd may wait for this one, whose member does not serve.
-		return m.Name != target.Name && (nodeReady(target) || !view.InEtcdHook(m))
+		// One that only waits to be drained, or to leave etcd, may wait for this one, whose member does not serve.
+		return m.Name != target.Name && (nodeReady(target) || !view.InEtcdHook(m) && !undrained(v, m))
 	})
 	blockers = append(unpropagated(v), unfitTopology(v)...)
 	blockers = append(blockers, unsettled(v, others)...)
@@ -124,17 +124,8 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, un
 	case !etcd.MembersAvailable.True():
 		return append(blockers, "The operator of etcd does not say that its members are available: "+etcd.MembersAvailable.Message), until
 	case !nodeReady(target):
-		// It is what is wrong with etcd and its operators, unless it just restarts, or nobody has seen its Node for a moment.
-		var why string
-		if why, until = unheard(v); why == "" {
-			why, until = mayReturn(v, target)
-		}
-		if why != "" {
-			blockers = append(blockers, why)
-		} else if target.Status.NodeRef.IsDefined() && down(v, target) {
-			return blockers, until // An update of the hosts does not go on while one is dead: each would wait for the other.
-		}
-		return append(blockers, restarts(v)...), until
+		more, until := unfitToGiveUp(v, target)
+		return append(blockers, more...), until
 	case !etcd.MembersDegraded.False():
 		return append(blockers, "Members of etcd are not healthy: "+etcd.MembersDegraded.Message), until
 	}
@@ -144,9 +135,30 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, un
 	return append(blockers, unfitOperators(v)...), until
 }
 
-// mayReturn says that a Node which is not ready may come back by itself, and until when it is waited for; empty when it is down, and
-// when there is none. A host that
-// restarts for another reason than an update would be wiped else, while etcd is one member short for minutes.
+// unfitToGiveUp lists what keeps a Machine whose Node is not ready. It is what is wrong with etcd and its operators, unless it just
+// restarts, or nobody has seen its Node for a moment. An update of the hosts does not go on while one is dead: each would wait for the
+// other.
+func unfitToGiveUp(v *view.View, target *clusterv1.Machine) (blockers []string, until time.Time) {
+	why, until := unheard(v)
+	if why == "" {
+		why, until = mayReturn(v, target)
+	}
+	switch {
+	case why != "":
+		return append([]string{why}, restarts(v)...), until
+	case target.Status.NodeRef.IsDefined() && down(v, target) && isHeard(v):
+		return nil, until
+	}
+	return restarts(v), until
+}
+
+// isHeard reports whether the installed cluster, and no other one, says what restarts its hosts.
+func isHeard(v *view.View) bool {
+	return v.Workload.OtherCluster == "" && v.Workload.Updates != nil && v.Workload.Version != nil
+}
+
+// mayReturn says that a Node which is not ready may come back by itself, and until when it is waited for; empty when it is down, and when
+// there is none. A host that restarts for another reason than an update would be wiped else, while etcd is one member short for minutes.
 func mayReturn(v *view.View, m *clusterv1.Machine) (why string, until time.Time) {
 	since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition)
 	if !m.Status.NodeRef.IsDefined() || since == nil || down(v, m) {

@@ -123,3 +123,21 @@ func TestSurplusWithoutNode(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadSurplusDuringAnUpdate: the update waits for a dead host of which there is one too many, and a Machine that waits to be drained
+// waits for the update.
+func TestDeadSurplusDuringAnUpdate(t *testing.T) {
+	g := NewWithT(t)
+	decide := func(since time.Duration) plan.MachinesDecision {
+		v := currentView(5)
+		v.ControlPlane.Spec.Replicas = new(int32(3))
+		answering(v)
+		updating(v)
+		awaitDrain(v, "cp-0")
+		notReady(v, "cp-1", since)
+		return plan.DecideMachines(v, nil, false)
+	}
+	d := decide(30 * time.Minute)
+	g.Expect(d.Surplus).To(HaveExactElements(HaveField("Name", "cp-1")), "%v", d.SurplusBlockers)
+	g.Expect(decide(29*time.Minute).Surplus).To(BeEmpty(), "it may be restarting")
+}

@@ -40,11 +40,18 @@ type ControlPlaneNode struct {
 	Addresses []string
 	// DeletionTimestamp is when its deletion began; nil when it has not.
 	DeletionTimestamp *metav1.Time
-	// Cordoned: no new Pods are placed on it, because it is being drained or restarted.
-	Cordoned bool
+	// Cordoned: no new Pods are placed on it, because it is being drained or restarted. Changing: the machine-config operator gives it another
+	// configuration, for which it is restarted.
+	Cordoned, Changing bool
 	// Ready is False also when it is Unknown, which it is when the kubelet is silent.
 	Ready bool
 }
+
+// The annotations of a Node in which the machine-config operator has the configuration that it runs, and the one that it is to run.
+const (
+	currentConfig = "machineconfiguration.openshift.io/currentConfig"
+	desiredConfig = "machineconfiguration.openshift.io/desiredConfig"
+)
 
 // nodeRoles are the labels of the Nodes on which the operator of etcd runs members.
 func nodeRoles() []string {
@@ -73,7 +80,7 @@ func (c Cached) ControlPlaneNodes(ctx context.Context, cluster client.ObjectKey)
 
 func controlPlaneNodeOf(node *corev1.Node) ControlPlaneNode {
 	n := ControlPlaneNode{Name: node.Name, UID: node.UID, ProviderID: node.Spec.ProviderID, DeletionTimestamp: node.DeletionTimestamp,
-		Cordoned: node.Spec.Unschedulable}
+		Cordoned: node.Spec.Unschedulable, Changing: node.Annotations[currentConfig] != node.Annotations[desiredConfig]}
 	for _, address := range node.Status.Addresses {
 		if address.Type == corev1.NodeInternalIP {
 			n.Addresses = append(n.Addresses, address.Address)

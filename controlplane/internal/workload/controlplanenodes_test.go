@@ -37,8 +37,15 @@ func TestControlPlaneNodes(t *testing.T) {
 	}
 	going := node("m-1", corev1.ConditionUnknown, "master")
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: time.Unix(1, 0).UTC()}, []string{"example.com/stays"}
-	up := connected(t, interceptor.Funcs{}, node("w-0", corev1.ConditionTrue, "worker"), node("m-2", corev1.ConditionTrue, "arbiter"),
-		going, node("m-0", corev1.ConditionFalse, "master", "arbiter"))
+	changing := node("m-2", corev1.ConditionTrue, "arbiter")
+	changing.Spec.Unschedulable, changing.Annotations = true, map[string]string{
+		"machineconfiguration.openshift.io/currentConfig": "rendered-1", "machineconfiguration.openshift.io/desiredConfig": "rendered-2",
+	}
+	going.Annotations = map[string]string{
+		"machineconfiguration.openshift.io/currentConfig": "rendered-2", "machineconfiguration.openshift.io/desiredConfig": "rendered-2",
+	}
+	up := connected(t, interceptor.Funcs{}, node("w-0", corev1.ConditionTrue, "worker"), changing, going,
+		node("m-0", corev1.ConditionFalse, "master", "arbiter"))
 	nodes, err := up.ControlPlaneNodes(t.Context(), cluster)
 	g.Expect(err).NotTo(HaveOccurred())
 	addresses := []string{"192.168.126.10", "fd2e::10"}
@@ -47,7 +54,7 @@ func TestControlPlaneNodes(t *testing.T) {
 	nodes[1].DeletionTimestamp = nil
 	g.Expect(nodes).To(Equal([]workload.ControlPlaneNode{
 		{Name: "m-0", UID: "uid-m-0", Addresses: addresses}, {Name: "m-1", UID: "uid-m-1", Addresses: addresses},
-		{Name: "m-2", UID: "uid-m-2", Addresses: addresses, Ready: true},
+		{Name: "m-2", UID: "uid-m-2", Addresses: addresses, Ready: true, Cordoned: true, Changing: true},
 	}))
 
 	refuse := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
