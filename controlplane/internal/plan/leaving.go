@@ -61,7 +61,7 @@ func LeavingOf(v *view.View) LeavingDecision {
 // undrainable says why the Node of a Machine that is being deleted is not cordoned yet; it is empty when it may be. A host that does not
 // run keeps the next one from being restarted anyway; one that is restarting itself is given the time for it. While nobody has heard from
 // the Nodes, those that run are not told from those that do not. While the pool is paused and every other host is back, none is restarted;
-// who is replaced meanwhile comes first, since etcd does without one member only.
+// a host that is still to join comes first then, because etcd must not be without two members.
 func undrainable(v *view.View, m *clusterv1.Machine) string {
 	if !v.Life.Installed() || !m.Status.NodeRef.IsDefined() {
 		return ""
@@ -80,7 +80,8 @@ func undrainable(v *view.View, m *clusterv1.Machine) string {
 	return why
 }
 
-// lacksHost reports whether etcd lacks a host without which it loses no member, those counted that wait to be drained.
+// lacksHost reports whether fewer hosts have joined than etcd needs before one leaves: three, or spec.replicas when that is less. Those
+// that wait to be drained have joined.
 func lacksHost(v *view.View) bool {
 	joined := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
 		return m.Status.NodeRef.IsDefined() && (living(m) || view.InEtcdDrainHook(m))

@@ -38,7 +38,8 @@ type Etcd struct {
 	Unwell time.Duration
 	// Restarts say, in words, by what the hosts of the control plane are restarted one after the other; there are none while nothing does.
 	Restarts []string
-	// Paused: MachineConfigPool master is paused, so that no host is restarted before somebody ends that, whatever Restarts say.
+	// Paused: MachineConfigPool master is paused. Until somebody ends that, no host begins to get another configuration, whatever Restarts
+	// say; one that had begun restarts all the same.
 	Paused bool
 	// Away is how many hosts of the control plane are cordoned, not ready, or being changed, and AwayNodes are the Nodes of which that is
 	// seen. Drained are those of them that are ready, and cordoned for no other reason than that their Machines leave: nobody restarts them.

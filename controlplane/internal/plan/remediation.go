@@ -306,6 +306,7 @@ func updatedElsewhere(v *view.View, m *clusterv1.Machine) string {
 	return ""
 }
 
+// elsewhere says that the host of a Node is updated, or may be although MachineConfigPool master is paused.
 func elsewhere(updates *workload.Updates, node string) string {
 	if updates.PoolUpdating.False() {
 		return fmt.Sprintf("MachineConfigPool master is paused before all its hosts are up to date, and Node %s is cordoned or not ready: its "+

@@ -73,7 +73,8 @@ func (s *story) healthCheck(t *testing.T) {
 			To(Equal(controlplanev1.MachineRemediationDeferredReason))
 		g.Expect(s.remediation(g)).To(ContainSubstring("Machine " + victim.Name))
 	})
-	// It is told that the Nodes may be ready, until Cluster API has been connected for two minutes, and then what etcd lacks.
+	// The Machine stays for one reason or the other: until Cluster API has been connected for two minutes, its Node may be ready without
+	// anybody knowing; after that, etcd has a member that is not healthy.
 	consistently(t, func(g Gomega) { g.Expect(s.uids(g)).To(Equal(before)) })
 	s.update(g, victim, func() { delete(victim.Annotations, clusterv1.RemediateMachineAnnotation) })
 	eventually(t, settleTimeout, func(g Gomega) {
