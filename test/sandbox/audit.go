@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -30,10 +31,10 @@ const eventsResource = "events"
 // reads are the verbs that change nothing.
 var reads = []string{"get", "list", "watch"}
 
-// Write is one kind of write of one user in an audit log, and how often it happened. A refused one counts too.
+// Write is one kind of write of one user in an audit log, how often it happened, and how often of these the API server has refused it.
 type Write struct {
 	Verb, Resource string
-	Count          int
+	Count, Refused int
 }
 
 // Name is the verb and the resource, as "patch machines/status".
@@ -56,7 +57,7 @@ func WritesFor(auditLog, user, namespace string) ([]Write, error) {
 }
 
 func writes(auditLog, user string, wanted func(*auditv1.Event) bool) ([]Write, error) {
-	counts := map[Write]int{}
+	counts := map[Write]Write{}
 	// The log of a world with many clusters has a hundred thousand events, most of them of others.
 	mentions := func(line []byte) bool { return bytes.Contains(line, []byte(user)) }
 	err := readAudit(auditLog, 0, mentions, func(event *auditv1.Event) {
@@ -68,14 +69,20 @@ func writes(auditLog, user string, wanted func(*auditv1.Event) bool) ([]Write, e
 		if event.ObjectRef.Subresource != "" {
 			resource += "/" + event.ObjectRef.Subresource
 		}
-		counts[Write{Verb: event.Verb, Resource: resource}]++
+		kind := Write{Verb: event.Verb, Resource: resource}
+		write := counts[kind]
+		write.Count++
+		if event.ResponseStatus != nil && event.ResponseStatus.Code >= http.StatusBadRequest {
+			write.Refused++
+		}
+		counts[kind] = write
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Write, 0, len(counts))
-	for write, count := range counts {
-		write.Count = count
+	for kind, write := range counts {
+		write.Verb, write.Resource = kind.Verb, kind.Resource
 		out = append(out, write)
 	}
 	slices.SortFunc(out, func(a, b Write) int {
@@ -114,6 +121,15 @@ func readAudit(path string, offset int64, wanted func(line []byte) bool, visit f
 		return fmt.Errorf("cannot read the audit log: %w", err)
 	}
 	return nil
+}
+
+// Refused is how many of the writes the API server has refused.
+func Refused(writes []Write) int {
+	refused := 0
+	for _, write := range writes {
+		refused += write.Refused
+	}
+	return refused
 }
 
 // IsHousekeeping reports whether writes of a resource say nothing about reconciling.

@@ -29,15 +29,16 @@ func TestWritesThatCount(t *testing.T) {
 		line("get", "/machines", "machines", "demo"),
 		line("patch", "/machines", "machines", "other"),
 		strings.ReplaceAll(line("create", "/machines", "machines", "demo"), user, "admin"),
+		strings.Replace(line("create", "/events", "events", "demo"), "{", `{"responseStatus":{"code":409},`, 1),
 	}, "\n")), 0o600)).To(Succeed())
 	writes, err := Writes(log, user)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(writes).To(ConsistOf(
-		Write{"create", "machines", 1}, Write{"create", "events", 1}, Write{"patch", "machines", 1},
+		Write{"create", "machines", 1, 0}, Write{"create", "events", 2, 1}, Write{"patch", "machines", 1, 0},
 	))
 	all, withoutEvents := Sum(writes)
-	g.Expect([]int{all, withoutEvents}).To(Equal([]int{3, 2}))
+	g.Expect([]int{all, withoutEvents, Refused(writes)}).To(Equal([]int{4, 2, 1}))
 	writes, err = WritesFor(log, user, "demo")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(writes).To(ConsistOf(Write{"create", "machines", 1}, Write{"create", "events", 1}))
+	g.Expect(writes).To(ConsistOf(Write{"create", "machines", 1, 0}, Write{"create", "events", 2, 1}))
 }

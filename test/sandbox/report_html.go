@@ -60,7 +60,7 @@ func (r *run) writeReport(ctx context.Context) error {
 	for _, manager := range writes {
 		writer := report.Writer{Name: manager.name}
 		for _, write := range manager.writes {
-			writer.Writes = append(writer.Writes, report.Write(write))
+			writer.Writes = append(writer.Writes, report.Write{Verb: write.Verb, Resource: write.Resource, Count: write.Count})
 		}
 		in.Writes = append(in.Writes, writer)
 	}

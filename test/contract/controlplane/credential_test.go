@@ -71,7 +71,9 @@ func (s *story) tokenRenewed(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-assisted-capi", Name: "cluster-api"}}
 	g.Expect(s.installed(g).Delete(t.Context(), account)).To(Succeed())
 	another(second)
-	expect(g, s.cluster(g), clusterv1.ClusterRemoteConnectionProbeCondition, metav1.ConditionTrue)
+	eventually(t, settleTimeout, func(g Gomega) { // Core connects anew, as its token is none any more.
+		expect(g, s.cluster(g), clusterv1.ClusterRemoteConnectionProbeCondition, metav1.ConditionTrue)
+	})
 }
 
 // works lists the Nodes with the kubeconfig that is published now.
