@@ -180,8 +180,8 @@ var (
 	}
 	WorkloadUnreachableOldestSeconds = Definition{
 		Name: "openshift_assisted_workload_unreachable_oldest_seconds", Kind: Gauge,
-		Help:   "Seconds for which the installed cluster has not been available whose API has not answered longest.",
-		Source: "since when the condition Available with reason ConnectionDown has its status",
+		Help:   "Seconds since the installed cluster whose API has not answered longest was found to be silent.",
+		Source: "since when the conditions Available, EtcdClusterHealthy and ControlPlaneComponentsHealthy have the reason ConnectionDown",
 		Counts: "from the cache, at every scrape; 0 when all answer. The grace period of --remote-conditions-grace-period is over by then",
 	}
 	ReleaseResolveSeconds = Definition{

@@ -28,6 +28,7 @@ func valueOf(template, variable string, authority []byte) (value string, ok bool
 		"OPENSHIFT_API_VIP":               network + "5",
 		"OPENSHIFT_INGRESS_VIP":           network + "6",
 		"OPENSHIFT_API_ENDPOINT_HOST":     network + "5",
+		"OPENSHIFT_NETWORK_CONFIG":        "6f1c0a52d0e84b1f",
 		"OPENSHIFT_TRUST_BUNDLE":          strings.ReplaceAll(string(authority), "\n", `\n`),
 		"OPENSHIFT_COREOS_IMAGE_URL":      "https://images.example.com/rhcos-openstack.x86_64.qcow2",
 		"OPENSHIFT_COREOS_IMAGE_CHECKSUM": "8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b",

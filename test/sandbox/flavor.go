@@ -33,7 +33,7 @@ const (
 
 	// networkConfigLabel and networkConfig select the NMStateConfigs in template static-ip.
 	networkConfigLabel = "network-config"
-	networkConfig      = "static"
+	networkConfig      = "6f1c0a52d0e84b1f"
 
 	// releaseImage is what template disconnected installs; nobody pulls it.
 	releaseImage = "registry.sandbox.example.com/ocp/release@sha256:8f3b1c0d5e7a9264b1f0c3d2e5a7968b8f3b1c0d5e7a9264b1f0c3d2e5a7968b"
@@ -61,7 +61,7 @@ var flavors = map[string]flavor{
 	"fencing": {topology: Fencing, prepare: createFencingCredentials},
 	// One worker, because all of them are replaced when a variable has changed.
 	"topology":     {topology: HA, workers: 1, managed: true},
-	"static-ip":    {topology: HA, workers: 1, prepare: createNetworkConfigs},
+	"static-ip":    {topology: HA, workers: 1, variables: networkConfigVariables, prepare: createNetworkConfigs},
 	"ipv6":         {topology: HA, workers: 1, address: "::1"},
 	"userdata":     {topology: HA, workers: 1, variables: diskImageVariables},
 	"disconnected": {topology: HA, workers: 1, variables: registryVariables},
@@ -125,6 +125,9 @@ func (w *World) variables(r ClusterRequest) ([]string, error) {
 
 // BootModes returns what Options.Boot may be: flavors that differ from the default template in how their hosts boot.
 func BootModes() []string { return []string{"userdata"} }
+
+// networkConfigVariables select the NMStateConfigs that createNetworkConfigs makes.
+func networkConfigVariables(*World) map[string]string { return map[string]string{"OPENSHIFT_NETWORK_CONFIG": networkConfig} }
 
 // diskImageVariables name an image that hosts boot with user data.
 func diskImageVariables(*World) map[string]string {

@@ -120,8 +120,13 @@ func (c installed) agentClusterInstall(t *testing.T) *hiveext.AgentClusterInstal
 
 // checkStaticAddresses checks that all images have the NMStateConfigs in them.
 func checkStaticAddresses(t *testing.T, c installed) {
+	g := NewWithT(t)
 	for _, infraEnv := range c.infraEnvs(t) {
-		NewWithT(t).Expect(infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels).To(Equal(map[string]string{"network-config": "static"}))
+		selected := &assisted.NMStateConfigList{}
+		g.Expect(infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels).To(HaveLen(1))
+		labels := client.MatchingLabels(infraEnv.Spec.NMStateConfigLabelSelector.MatchLabels)
+		g.Expect(c.List(t.Context(), selected, client.InNamespace(c.request.Namespace), labels)).To(Succeed())
+		g.Expect(len(selected.Items)).To(BeNumerically(">=", c.request.Machines()), "one for every host")
 	}
 }
 

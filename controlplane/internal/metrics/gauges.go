@@ -85,9 +85,9 @@ func (g *Gauges) controlPlanes(ctx context.Context, s metrics.Scrape) error {
 		case controlplanev1.UpgradeStalledReason, controlplanev1.UpgradeFailingReason:
 			stalled++
 		}
-		if c := conditions.Get(cp, controlplanev1.AvailableCondition); c != nil && c.Reason == controlplanev1.ConnectionDownReason {
+		if since, silence := silentSince(cp); silence {
 			unreachable++
-			silent.Add("", s.Now, c.LastTransitionTime.Time)
+			silent.Add("", s.Now, since)
 		}
 		for state, number := range Members(cp) {
 			members[state] += number
@@ -106,6 +106,26 @@ func (g *Gauges) controlPlanes(ctx context.Context, s metrics.Scrape) error {
 		s.Gauge(deletionAge, deleting[step], metrics.KindControlPlane, step)
 	}
 	return nil
+}
+
+// silentSince is since when the API of a cluster has not answered, at the end of the grace period; false when it answers. Available alone
+// does not tell: it stays False, and keeps its time, when a cluster that was not available stops answering. The conditions that sum up the
+// operators become Unknown then, so the latest time counts.
+func silentSince(cp *controlplanev1.OpenshiftAssistedControlPlane) (since time.Time, silence bool) {
+	if conditions.GetReason(cp, controlplanev1.AvailableCondition) != controlplanev1.ConnectionDownReason {
+		return time.Time{}, false
+	}
+	for _, told := range []struct{ condition, reason string }{
+		{controlplanev1.AvailableCondition, controlplanev1.ConnectionDownReason},
+		{controlplanev1.EtcdClusterHealthyCondition, controlplanev1.EtcdClusterConnectionDownReason},
+		{controlplanev1.ControlPlaneComponentsHealthyCondition, controlplanev1.ControlPlaneComponentsConnectionDownReason},
+	} {
+		c := conditions.Get(cp, told.condition)
+		if c != nil && c.Reason == told.reason && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since, true
 }
 
 // Members counts the members of a cluster's etcd by state. Members that do not serve are lost when there are more members than Machines

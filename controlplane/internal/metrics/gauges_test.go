@@ -67,6 +67,19 @@ func collected(g *WithT, c prometheus.Collector) map[string]*dto.MetricFamily {
 	return found
 }
 
+// TestSilentSince: a cluster that was not available for long before its API stopped answering has been silent since then.
+func TestSilentSince(t *testing.T) {
+	g := NewWithT(t)
+	cp := told(controlplanev1.AvailableCondition, metav1.ConditionFalse, controlplanev1.ConnectionDownReason, -2880)
+	unknown := told(controlplanev1.EtcdClusterHealthyCondition, metav1.ConditionUnknown, controlplanev1.EtcdClusterConnectionDownReason, -1)
+	cp.Status.Conditions = append(cp.Status.Conditions, unknown.Status.Conditions...)
+	since, silent := silentSince(cp)
+	g.Expect(silent).To(BeTrue())
+	g.Expect(since).To(BeTemporally("==", noon.Add(-time.Minute)))
+	_, silent = silentSince(unknown)
+	g.Expect(silent).To(BeFalse(), "the grace period is not over")
+}
+
 func TestGauges(t *testing.T) {
 	g := NewWithT(t)
 	stalled := told(controlplanev1.UpgradingCondition, metav1.ConditionTrue, controlplanev1.UpgradeStalledReason, 0)

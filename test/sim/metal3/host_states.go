@@ -5,6 +5,7 @@ package metal3
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -71,10 +72,16 @@ func (p *hostPass) run(ctx context.Context) (time.Duration, error) {
 	return handle(p, ctx)
 }
 
+// detachable are the states in which BMO lets go of a host. In all others it does not look at the annotation: what it has begun with the
+// host goes on.
+var detachable = []bmov1alpha1.ProvisioningState{
+	bmov1alpha1.StateAvailable, bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned,
+}
+
 // detach takes BMO's hands off the host while the annotation is there (M3-66). It tells whether that is so, or just ended.
 func (p *hostPass) detach() bool {
 	_, detached := p.host.Annotations[bmov1alpha1.DetachedAnnotation]
-	if detached && p.host.DeletionTimestamp.IsZero() {
+	if detached && p.host.DeletionTimestamp.IsZero() && slices.Contains(detachable, p.host.Status.Provisioning.State) {
 		p.host.Status.OperationalStatus = bmov1alpha1.OperationalStatusDetached
 		return true
 	}
