@@ -42,8 +42,7 @@ func (r *Reconciler) createInstall(ctx context.Context, v *view.View, d installD
 	if err != nil {
 		return kube.Refusal(err.Error())
 	}
-	_, err = r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
-	o.begun = err == nil
+	o.begun, err = r.createInstallObjects(ctx, v, objects.ImageSet(), objects.ClusterDeployment(), install)
 	return err
 }
 

@@ -135,8 +135,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if cluster != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, cp, controlplanev1.ControlPlaneFinalizer); err != nil || added {
-		return ctrl.Result{}, err // Adding the finalizer triggers the next pass; before it is there nothing may be created (CONTRACT CP-68).
+	if err := r.ensureFinalizer(ctx, cp); err != nil {
+		return ctrl.Result{}, err
 	}
 	before := cp.DeepCopy()
 	if isPaused, err := kube.HoldPaused(ctx, r.Client, cluster, cp); err != nil || isPaused {
@@ -159,8 +159,8 @@ func (r *Reconciler) pass(
 	}
 	d, o := decide(v), &outcomes{}
 	defer func() {
-		if recordedAlone(v, d, o, reterr) {
-			return
+		if reterr == nil && (recordedAlone(v, d, o) || o.begun) {
+			return // The pass that this one's write triggers tells all.
 		}
 		r.updateStatus(v, d, o)
 		cp.Status.ObservedGeneration = cp.Generation
@@ -184,10 +184,19 @@ func (r *Reconciler) pass(
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})
 }
 
+// ensureFinalizer stores the finalizer, before which nothing may be created (CONTRACT CP-68).
+func (r *Reconciler) ensureFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {
+	added, err := finalizers.EnsureFinalizer(ctx, r.Client, cp, controlplanev1.ControlPlaneFinalizer)
+	if added {
+		r.wroteControlPlane(cp)
+	}
+	return err
+}
+
 // recordedAlone reports whether all that the pass has to tell is told by the next one, which begins because this one has recorded the
 // installed cluster: it asks that cluster, and says in one write that it is installed and that it answers.
-func recordedAlone(v *view.View, d decision, o *outcomes, err error) bool {
-	return d.install.record != "" && o.written != "" && !v.Initialized() && err == nil
+func recordedAlone(v *view.View, d decision, o *outcomes) bool {
+	return d.install.record != "" && o.written != "" && !v.Initialized()
 }
 
 // ownerCluster returns the owner, or nil when there is none or it is gone.
@@ -218,7 +227,12 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, cp *controlplanev1
 		}
 		cp.ResourceVersion = written.ResourceVersion
 	}
-	kind := capicontrollerutil.StructuredObject(controlplanev1.GroupVersion, "OpenshiftAssistedControlPlane")
-	r.controller.DeferNextReconcileUntilCacheUpToDate(cp, kind, cp.ResourceVersion) // It would write what has not changed once more.
+	r.wroteControlPlane(cp)
 	return alone, nil
+}
+
+// wroteControlPlane defers the next pass until the cache has seen the control plane: it would write what has not changed once more.
+func (r *Reconciler) wroteControlPlane(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+	r.controller.DeferNextReconcileUntilCacheUpToDate(cp,
+		capicontrollerutil.StructuredObject(controlplanev1.GroupVersion, "OpenshiftAssistedControlPlane"), cp.ResourceVersion)
 }

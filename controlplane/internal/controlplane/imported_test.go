@@ -33,7 +33,7 @@ func (w *world) moved() *world {
 	cp.Annotations, cp.Finalizers = w.controlPlane().Annotations, w.controlPlane().Finalizers
 	target.must(target.client.Update(ctx, cp))
 	for _, m := range w.machines() {
-		m.UID, m.ResourceVersion, m.Status = "", "", clusterv1.MachineStatus{}
+		m.UID, m.ResourceVersion, m.Status = types.UID("moved-"+m.Name), "", clusterv1.MachineStatus{}
 		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 			m.OwnerReferences = []metav1.OwnerReference{view.ControllerReference(cp)}
 		}
