@@ -25,6 +25,8 @@ type Kind struct {
 	Field fields.Selector
 	// Keep is what is kept in memory of an object, which it may change: nil is nothing. Without it all is kept but the managed fields.
 	Keep func(client.Object) client.Object
+	// Page is how many of its objects one request reads, for a kind of which there can be more than one answer may have; 0 is all of them.
+	Page int64
 }
 
 // kind is a Kind with all that every connection needs to ask for it.

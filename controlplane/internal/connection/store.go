@@ -33,6 +33,8 @@ const (
 	watchSlack = 30 * time.Second
 	// shortWatch is how long a watch lasts that ended for a reason: its kind is read anew.
 	shortWatch = time.Second
+	// mostKept is how many objects of one kind are kept when they are read, as many as one answer may have.
+	mostKept = 10_000
 	// firstRead is how long a pass waits for the first answer about a kind.
 	firstRead = 2 * time.Second
 )
@@ -113,42 +115,69 @@ func (s *store) note(err error) {
 	}
 }
 
-// list reads all objects. The first time an answer from the memory of the API server is good enough.
+// list reads all objects, and returns their version. The last page has the one of all pages.
 func (s *store) list(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, ok := s.kind.list.DeepCopyObject().(client.ObjectList)
-	if !ok {
-		return "", fmt.Errorf("%T is no list", s.kind.list)
-	}
 	asks, err := s.connection.asks()
 	if err != nil {
 		return "", err
 	}
+	objects := map[client.ObjectKey]client.Object{}
+	for next := ""; ; {
+		page, err := s.page(ctx, asks, next)
+		if err == nil {
+			err = s.collect(page, objects)
+		}
+		if err != nil {
+			return "", err
+		}
+		if next = page.GetContinue(); next == "" {
+			s.replace(objects)
+			return page.GetResourceVersion(), nil
+		}
+	}
+}
+
+// page reads one page, which is all for most kinds. The first time an answer from the memory of the API server is good enough; from there it
+// answers with all objects, whatever the limit.
+func (s *store) page(ctx context.Context, asks rest.Interface, next string) (client.ObjectList, error) {
+	list, ok := s.kind.list.DeepCopyObject().(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is no list", s.kind.list)
+	}
 	request := s.request(asks)
-	if !s.isRead() {
+	switch {
+	case next != "":
+		request.Param("limit", strconv.FormatInt(s.kind.Page, 10)).Param("continue", next)
+	case s.kind.Page != 0:
+		request.Param("limit", strconv.FormatInt(s.kind.Page, 10))
+	case !s.isRead():
 		request.Param("resourceVersion", "0")
 	}
-	if err := request.Do(ctx).Into(list); err != nil {
-		if apierrors.IsNotFound(err) {
-			err = &meta.NoKindMatchError{GroupKind: s.kind.gvk.GroupKind(), SearchedVersions: []string{s.kind.gvk.Version}}
-		}
-		return "", err
+	err := request.Do(ctx).Into(list)
+	if apierrors.IsNotFound(err) {
+		err = &meta.NoKindMatchError{GroupKind: s.kind.gvk.GroupKind(), SearchedVersions: []string{s.kind.gvk.Version}}
 	}
-	items, err := meta.ExtractList(list)
+	return list, err
+}
+
+// collect adds what is kept of a page. Beyond mostKept nothing is: a page more is no reason to know none of them.
+func (s *store) collect(page client.ObjectList, objects map[client.ObjectKey]client.Object) error {
+	items, err := meta.ExtractList(page)
 	if err != nil {
-		return "", err
+		return err
 	}
-	objects := map[client.ObjectKey]client.Object{}
 	for _, item := range items {
-		if o, ok := item.DeepCopyObject().(client.Object); ok { // Of the list's own items one would keep all in memory.
-			if kept := s.kind.keep(o); kept != nil {
-				objects[client.ObjectKeyFromObject(kept)] = kept
-			}
+		o, ok := item.DeepCopyObject().(client.Object) // Of the list's own items one would keep all in memory.
+		if !ok || len(objects) >= mostKept {
+			continue
+		}
+		if kept := s.kind.keep(o); kept != nil {
+			objects[client.ObjectKeyFromObject(kept)] = kept
 		}
 	}
-	s.replace(objects)
-	return list.GetResourceVersion(), nil
+	return nil
 }
 
 func (s *store) request(by rest.Interface) *rest.Request {

@@ -11,8 +11,11 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -181,13 +184,28 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	}
 	list := corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}}
 	list.ResourceVersion = strconv.Itoa(a.version)
-	for _, o := range a.objects {
-		list.Items = append(list.Items, o)
+	for _, name := range slices.Sorted(maps.Keys(a.objects)) {
+		list.Items = append(list.Items, a.objects[name])
 	}
+	page(&list, r.URL.Query())
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(list); err != nil {
 		panic(err)
 	}
+}
+
+// page leaves one page of a list, as an API server does that is asked for no more and for no answer from its memory.
+func page(list *corev1.ConfigMapList, query url.Values) {
+	size, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || query.Has("resourceVersion") {
+		return
+	}
+	from, _ := strconv.Atoi(query.Get("continue"))
+	to := min(from+size, len(list.Items))
+	if to < len(list.Items) {
+		list.Continue = strconv.Itoa(to)
+	}
+	list.Items = list.Items[from:to]
 }
 
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {

@@ -42,6 +42,10 @@ func ours(cluster *clusterv1.Cluster) bool {
 	return ref.Kind == "OpenshiftAssistedControlPlane" && ref.APIGroup == controlplanev1.GroupVersion.Group
 }
 
+// pageOfRequests is how many requests for certificates are read at once. A kubelet whose requests nobody approves makes another one every
+// quarter of an hour, and Kubernetes removes them after a day: a hundred Nodes have more of them than one answer may have.
+const pageOfRequests = 500
+
 // kinds are those that are watched in installed clusters, and what of their objects is read.
 func kinds() []connection.Kind {
 	return []connection.Kind{
@@ -51,7 +55,7 @@ func kinds() []connection.Kind {
 		{Object: &machineconfigv1.MachineConfigPool{}},
 		{Object: &corev1.Node{}, Keep: keepNode},
 		{
-			Object: &certificatesv1.CertificateSigningRequest{}, Keep: keepPending,
+			Object: &certificatesv1.CertificateSigningRequest{}, Keep: keepPending, Page: pageOfRequests,
 			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 		},
 		{
