@@ -48,6 +48,10 @@ const (
 	// (CONTRACT CP-39).
 	MixedOwnershipReason = "MixedOwnership"
 
+	// UnrecordedClusterReason: Machines of the control plane have Nodes, and it knows of no installed cluster. Its annotations are lost, so
+	// that an installation would destroy the cluster; nothing is changed until they are restored.
+	UnrecordedClusterReason = "UnrecordedCluster"
+
 	// ClusterDeletingReason: the Cluster is being deleted, and nothing is created any more.
 	ClusterDeletingReason = "ClusterDeleting"
 

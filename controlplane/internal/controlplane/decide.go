@@ -195,6 +195,13 @@ func waiting(v *view.View) (reason, message string) {
 			strings.Join(v.Machines.Foreign, ", "),
 			clusterv1.MachineControlPlaneLabel,
 		)
+	case len(plan.Unrecorded(v)) > 0:
+		return controlplanev1.UnrecordedClusterReason, fmt.Sprintf(
+			"Machines have Nodes (%s), and the annotation %s does not tell of which cluster: restore it, or delete the Cluster; nothing is changed "+
+				"until then",
+			strings.Join(plan.Unrecorded(v), ", "),
+			controlplanev1.InstalledClusterAnnotation,
+		)
 	case v.Kubeconfigs.Namesake != "" && !v.Life.Installed() && v.Install.AgentClusterInstall == nil:
 		return controlplanev1.NameConflictReason, v.Kubeconfigs.Namesake
 	case !v.Life.Installed() && (v.Install.AgentClusterInstall == nil || plan.Changeable(v)):

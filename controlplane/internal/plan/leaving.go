@@ -108,20 +108,28 @@ func leavingMembers(v *view.View) LeavingDecision {
 		return LeavingDecision{}
 	}
 	leaving, others, inFlight := etcdHosts(v)
-	if !v.Life.Installed() {
+	switch {
+	case len(Unrecorded(v)) > 0:
+		return allWait(leaving, "Nothing tells of which cluster the Machines of the control plane are Nodes")
+	case !v.Life.Installed():
 		return LeavingDecision{Release: leaving, AtOnce: true} // Its host never was a member of a cluster that anybody uses (CONTRACT KCP-24).
 	}
 	if why := unchangeable(v); why != "" {
-		d := LeavingDecision{Waiting: map[string]string{}}
-		for _, l := range leaving {
-			d.Waiting[l.Machine] = why
-		}
-		return d
+		return allWait(leaving, why)
 	}
 	etcd := etcdOf(v)
 	d := DecideLeaving(etcd, leaving, others, inFlight)
 	if d.Remove == nil && len(inFlight) == 0 {
 		d.Stray = stray(v, etcd)
+	}
+	return d
+}
+
+// allWait lets no host go, for one reason.
+func allWait(leaving []Leaving, why string) LeavingDecision {
+	d := LeavingDecision{Waiting: map[string]string{}}
+	for _, l := range leaving {
+		d.Waiting[l.Machine] = why
 	}
 	return d
 }
