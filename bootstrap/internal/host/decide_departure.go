@@ -117,17 +117,17 @@ func releaseFact(s *scope, d departure) fact.Fact {
 	)
 }
 
-// pastHook reports whether core frees the host of a Machine without the pre-terminate hook. An earlier pass has removed it and left no Agent,
-// or somebody else has, and then the Agent goes late: otherwise core would wait for the config, and the config for the Agent.
+// pastHook reports whether core frees the host of a Machine without the pre-terminate hook. An earlier pass has removed it and left no
+// Agent, or somebody else has, and then the Agent goes late: otherwise core would wait for the config, and the config for the Agent.
 func pastHook(s *scope) bool {
 	return s.lacksHook() && coreSays(
 		s.machine, clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, clusterv1.MachineDeletingWaitingForBootstrapDeletionReason,
 	)
 }
 
-// coreSays reports whether core says one of the reasons why it has not deleted the Machine yet. When it waits for pre-terminate hooks, or for
-// what comes later, the Node is drained and its volumes are detached (CONTRACT CORE-7). An Agent must not go earlier, while its Node still
-// runs workloads.
+// coreSays reports whether core says one of the reasons why it has not deleted the Machine yet. When it waits for pre-terminate hooks, or
+// for what comes later, the Node is drained and its volumes are detached (CONTRACT CORE-7). An Agent must not go earlier, while its Node
+// still runs workloads.
 func coreSays(machine *clusterv1.Machine, reasons ...string) bool {
 	return slices.Contains(reasons, conditions.GetReason(machine, clusterv1.MachineDeletingCondition))
 }
