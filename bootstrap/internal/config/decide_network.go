@@ -79,6 +79,10 @@ func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 	wanted, problem := wantedNetworks(s)
 	if problem.Reason != "" {
 		d.retryAfter = networkRetry
+		if s.infraEnv != nil {
+			// A medium of the InfraEnv may be out, and Metal3 may take any other host any moment: it boots without a network else.
+			d.networks = planNetworks(s, wanted)
+		}
 		return problem, true
 	}
 	d.networks = planNetworks(s, wanted)
@@ -97,8 +101,8 @@ func decideNetworks(s *scope, d *decision) (_ fact.Fact, wait bool) {
 	return fact.Fact{}, false
 }
 
-// wantedNetworks returns the NMStateConfigs of the hosts, or what is wrong with a host that may be chosen. What is wrong with others is
-// nothing to wait for.
+// wantedNetworks returns the NMStateConfigs of the hosts whose network data can be used, and what is wrong with a host that may be chosen.
+// What is wrong with others is nothing to wait for.
 func wantedNetworks(s *scope) (wanted []assisted.NMStateConfig, _ fact.Fact) {
 	var missing, invalid []string
 	for _, n := range s.networks {
@@ -113,12 +117,16 @@ func wantedNetworks(s *scope) (wanted []assisted.NMStateConfig, _ fact.Fact) {
 			invalid = append(invalid, err.Error())
 		}
 	}
-	invalid = append(invalid, sharedDevices(s, wanted)...)
+	sharing, problems := sharedDevices(s, wanted)
+	wanted = slices.DeleteFunc(wanted, func(c assisted.NMStateConfig) bool {
+		return sharing[c.Annotations[bootstrapv1.NMStateHostAnnotation]]
+	})
+	invalid = append(invalid, problems...)
 	switch {
 	case len(missing) > 0:
-		return nil, fact.Waiting(bootstrapv1.NetworkDataMissingReason, "%s", firstOf(missing))
+		return wanted, fact.Waiting(bootstrapv1.NetworkDataMissingReason, "%s", firstOf(missing))
 	case len(invalid) > 0:
-		return nil, fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "%s", firstOf(invalid))
+		return wanted, fact.Waiting(bootstrapv1.NetworkDataInvalidReason, "%s", firstOf(invalid))
 	}
 	return wanted, fact.Fact{}
 }
@@ -159,9 +167,9 @@ func (n *hostNetwork) config(s *scope) (*assisted.NMStateConfig, error) {
 	return config, nil
 }
 
-// sharedDevices says which hosts have a device in common: assisted-service could not tell them apart. Other templates of the same content
-// have hosts in the same InfraEnv.
-func sharedDevices(s *scope, wanted []assisted.NMStateConfig) []string {
+// sharedDevices returns the hosts that have a device in common, by name, and says so of each pair: assisted-service could not tell them
+// apart. Other templates of the same content have hosts in the same InfraEnv.
+func sharedDevices(s *scope, wanted []assisted.NMStateConfig) (sharing map[string]bool, problems []string) {
 	configs := slices.Clone(wanted)
 	for _, existing := range s.nmstates {
 		known := slices.ContainsFunc(wanted, func(c assisted.NMStateConfig) bool { return c.Name == existing.Name })
@@ -170,11 +178,12 @@ func sharedDevices(s *scope, wanted []assisted.NMStateConfig) []string {
 		}
 	}
 	owners := map[string]string{}
-	var problems []string
+	sharing = map[string]bool{}
 	for _, config := range configs {
 		host := config.Annotations[bootstrapv1.NMStateHostAnnotation]
 		for _, device := range config.Spec.Interfaces {
 			if other, taken := owners[device.MACAddress]; taken && other != host {
+				sharing[host], sharing[other] = true, true
 				problems = append(
 					problems,
 					fmt.Sprintf(
@@ -185,7 +194,7 @@ func sharedDevices(s *scope, wanted []assisted.NMStateConfig) []string {
 			owners[device.MACAddress] = host
 		}
 	}
-	return problems
+	return sharing, problems
 }
 
 // planNetworks compares what is wanted with what exists. The network of a host that is taken is not changed while it may be booting from

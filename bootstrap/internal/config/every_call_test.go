@@ -150,6 +150,15 @@ func withoutConfig(w *world) {
 	deleteMachine("worker-0")(w)
 }
 
+// withoutHook is the story of a Machine that leaves, and whose hook somebody removes meanwhile.
+func withoutHook(w *world) {
+	w.workers = 0
+	deleteMachine("worker-0")(w)
+	machine := &clusterv1.Machine{}
+	w.get("worker-0", machine)
+	change(w, machine, func(m *clusterv1.Machine) { delete(m.Annotations, bootstrapv1.AgentDeletionHook) })
+}
+
 // loseAgent deletes the Agent of a host that is not installed yet.
 func loseAgent(w *world) {
 	agent := &assisted.Agent{}
@@ -296,6 +305,12 @@ var stories = map[string]story{
 	"a config loses its owner": {
 		begin:    installed(1),
 		chapters: []chapter{{do: withoutOwner, until: func(w *world) bool { return len(w.machines()) == 1 && w.config("worker-0") == nil }}},
+	},
+	"a Machine loses its hook": {
+		like:     true,
+		begin:    installed(1),
+		chapters: []chapter{{do: withoutHook, until: (*world).joined}},
+		left:     func(w *world) { NewWithT(w.t).Expect(w.agents()).To(HaveLen(1)) },
 	},
 	"a Machine loses its config": {
 		like:     true,

@@ -43,8 +43,8 @@ func (r *Reconciler) observeNetworks(ctx context.Context, s *scope) error {
 	return r.readNetworkData(ctx, s)
 }
 
-// readNetworkData reads the Secrets of the hosts. Those of hosts without an NMStateConfig come first: while one of them is missing, nothing
-// is handed out, and the others need not be read.
+// readNetworkData reads the Secrets of the hosts. Those of hosts without an NMStateConfig come first: while one of them is missing, no
+// medium is handed out, and Secrets of hosts that have an NMStateConfig need not be read.
 func (r *Reconciler) readNetworkData(ctx context.Context, s *scope) error {
 	for _, known := range []bool{false, true} {
 		missing := false

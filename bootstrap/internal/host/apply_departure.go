@@ -57,5 +57,5 @@ func (r *Reconciler) leavesUncached(ctx context.Context, s *scope) (bool, error)
 	if err := r.APIReader.List(ctx, agents, client.InNamespace(s.machine.Namespace)); err != nil {
 		return false, fmt.Errorf("list Agents: %w", err)
 	}
-	return slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool { return leaves(s, &a) }), nil
+	return r.anyIs(ctx, s, agents.Items, leaves)
 }

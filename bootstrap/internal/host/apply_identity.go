@@ -19,6 +19,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/agent"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
@@ -129,8 +130,8 @@ func (r *Reconciler) bootAgain(ctx context.Context, s *scope, boot int) error {
 	if err != nil {
 		return fmt.Errorf("list the Agents of the InfraEnv of Machine %s: %w", s.machine.Name, err)
 	}
-	if slices.ContainsFunc(agents.Items, func(a assisted.Agent) bool { return mayBeOf(s, &a) }) {
-		return nil // Its event, which is late, triggers the next pass.
+	if late, err := r.anyIs(ctx, s, agents.Items, mayBeOf); err != nil || late {
+		return err // The event of the Agent, which is late, triggers the next pass.
 	}
 	if waits, err := r.awaitsNode(ctx, s); err != nil || !waits {
 		return err
@@ -144,6 +145,43 @@ func mayBeOf(s *scope, a *assisted.Agent) bool {
 		return known.Name == a.Name && known.ResourceVersion == a.ResourceVersion
 	})
 	return !seen && (s.config.Spec.HostIdentity == bootstrapv1.HostIdentityInfraEnv || identity.Matches(a, s.host, s.hosts))
+}
+
+// anyIs reports whether something is so of one of the Agents, which were read without the cache. An address proves nothing that other
+// hosts have as well, and the pass knows only those around the Agents that the cache has shown: of an Agent of which it seems to be so it
+// looks up the hosts too. Otherwise what it waits for might never come.
+func (r *Reconciler) anyIs(ctx context.Context, s *scope, agents []assisted.Agent, is func(*scope, *assisted.Agent) bool) (bool, error) {
+	for i := range agents {
+		if !is(s, &agents[i]) {
+			continue
+		}
+		around, err := r.withHostsOf(ctx, s, &agents[i])
+		if err != nil {
+			return false, err
+		}
+		if is(around, &agents[i]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// withHostsOf returns the scope with the hosts that an Agent can be besides those that the pass knows. Without a host there are none to be
+// told apart.
+func (r *Reconciler) withHostsOf(ctx context.Context, s *scope, a *assisted.Agent) (*scope, error) {
+	if s.host == nil {
+		return s, nil
+	}
+	can, shared, err := index.Finder{Reader: r.Client, Namespace: s.machine.Namespace}.HostsOf(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	around := *s
+	around.hosts = slices.Clone(s.hosts)
+	for _, host := range slices.Concat(can, shared) {
+		around.hosts = append(around.hosts, *host)
+	}
+	return &around, nil
 }
 
 // awaitsNode reads without the cache whether the Machine is still there, and its host no Node.

@@ -128,10 +128,7 @@ func TestHookStaysWhileTheCacheIsStale(t *testing.T) {
 			agent := s.agents[0].DeepCopy()
 			tt.change(agent)
 			s.agents = nil
-			scheme := runtime.NewScheme()
-			g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
-			g.Expect(assisted.AddToScheme(scheme)).To(Succeed())
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.machine, agent).Build()
+			c := indextest.Builder(s.machine, agent).Build()
 			r := &Reconciler{Client: c, APIReader: c}
 			g.Expect(r.applyDeparture(context.Background(), s, departure{unhook: true}).err()).To(Succeed())
 			machine := &clusterv1.Machine{}

@@ -3,6 +3,8 @@
 package host
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -46,8 +48,8 @@ func leaves(s *scope, agent *assisted.Agent) bool {
 // decideDeparture deletes the Machine's Agent before its host is freed, and never waits for the installed cluster (DESIGN D19).
 func decideDeparture(s *scope) departure {
 	d := departure{healthy: departingHostFact(s)}
-	if !atPreTerminate(s.machine) {
-		d.recognized = releaseFact(s, d)
+	atHook := coreSays(s.machine, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
+	if !atHook && !pastHook(s) {
 		return d
 	}
 	for i := range s.agents {
@@ -55,15 +57,29 @@ func decideDeparture(s *scope) departure {
 			d.agents = append(d.agents, s.agents[i])
 		}
 	}
-	_, hooked := s.machine.Annotations[bootstrapv1.AgentDeletionHook]
-	d.unhook = hooked && len(d.agents) == 0
-	d.forget = d.unhook && wasCycled(s)
 	if len(d.agents) > 0 {
-		d.recognized = fact.Waiting(
-			bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", d.agents[0].Name,
-		)
+		d.recognized = leavingFact(s, d.agents[0].Name)
+		return d
+	}
+	_, d.unhook = s.machine.Annotations[bootstrapv1.AgentDeletionHook]
+	d.forget = d.unhook && wasCycled(s)
+	if !atHook {
+		d.recognized = releaseFact(s, d)
 	}
 	return d
+}
+
+// leavingFact says that an Agent is waited for.
+func leavingFact(s *scope, agent string) fact.Fact {
+	if s.lacksHook() {
+		return fact.Waiting(
+			bootstrapv1.WaitingForAgentDeletionReason, "Machine %s has no pre-terminate hook, and assisted-service has not let Agent %s go yet",
+			s.machine.Name, agent,
+		)
+	}
+	return fact.Waiting(
+		bootstrapv1.WaitingForAgentDeletionReason, "the host is freed when assisted-service has let Agent %s go", agent,
+	)
 }
 
 // departingHostFact says whether the BareMetalHost lets its Machine go: baremetal-operator needs the BMC to free it and tries again without
@@ -92,7 +108,7 @@ func departingHostFact(s *scope) fact.Fact {
 // releaseFact says that the Agent is gone and the host is not free, when that does not pass by itself. Otherwise HostRecognized would go on
 // to name the Agent as what is waited for. Of a deletion that goes well it says nothing: it would be a write for nothing.
 func releaseFact(s *scope, d departure) fact.Fact {
-	if d.healthy.Status != metav1.ConditionFalse || !s.lacksHook() ||
+	if d.healthy.Status != metav1.ConditionFalse ||
 		conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition) != bootstrapv1.WaitingForAgentDeletionReason {
 		return fact.Fact{}
 	}
@@ -101,13 +117,17 @@ func releaseFact(s *scope, d departure) fact.Fact {
 	)
 }
 
-// atPreTerminate reports whether core waits for pre-terminate hooks: the Node is drained and its volumes are detached by then
-// (CONTRACT CORE-7). An Agent must not go earlier, while its Node still runs workloads.
-func atPreTerminate(machine *clusterv1.Machine) bool {
-	for _, c := range machine.Status.Conditions {
-		if c.Type == clusterv1.MachineDeletingCondition {
-			return c.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason
-		}
-	}
-	return false
+// pastHook reports whether core frees the host of a Machine without the pre-terminate hook. An earlier pass has removed it and left no
+// Agent, or somebody else has, and then the Agent goes late: otherwise core would wait for the config, and the config for the Agent.
+func pastHook(s *scope) bool {
+	return s.lacksHook() && coreSays(
+		s.machine, clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, clusterv1.MachineDeletingWaitingForBootstrapDeletionReason,
+	)
+}
+
+// coreSays reports whether core says one of the reasons why it has not deleted the Machine yet. When it waits for pre-terminate hooks, or
+// for what comes later, the Node is drained and its volumes are detached (CONTRACT CORE-7). An Agent must not go earlier, while its Node
+// still runs workloads.
+func coreSays(machine *clusterv1.Machine, reasons ...string) bool {
+	return slices.Contains(reasons, conditions.GetReason(machine, clusterv1.MachineDeletingCondition))
 }

@@ -73,3 +73,41 @@ func TestAHostThatIsNotFreedIsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAgentGoesWithoutTheHook plays a Machine whose pre-terminate hook somebody has removed while its Agent was there: nothing else lets
+// the Agent go, and the config of the Machine waits for that.
+func TestAnAgentGoesWithoutTheHook(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason string
+		hooked bool
+		agents int
+	}{
+		"core has not said anything yet":        {},
+		"its Node is being drained":             {reason: clusterv1.MachineDeletingDrainingNodeReason},
+		"volumes of its Node are detached":      {reason: clusterv1.MachineDeletingWaitingForVolumeDetachReason},
+		"another hook is there":                 {reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason, agents: 1},
+		"its host is being freed":               {reason: clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, agents: 1},
+		"its host is free":                      {reason: clusterv1.MachineDeletingWaitingForBootstrapDeletionReason, agents: 1},
+		"its hook has come too late to matter":  {reason: clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, hooked: true},
+		"its Node is deleted, and all was done": {reason: clusterv1.MachineDeletingDeletingNodeReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			s.machine.DeletionTimestamp = ptr.To(later)
+			if !test.hooked {
+				s.machine.Annotations = nil
+			}
+			if test.reason != "" {
+				s.machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Reason: test.reason}}
+			}
+			d := decideDeparture(s)
+			g.Expect(d.agents).To(HaveLen(test.agents))
+			g.Expect(d.unhook).To(BeFalse())
+			if test.agents > 0 {
+				g.Expect(d.recognized).To(Equal(fact.Waiting(bootstrapv1.WaitingForAgentDeletionReason,
+					"Machine m-0 has no pre-terminate hook, and assisted-service has not let Agent a-0 go yet")))
+			}
+		})
+	}
+}

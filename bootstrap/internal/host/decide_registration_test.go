@@ -115,6 +115,13 @@ func TestRegistrationTimeout(t *testing.T) {
 			s.agents = discovered().agents
 			s.agents[0].Annotations, s.agents[0].Status.Inventory.Interfaces[0].MACAddress = nil, "ff:00"
 		}, reason: bootstrapv1.AgentNotRecognizedReason, message: "no Agent has its identity"},
+		"other hardware has registered": {scope: booted(timeout), change: func(s *scope) {
+			s.agents = discovered().agents
+			s.agents[0].Annotations, s.agents[0].Status.Inventory.Interfaces[0].MACAddress = nil, "ff:00"
+			s.agents[0].Status.Inventory.SystemVendor.SerialNumber = "s-9"
+			s.host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{}
+			s.host.Status.HardwareDetails.SystemVendor.SerialNumber = "s-0"
+		}, cycle: true, reason: bootstrapv1.WaitingForAgentReason, message: "the host is power-cycled", attempt: 1, retryAt: timeout},
 		"it is installed": {scope: booted(24 * time.Hour), change: lostInstalled, reason: bootstrapv1.WaitingForAgentReason,
 			message: "look at the host's console"},
 		"the config is being deleted": {scope: booted(24 * time.Hour), change: func(s *scope) { s.config.DeletionTimestamp = &later },

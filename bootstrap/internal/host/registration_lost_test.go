@@ -25,6 +25,7 @@ import (
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/bootstrap/internal/index/indextest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 	"github.com/capi-openshift/agent-providers/internal/fact"
 )
@@ -225,15 +226,69 @@ func TestALateRegistrationIsNoReasonToBoot(t *testing.T) {
 	}
 }
 
+// sharing gives the Machine's host an address that another BareMetalHost has as well, which the pass does not know, and returns that one
+// and an Agent that has nothing but the address.
+func sharing(s *scope) (*bmov1alpha1.BareMetalHost, *assisted.Agent) {
+	const mac = "cc:00"
+	s.host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{MAC: mac}}}
+	other, agent := s.host.DeepCopy(), discovered().agents[0].DeepCopy()
+	other.Name, other.UID, other.Spec.BootMACAddress = "host-1", "other-uid", "aa:01"
+	agent.Annotations, agent.Status.Inventory.Interfaces = nil, []assisted.Interface{{MACAddress: mac}}
+	return other, agent
+}
+
+// TestASharedAddressIsNoRegistration: every host has one address, as that of the port to its BMC, and one of the others has registered.
+// Who takes that for a late registration waits for ever, since nothing of it comes late.
+func TestASharedAddressIsNoRegistration(t *testing.T) {
+	for name, shared := range map[string]bool{"another host has its address": true, "no other host has it": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := booted(timeout)
+			other, agent := sharing(s)
+			c := fakeClient(t, s)
+			g.Expect(c.Create(t.Context(), agent)).To(Succeed())
+			if shared {
+				g.Expect(c.Create(t.Context(), other)).To(Succeed())
+			}
+			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(1), controller: capicontrollerutil.NewFakeController()}
+			d := decide(s)
+			g.Expect(d.wait.cycle).To(BeTrue())
+			g.Expect(r.apply(t.Context(), s, d).err()).NotTo(HaveOccurred())
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
+			_, boots := s.host.Annotations[rebootAnnotation]
+			g.Expect(boots).To(Equal(shared))
+		})
+	}
+}
+
+// TestASharedAddressKeepsNoHook is the same of a Machine that is deleted.
+func TestASharedAddressKeepsNoHook(t *testing.T) {
+	for name, shared := range map[string]bool{"another host has its address": true, "no other host has it": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			other, agent := sharing(s)
+			s.agents = nil
+			c := fakeClient(t, s)
+			g.Expect(c.Create(t.Context(), agent)).To(Succeed())
+			if shared {
+				g.Expect(c.Create(t.Context(), other)).To(Succeed())
+			}
+			r := &Reconciler{Client: c, APIReader: c}
+			g.Expect(r.applyDeparture(t.Context(), s, departure{unhook: true}).err()).To(Succeed())
+			machine := &clusterv1.Machine{}
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.machine), machine)).To(Succeed())
+			_, hooked := machine.Annotations[bootstrapv1.AgentDeletionHook]
+			g.Expect(hooked).To(Equal(!shared))
+		})
+	}
+}
+
 // fakeClient has the host and the Machine of a scope, which are as they are read from then on.
 func fakeClient(t *testing.T, s *scope) client.WithWatch {
 	t.Helper()
 	g := NewWithT(t)
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{bmov1alpha1.AddToScheme, assisted.AddToScheme, clusterv1.AddToScheme} {
-		g.Expect(add(scheme)).To(Succeed())
-	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.host, s.machine).Build()
+	c := indextest.Builder(s.host, s.machine).Build()
 	for _, o := range []client.Object{s.host, s.machine} {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
 	}

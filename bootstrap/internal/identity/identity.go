@@ -234,7 +234,7 @@ func unmatched(r Request) Verdict {
 	for i := range r.Agents {
 		agent := &r.Agents[i]
 		if agent.HasInventory() && agent.Annotations[bootstrapv1.ClaimAnnotation] == "" && len(HostsMatching(agent, r.Hosts)) == 0 &&
-			!hasSerialOfOther(agent, r) {
+			!hasSerialOfOther(agent, r) && !isOther(agent, r) {
 			strangers = append(strangers, agent)
 		}
 	}

@@ -212,6 +212,16 @@ func TestRecognize(t *testing.T) {
 			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0"), host("h1", "aa:01", "s1")},
 			agents: []assisted.Agent{agent("a1", "s1", "ff:00")}, reason: bootstrapv1.WaitingForAgentReason,
 		},
+		{name: "a stranger with a serial number and addresses of its own is not the host", reason: bootstrapv1.WaitingForAgentReason,
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0", inspected("cc:00")), host("h1", "aa:01", "", inspected("cc:00"))},
+			agents: []assisted.Agent{agent("a1", "s9", "ff:00", "cc:00")}},
+		{name: "a stranger with another serial number and an inspected MAC of the host alone may be the host",
+			hosts:  []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0", inspected("cc:00"))},
+			agents: []assisted.Agent{agent("a1", "s9", "cc:00")}, reason: bootstrapv1.AgentNotRecognizedReason},
+		{name: "a stranger without a serial number may be the host", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "s0")},
+			agents: []assisted.Agent{agent("a1", "Default string", "ff:00")}, reason: bootstrapv1.AgentNotRecognizedReason},
+		{name: "a stranger may be a host without a serial number", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "0000")},
+			agents: []assisted.Agent{agent("a1", "s9", "ff:00")}, reason: bootstrapv1.AgentNotRecognizedReason},
 		{name: "not booted yet", hosts: []bmov1alpha1.BareMetalHost{host("h0", "aa:00", "", booting)}, reason: bootstrapv1.WaitingForHostReason},
 	}
 	for _, tt := range tests {

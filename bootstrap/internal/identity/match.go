@@ -115,6 +115,13 @@ func hasSerialOfOther(agent *assisted.Agent, r Request) bool {
 	})
 }
 
+// isOther reports whether the Agent is other hardware than the Machine's host: it has another serial number, both are real, and no address
+// that proves anything. With such an address it may be the host all the same, whose serial number was recorded wrong.
+func isOther(agent *assisted.Agent, r Request) bool {
+	known, reported := metal3.SerialNumber(r.Host), metal3.NormalizeSerial(agent.Status.Inventory.SystemVendor.SerialNumber)
+	return known != "" && reported != "" && known != reported && !matchesMAC(agent, r.Host, r.Hosts)
+}
+
 // describe says by which addresses and serial number an Agent can be found. Few addresses are enough: a message with all of those that a
 // stranger may report would be cut, and lose the remedy at its end.
 func describe(agent *assisted.Agent) string {
