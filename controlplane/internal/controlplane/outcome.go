@@ -67,7 +67,8 @@ type outcomes struct {
 	// plane has changed since it was read, so that nothing was recorded.
 	written    string
 	unrecorded bool
-	// created are the Machines that the pass has created, by name, and begun is true when it has created the AgentClusterInstall of an installation.
+	// created are the Machines that the pass has created, by name, and begun is true when it has created the AgentClusterInstall of an
+	// installation.
 	created map[string]*clusterv1.Machine
 	begun   bool
 	// synced are the Machines whose condition UpToDate was written, as they are now, by name.
