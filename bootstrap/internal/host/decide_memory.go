@@ -35,8 +35,8 @@ func reasonOf(s *scope) string {
 }
 
 // rememberedFact is what the config goes on to say of a host that is installed, or whose installation has begun, while no Agent tells how
-// far it is; keeps is false when one does, or there is nothing to remember. An Agent that is taken from its cluster, or of which the service
-// does not know the state, tells nothing. One whose host waits in the discovery image does: nothing of it is installed any more.
+// far it is; keeps is false when one does, or there is nothing to remember. An Agent that is taken from its cluster tells nothing, nor does
+// one whose state the service does not know. One whose host waits in the discovery image does: its installation is over.
 func rememberedFact(s *scope, agent *assisted.Agent) (_ fact.Fact, keeps bool) {
 	if !wasInstalled(s) && !wasInstalling(s) {
 		return fact.Fact{}, false

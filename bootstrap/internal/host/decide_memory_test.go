@@ -71,7 +71,9 @@ func TestAHostPastInstallingIsNotRebooted(t *testing.T) {
 			[]chapter{installing, inState("installing-in-progress", corev1.ConditionUnknown, "NotAvailable")},
 			no, bootstrapv1.AgentInstallingReason, true,
 		},
-		"it was cancelled":                         {[]chapter{installing, inState("cancelled", corev1.ConditionUnknown, "Unknown")}, no, bootstrapv1.AgentInstallingReason, true},
+		"it was cancelled": {
+			[]chapter{installing, inState("cancelled", corev1.ConditionUnknown, "Unknown")}, no, bootstrapv1.AgentInstallingReason, true,
+		},
 		"it was taken off":                         {[]chapter{installing, leaving}, no, bootstrapv1.AgentInstallingReason, true},
 		"it was taken off when nobody had seen it": {[]chapter{pending, leaving}, no, bootstrapv1.AgentPendingUserActionReason, false},
 		"the state of an installed one is not known": {
