@@ -109,6 +109,7 @@ func decide(s *scope) decision {
 	if d.claim != nil && d.bind != nil {
 		d.bind.claim, d.claim = s.claim(), nil
 	}
+	d.holdBind(s)
 	return d
 }
 

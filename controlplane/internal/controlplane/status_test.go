@@ -281,7 +281,7 @@ func TestInstallingNamesTheHostThatNeedsAttention(t *testing.T) {
 	config := &bootstrapv1.OpenshiftAssistedConfig{}
 	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"m-0": config}
 	for reason, message := range map[string]string{
-		bootstrapv1.AgentInstallingReason:     "Installing hosts",
+		bootstrapv1.AgentInstallingReason:        "Installing hosts",
 		bootstrapv1.AgentPendingUserActionReason: "Installing hosts; Machine m-0: fix its boot order",
 	} {
 		conditions.Set(config, metav1.Condition{
