@@ -64,6 +64,11 @@ func (a *Agent) MayBeBound() bool {
 // Unbound reports whether the Agent's spec refers to no ClusterDeployment.
 func (a *Agent) Unbound() bool { return a.Spec.ClusterDeploymentName == nil }
 
+// Discovers reports whether the host runs the discovery image and its installation has not begun, as far as the service knows.
+func (a *Agent) Discovers() bool {
+	return slices.Contains(discoveryStates, strings.TrimSuffix(a.Status.DebugInfo.State, unboundSuffix))
+}
+
 // ReadyToInstall reports whether the Agent counts as ready for the first installation. RequirementsMet alone is not enough: an unbound
 // approved Agent shows it too (ASSISTED 8.8 rule 4).
 func (a *Agent) ReadyToInstall() bool {

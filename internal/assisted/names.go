@@ -182,6 +182,16 @@ const (
 	AgentStatePendingUserAction = "installing-pending-user-action"
 )
 
+// unboundSuffix ends the states of Agents that are bound to no cluster.
+const unboundSuffix = "-unbound"
+
+// discoveryStates are the states, without unboundSuffix, of a host that runs the discovery image and whose installation has not begun
+// (ASSISTED 1.2).
+var discoveryStates = []string{
+	"discovering", "disconnected", "binding", AgentStateKnown, AgentStateInsufficient, AgentStatePendingForInput, AgentStatePreparing,
+	AgentStatePreparingSuccessful, AgentStatePreparingFailed,
+}
+
 // AdminKubeconfigSuffix ends the name of the Secret by which assisted-service reaches an installed cluster. Before it comes the name of the
 // ClusterDeployment (ASSISTED 1.4).
 const AdminKubeconfigSuffix = "-admin-kubeconfig"

@@ -340,8 +340,11 @@ const (
 	// AgentInstallingReason: the installation runs; the stage is in status.progress of the Agent.
 	AgentInstallingReason = "Installing"
 
-	// AgentNeedsAttentionReason: assisted-service waits for somebody to act on the host, or refuses its bind or what it is given, or the API
-	// server refuses what it is given.
+	// AgentPendingUserActionReason: the host was rebooted to be installed to the end, or is installed, and assisted-service waits for somebody
+	// to act on it: it has booted the discovery image again, or nobody has seen it since.
+	AgentPendingUserActionReason = "PendingUserAction"
+
+	// AgentNeedsAttentionReason: assisted-service refuses the bind of the host or what it is given, or the API server does.
 	AgentNeedsAttentionReason = "NeedsAttention"
 
 	// AgentInstallationFailedReason: the installation of the host failed.

@@ -287,7 +287,7 @@ var stories = map[string]story{
 		like:  true,
 		begin: empty(2, 1, func(w *world) { w.servers["h-1"].misled = true }),
 		chapters: []chapter{
-			{until: says("worker-0", bootstrapv1.AgentNeedsAttentionReason, "Host timed out")},
+			{until: says("worker-0", bootstrapv1.AgentPendingUserActionReason, "Host timed out")},
 			{do: func(w *world) { w.servers["h-1"].misled = false }, until: (*world).joined},
 		},
 	},
@@ -297,7 +297,7 @@ var stories = map[string]story{
 		chapters: []chapter{
 			{
 				do:    func(w *world) { w.workers, w.servers["h-1"].misled = 1, true },
-				until: says("worker-0", bootstrapv1.AgentNeedsAttentionReason, "takes the credential in Secret cp-admin-kubeconfig"),
+				until: says("worker-0", bootstrapv1.AgentPendingUserActionReason, "takes the credential in Secret cp-admin-kubeconfig"),
 			},
 			{do: func(w *world) { w.servers["h-1"].misled = false }, until: (*world).joined},
 		},

@@ -18,7 +18,9 @@ import (
 func (r *Reconciler) applyJoining(ctx context.Context, s *scope, d joining) kube.Outcome {
 	switch {
 	case d.bind != nil:
-		return kube.OutcomeOf(r.bind(ctx, s, d.bind))
+		outcome := kube.OutcomeOf(r.bind(ctx, s, d.bind))
+		r.binds.note(s.machine.UID, s.now, outcome)
+		return outcome
 	case d.approve != nil:
 		return kube.OutcomeOf(r.approve(ctx, s, d.approve))
 	case d.nudge != nil:

@@ -67,6 +67,8 @@ type Reconciler struct {
 	// controller defers a pass until the cache has seen what the pass before wrote.
 	controller    capicontrollerutil.Controller
 	infraMachines external.ObjectTracker
+	// binds are those that have failed.
+	binds retries
 	// changes lets real changes through.
 	changes predicate.Predicate
 }
@@ -95,8 +97,8 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontroll
 
 // Came is what came of the pass of a host.
 type Came struct {
-	// LookAgain is when the pass is to be repeated, because no event tells that a bound host has taken longer than its checks may take, nor
-	// that a host has not registered in time; 0 is when something changes.
+	// LookAgain is when the pass is to be repeated, because no event tells that a bound host has taken longer than its checks may take, that
+	// a host has not registered in time, or that a bind that has failed is due again; 0 is when something changes.
 	LookAgain time.Duration
 	// Hooked is true when the Machine has its pre-terminate hook.
 	Hooked bool
@@ -136,6 +138,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (result, error) {
 		o := r.applyDeparture(ctx, s, d)
 		return result{departure: &d, outcomes: o}, o.err()
 	}
+	s.held = r.binds.left(s.machine.UID, s.now)
 	d := decide(s)
 	o := r.apply(ctx, s, d)
 	return result{decision: &d, outcomes: o}, o.err()

@@ -89,14 +89,10 @@ func decide(s *scope) decision {
 		d.recognition, agent = decideIdentity(s)
 		d.lookAgain = d.wait.left(s.now)
 	}
+	remembered, keeps := rememberedFact(s, agent)
 	switch {
-	case agent == nil && wasInstalled(s):
-		// No Agent tells otherwise. While this stays, the host is not power-cycled.
-		d.installed = fact.Done(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition))
-	case agent == nil && wasInstalling(s):
-		d.installed = fact.Waiting(
-			bootstrapv1.AgentInstallingReason, "the installation of the host has begun, and no Agent tells how far it is",
-		)
+	case agent == nil && keeps:
+		d.installed = remembered // While this stays, the host is not power-cycled.
 	case agent == nil:
 		d.installed = fact.Waiting(bootstrapv1.WaitingForRecognitionReason, "no host is recognised yet")
 	case joined(s):
@@ -105,12 +101,15 @@ func decide(s *scope) decision {
 		d.installed = progressFact(s, &d.joining, agent)
 	case wasInstalled(s) && agent.Unbound():
 		d.installed = unboundFact(s, agent)
+	case keeps:
+		d.installed = remembered
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
 	}
 	if d.claim != nil && d.bind != nil {
 		d.bind.claim, d.claim = s.claim(), nil
 	}
+	d.holdBind(s)
 	return d
 }
 
@@ -307,16 +306,18 @@ func joinedFact(s *scope, agent *assisted.Agent) fact.Fact {
 	return fact.Done(bootstrapv1.NodeJoinedReason)
 }
 
-// unboundFact says of an installed host without a Node that its Agent was taken from the cluster. AgentInstalled stays True, also when the
-// host has booted the discovery image since: its disk holds what was installed, which may be a member of etcd, and the Machine that it
+// unboundFact says of an installed host without a Node that its Agent was taken from the cluster. AgentInstalled stays as it is, also when
+// the host has booted the discovery image since: its disk holds what was installed, which may be a member of etcd, and the Machine that it
 // belongs to was not deleted.
 func unboundFact(s *scope, agent *assisted.Agent) fact.Fact {
-	return fact.Ongoing(
-		conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition),
+	f := fact.Waiting(
+		reasonOf(s),
 		"Agent %s is not bound to the cluster any more, and its host is installed: it is neither rebooted nor installed again; to install a "+
 			"host anew, delete Machine %s",
 		agent.Name, s.machine.Name,
 	)
+	f.Status = conditions.Get(s.config, bootstrapv1.AgentInstalledCondition).Status
+	return f
 }
 
 // cameBack reports whether a host that had been added, and then booted its discovery image, runs from its disk again. assisted-service does

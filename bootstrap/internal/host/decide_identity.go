@@ -8,7 +8,6 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
@@ -264,19 +263,6 @@ func lacksHostFact(s *scope, agent *assisted.Agent, done string) fact.Fact {
 		bootstrapv1.WaitingForHostReason, "Agent %s is not %s: Machine %s has no BareMetalHost yet, and Metal3 finds the Node by the UID of that",
 		agent.Name, done, s.machine.Name,
 	)
-}
-
-// wasInstalled reports whether the config says that the Machine's host runs the installed system. Such a host is never power-cycled, also
-// while nobody can see its Node: the Machine gets neither node reference nor provider ID before the cluster's API can be reached.
-func wasInstalled(s *scope) bool {
-	return conditions.IsTrue(s.config, bootstrapv1.AgentInstalledCondition)
-}
-
-// wasInstalling reports whether the config says that the installation of the Machine's host has begun. Such a host is not power-cycled
-// either when its Agent vanishes: it may run the installed system by now. The Agents of all hosts vanish when assisted-service loses its
-// database, and a hub that was restored from a backup knows of nothing that came later.
-func wasInstalling(s *scope) bool {
-	return conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition) == bootstrapv1.AgentInstallingReason
 }
 
 // lostFact says that the claimed Agent of a host without a Node is gone. The host is frozen until it is rebooted (ASSISTED fact 11), so it

@@ -273,11 +273,11 @@ func TestNodeIsNeverInstalledAgain(t *testing.T) {
 		installed string
 	}{
 		{name: "has booted its image", changes: []func(*scope){node, pending(assisted.StageDone), ready(metav1.ConditionFalse)},
-			installed: bootstrapv1.AgentNeedsAttentionReason},
+			installed: bootstrapv1.AgentPendingUserActionReason},
 		{name: "has booted its disk again", changes: []func(*scope){node, pending(assisted.StageDone), ready(metav1.ConditionTrue)},
 			installed: bootstrapv1.NodeJoinedReason},
 		{name: "was not installed to the end", changes: []func(*scope){node, pending("Rebooting"), ready(metav1.ConditionTrue)},
-			installed: bootstrapv1.AgentNeedsAttentionReason},
+			installed: bootstrapv1.AgentPendingUserActionReason},
 		{name: "unbound, and the cluster takes hosts", changes: []func(*scope){worker, completed, node}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "moved here", changes: []func(*scope){worker, completed, moved}, installed: bootstrapv1.NodeJoinedReason},
 		{name: "waits to be unbound from a ClusterDeployment that was made anew", changes: []func(*scope){node, func(s *scope) {

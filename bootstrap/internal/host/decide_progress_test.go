@@ -138,7 +138,7 @@ func TestHostIsNotLetIn(t *testing.T) {
 			s.agents[0].Status.DebugInfo.StateInfo = test.info
 			test.change(s)
 			d := decide(s)
-			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentNeedsAttentionReason))
+			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.AgentPendingUserActionReason))
 			g.Expect(d.installed.Message).To(HavePrefix("Agent a-0: " + test.info))
 			g.Expect(strings.Contains(d.installed.Message, secret)).To(Equal(test.told), d.installed.Message)
 		})

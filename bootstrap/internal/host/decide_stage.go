@@ -52,7 +52,7 @@ func attentionFact(s *scope, agent *assisted.Agent) fact.Fact {
 		message += fmt.Sprintf("; if the host is well, see that the API of the cluster answers, and takes the credential in Secret %s%s: "+
 			"assisted-service lets the host in by it", s.install.Spec.ClusterDeploymentRef.Name, assisted.AdminKubeconfigSuffix)
 	}
-	return fact.Waiting(bootstrapv1.AgentNeedsAttentionReason, "%s", message)
+	return fact.Waiting(bootstrapv1.AgentPendingUserActionReason, "%s", message)
 }
 
 // joinsInstalled reports whether the Machine's host, which is no Node yet, is to join a cluster that is installed.

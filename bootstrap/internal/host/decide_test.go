@@ -197,7 +197,7 @@ func TestDecide(t *testing.T) {
 			)
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentInstallationFailedReason},
 		{name: "needs attention", change: func(s *scope) { bound(&s.agents[0], assisted.AgentStatePendingUserAction) },
-			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentNeedsAttentionReason},
+			recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentPendingUserActionReason},
 		{name: "disconnected", change: func(s *scope) {
 			bound(&s.agents[0], "disconnected", assisted.Condition{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse})
 		}, recognized: bootstrapv1.HostRecognizedReason, installed: bootstrapv1.AgentDisconnectedReason},

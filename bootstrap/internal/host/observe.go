@@ -46,6 +46,8 @@ type scope struct {
 	host *bmov1alpha1.BareMetalHost
 	// now is the time of the pass.
 	now time.Time
+	// held is for how long no bind is tried, because the last one has failed; 0 when one may be.
+	held time.Duration
 	// allAgents are the Agents that can matter for the identity of the Machine's host, by name.
 	allAgents []assisted.Agent
 	// agents are those of them that are of the config's InfraEnv or claimed for the Machine, by name.

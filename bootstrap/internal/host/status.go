@@ -3,6 +3,8 @@
 package host
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -44,13 +46,19 @@ func setStatus(config *bootstrapv1.OpenshiftAssistedConfig, r result) {
 	installedFact(r.decision, r.outcomes).Set(config, bootstrapv1.AgentInstalledCondition)
 }
 
-// tellUnread says that not all that is needed can be read, which is why nothing was decided.
+// tellUnread says that not all that is needed can be read, which is why nothing was decided. AgentInstalled goes on to say that an
+// installation has begun: nothing else does when the Agent is gone by the time at which everything can be read again.
 func tellUnread(config *bootstrapv1.OpenshiftAssistedConfig, err error) {
-	conditionType := bootstrapv1.HostRecognizedCondition
+	conditionType, unread := bootstrapv1.HostRecognizedCondition, fact.Fact{
+		Status: metav1.ConditionUnknown, Reason: bootstrapv1.ReadFailedReason,
+	}
 	if conditions.IsTrue(config, conditionType) {
 		conditionType = bootstrapv1.AgentInstalledCondition
+		if known := conditions.Get(config, conditionType); known != nil && slices.Contains(begunReasons, known.Reason) {
+			unread = fact.Fact{Status: known.Status, Reason: known.Reason}
+		}
 	}
-	fact.TellUnread(config, conditionType, fact.Fact{Status: metav1.ConditionUnknown, Reason: bootstrapv1.ReadFailedReason}, err,
+	fact.TellUnread(config, conditionType, unread, err,
 		bootstrapv1.AgentPreparationFailedReason, bootstrapv1.SeveralAgentsReason, bootstrapv1.DuplicateSerialNumberReason,
 		bootstrapv1.AgentNotRecognizedReason)
 }

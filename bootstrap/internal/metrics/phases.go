@@ -143,7 +143,7 @@ func bound(c *bootstrapv1.OpenshiftAssistedConfig) reached {
 
 func installing(c *bootstrapv1.OpenshiftAssistedConfig) reached {
 	switch conditions.GetReason(c, bootstrapv1.AgentInstalledCondition) {
-	case bootstrapv1.AgentInstallingReason, bootstrapv1.AgentInstalledReason:
+	case bootstrapv1.AgentInstallingReason, bootstrapv1.AgentPendingUserActionReason, bootstrapv1.AgentInstalledReason:
 		return yes
 	case bootstrapv1.AgentNeedsAttentionReason, bootstrapv1.AgentInstallationFailedReason, bootstrapv1.ReadFailedReason,
 		bootstrapv1.NodeJoinedReason:

@@ -130,6 +130,10 @@ func TestPhases(t *testing.T) {
 		"the installation needs somebody": {
 			stage{installed: bootstrapv1.AgentNeedsAttentionReason, bound: true, recognized: "x"}, recognized, []string{},
 		},
+		"the host is looked at after its reboot only": {
+			way[5], stage{installed: bootstrapv1.AgentPendingUserActionReason, bound: true, recognized: bootstrapv1.HostRecognizedReason,
+				created: true}, []string{metrics.PhaseInstalling},
+		},
 		"an Agent that is gone is installed": {way[7], stage{installed: bootstrapv1.NodeJoinedReason, bound: true, created: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -281,8 +281,8 @@ func TestInstallingNamesTheHostThatNeedsAttention(t *testing.T) {
 	config := &bootstrapv1.OpenshiftAssistedConfig{}
 	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{"m-0": config}
 	for reason, message := range map[string]string{
-		bootstrapv1.AgentInstallingReason:     "Installing hosts",
-		bootstrapv1.AgentNeedsAttentionReason: "Installing hosts; Machine m-0: fix its boot order",
+		bootstrapv1.AgentInstallingReason:        "Installing hosts",
+		bootstrapv1.AgentPendingUserActionReason: "Installing hosts; Machine m-0: fix its boot order",
 	} {
 		conditions.Set(config, metav1.Condition{
 			Type: bootstrapv1.AgentInstalledCondition, Status: metav1.ConditionFalse, Reason: reason, Message: "fix its boot order",

@@ -19,6 +19,8 @@ func TestHostProblemOfARefusedBind(t *testing.T) {
 		bootstrapv1.AgentBindingReason:        false,
 		bootstrapv1.WaitingForClusterReason:   false,
 		bootstrapv1.AgentNeedsAttentionReason: true,
+		// A host that waits for somebody is a problem too.
+		bootstrapv1.AgentPendingUserActionReason: true,
 	} {
 		t.Run(reason, func(t *testing.T) {
 			g := NewWithT(t)
