@@ -64,7 +64,7 @@ func TestABindThatIsRefusedForHours(t *testing.T) {
 			tries, writes, since := refusing.tries, calls.Writes()["patch OpenshiftAssistedConfig"], w.now
 			w.play(func() bool { return w.now.Sub(since) > 2*time.Hour }, true)
 			tries, writes = refusing.tries-tries, calls.Writes()["patch OpenshiftAssistedConfig"]-writes
-			g.Expect(tries).To(And(BeNumerically(">", 12), BeNumerically("<", 25)))
+			g.Expect(tries).To(And(BeNumerically(">", 55), BeNumerically("<", 75)))
 			g.Expect(writes).To(Equal(2*tries), "the disk is recorded for each, and taken back")
 			g.Expect(w.config("cp-0").Annotations).NotTo(HaveKey(bootstrapv1.InstallationDiskAnnotation), "other hints are accepted")
 			g.Expect(says("cp-0", test.reason, "")(w)).To(BeTrue(), w.conditions())

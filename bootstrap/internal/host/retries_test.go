@@ -25,7 +25,7 @@ func TestRetries(t *testing.T) {
 	r, now := &retries{}, born.Time
 	failed, conflict := kube.OutcomeOf(errors.New("no answer")), kube.OutcomeOf(apierrors.NewConflict(schema.GroupResource{}, "a-0", nil))
 	g.Expect(r.left("a", now)).To(BeZero())
-	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600} {
+	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 120, 120} {
 		want := time.Duration(seconds) * time.Second
 		r.note("a", now, failed)
 		g.Expect(r.left("a", now)).To(Equal(want))
