@@ -127,7 +127,9 @@ func (w *World) variables(r ClusterRequest) ([]string, error) {
 func BootModes() []string { return []string{"userdata"} }
 
 // networkConfigVariables select the NMStateConfigs that createNetworkConfigs makes.
-func networkConfigVariables(*World) map[string]string { return map[string]string{"OPENSHIFT_NETWORK_CONFIG": networkConfig} }
+func networkConfigVariables(*World) map[string]string {
+	return map[string]string{"OPENSHIFT_NETWORK_CONFIG": networkConfig}
+}
 
 // diskImageVariables name an image that hosts boot with user data.
 func diskImageVariables(*World) map[string]string {

@@ -139,8 +139,8 @@ func (s *store) list(ctx context.Context) (string, error) {
 	}
 }
 
-// page reads one page, which is all for most kinds. The first time an answer from the memory of the API server is good enough; from there it
-// answers with all objects, whatever the limit.
+// page reads one page, which is all for most kinds. The first time an answer from the memory of the API server is good enough; from there
+// it answers with all objects, whatever the limit.
 func (s *store) page(ctx context.Context, asks rest.Interface, next string) (client.ObjectList, error) {
 	list, ok := s.kind.list.DeepCopyObject().(client.ObjectList)
 	if !ok {

@@ -188,20 +188,11 @@ func waiting(v *view.View) (reason, message string) {
 			v.Cluster.Spec.ControlPlaneEndpoint.Host,
 			strings.Join(v.ControlPlane.Spec.Install.APIVIPs, ", "),
 		)
-	case len(v.Machines.Foreign) > 0:
-		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
-			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed "+
-				"until then",
-			strings.Join(v.Machines.Foreign, ", "),
-			clusterv1.MachineControlPlaneLabel,
-		)
-	case len(plan.Unrecorded(v)) > 0:
-		return controlplanev1.UnrecordedClusterReason, fmt.Sprintf(
-			"Machines have Nodes (%s), and the annotation %s does not tell of which cluster: restore it, or delete the Cluster; nothing is changed "+
-				"until then",
-			strings.Join(plan.Unrecorded(v), ", "),
-			controlplanev1.InstalledClusterAnnotation,
-		)
+	}
+	if reason, message = unwantedMachines(v); reason != "" {
+		return reason, message
+	}
+	switch {
 	case v.Kubeconfigs.Namesake != "" && !v.Life.Installed() && v.Install.AgentClusterInstall == nil:
 		return controlplanev1.NameConflictReason, v.Kubeconfigs.Namesake
 	case !v.Life.Installed() && (v.Install.AgentClusterInstall == nil || plan.Changeable(v)):
@@ -211,6 +202,27 @@ func waiting(v *view.View) (reason, message string) {
 		return "", ""
 	}
 	return controlplanev1.InvalidNetworksReason, message
+}
+
+// unwantedMachines says which Machines of the Cluster somebody has to look at before anything is changed.
+func unwantedMachines(v *view.View) (reason, message string) {
+	if len(v.Machines.Foreign) > 0 {
+		return controlplanev1.MixedOwnershipReason, fmt.Sprintf(
+			"Control-plane Machines of something else belong to the Cluster (%s): delete them, or remove their label %s; nothing is changed "+
+				"until then",
+			strings.Join(v.Machines.Foreign, ", "),
+			clusterv1.MachineControlPlaneLabel,
+		)
+	}
+	if names := plan.Unrecorded(v); len(names) > 0 {
+		return controlplanev1.UnrecordedClusterReason, fmt.Sprintf(
+			"Machines have Nodes (%s), and the annotation %s does not tell of which cluster: restore it, or delete the Cluster; nothing is changed "+
+				"until then",
+			strings.Join(names, ", "),
+			controlplanev1.InstalledClusterAnnotation,
+		)
+	}
+	return "", ""
 }
 
 // conflict finds an object that has a name the control plane needs and belongs to something else. It is never touched (DESIGN D13).

@@ -13,8 +13,8 @@ import (
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
-// TestUnrecordedCluster: a control plane that was deleted without its Machines, and made anew from a manifest, installs nothing on the hosts
-// of the cluster that runs, and looks after that cluster again once its record is restored.
+// TestUnrecordedCluster: a control plane that was deleted without its Machines, and made anew from a manifest, installs nothing on the
+// hosts of the cluster that runs, and looks after that cluster again once its record is restored.
 func TestUnrecordedCluster(t *testing.T) {
 	g := NewWithT(t)
 	source := installedWorld(t)
