@@ -4,6 +4,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -21,6 +23,8 @@ type scope struct {
 	machine *clusterv1.Machine
 	// cluster is the Machine's.
 	cluster client.ObjectKey
+	// controlPlane is the Cluster's, which has the record of what was installed.
+	controlPlane *controlplanev1.OpenshiftAssistedControlPlane
 	// node has the Machine's name; nil when there is none, or no connection to the cluster.
 	node *corev1.Node
 }
@@ -37,7 +41,12 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		annotations.IsPaused(cluster, machine) {
 		return &scope{}, err
 	}
+	ref := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
+	cp := &controlplanev1.OpenshiftAssistedControlPlane{}
+	if err := r.Client.Get(ctx, ref, cp); err != nil {
+		return nil, fmt.Errorf("read the control plane of Cluster %s: %w", key, err)
+	}
 	// The bootstrap provider names the host after its Machine.
 	node, err := r.Nodes.Named(ctx, key, machine.Name, r.controller)
-	return &scope{machine: machine, cluster: key, node: node}, err
+	return &scope{machine: machine, cluster: key, controlPlane: cp, node: node}, err
 }
