@@ -130,15 +130,15 @@ func newReconciler(
 func setupInstalledClusters(
 	ctx context.Context, mgr ctrl.Manager, gate *manager.Gate, clusters clustercache.ClusterCache, o manager.Options,
 ) error {
-	recorder := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}
+	recorder, installed := bounded.Recorder{EventRecorder: mgr.GetEventRecorder(name)}, workload.Cached{Cache: clusters}
 	certificates := &csr.Reconciler{
-		Client: mgr.GetClient(), Certificates: workload.Cached{Cache: clusters}, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
+		Client: mgr.GetClient(), Certificates: installed, Identity: installed, Gate: gate, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
 	if err := certificates.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err
 	}
 	nodes := &node.Reconciler{
-		Client: mgr.GetClient(), Nodes: workload.Cached{Cache: clusters}, Recorder: recorder, WatchFilter: o.WatchFilter,
+		Client: mgr.GetClient(), Nodes: installed, Identity: installed, Recorder: recorder, WatchFilter: o.WatchFilter,
 	}
 	if err := nodes.SetupWithManager(ctx, mgr, clusters, o.ControllerOptions(o.ControlPlaneConcurrency)); err != nil {
 		return err

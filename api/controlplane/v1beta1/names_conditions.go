@@ -15,6 +15,10 @@ const (
 
 	// ConnectionDownReason: the API has not answered for longer than the grace period.
 	ConnectionDownReason = "ConnectionDown"
+
+	// OtherClusterReason, of Unknown: another cluster answers through <cluster>-kubeconfig than the one that was installed; the message has
+	// both IDs. Nothing is told of the health of that one.
+	OtherClusterReason = "OtherCluster"
 )
 
 // InitializedCondition is True once the installation was complete and the API answered (CONTRACT CP-50, DESIGN D11).

@@ -15,7 +15,8 @@ const (
 	// EtcdClusterHealthUnknownReason: the ClusterOperator does not exist or has not reported yet.
 	EtcdClusterHealthUnknownReason = "HealthUnknown"
 
-	// EtcdClusterInspectionFailedReason: the cluster is not initialized yet, or its ClusterOperators cannot be read.
+	// EtcdClusterInspectionFailedReason: the cluster is not initialized yet, its ClusterOperators cannot be read, or another cluster answers
+	// than the one that was installed.
 	EtcdClusterInspectionFailedReason = "InspectionFailed"
 
 	// EtcdClusterConnectionDownReason: the API has not answered for longer than the grace period.
@@ -36,7 +37,8 @@ const (
 	// ControlPlaneComponentsHealthUnknownReason: a ClusterOperator does not exist or has not reported yet.
 	ControlPlaneComponentsHealthUnknownReason = "HealthUnknown"
 
-	// ControlPlaneComponentsInspectionFailedReason: the cluster is not initialized yet, or its ClusterOperators cannot be read.
+	// ControlPlaneComponentsInspectionFailedReason: the cluster is not initialized yet, its ClusterOperators cannot be read, or another
+	// cluster answers than the one that was installed.
 	ControlPlaneComponentsInspectionFailedReason = "InspectionFailed"
 
 	// ControlPlaneComponentsConnectionDownReason: the API has not answered for longer than the grace period.

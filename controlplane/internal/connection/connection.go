@@ -42,6 +42,8 @@ type connection struct {
 	serializer runtime.NegotiatedSerializer
 	// config is the configuration of the kubeconfig that the connection was made with.
 	config *rest.Config
+	// origin is what that kubeconfig was. Only the pass that probes the connection uses it.
+	origin origin
 	// rest is for watches and probes.
 	rest rest.Interface
 	// ends when the connection is closed, and all watches with it.

@@ -16,17 +16,25 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"sigs.k8s.io/cluster-api/util/kubeconfig"
-
 	kubeconfigs "github.com/capi-openshift/agent-providers/controlplane/internal/kubeconfig"
 )
 
 // open connects to a cluster with the kubeconfig of its Secret. It fails when the cluster does not answer.
 func (c *Connections) open(ctx context.Context, cluster client.ObjectKey) (*connection, error) {
-	config, err := c.configOf(ctx, cluster)
+	config, from, err := c.configOf(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
+	made, err := c.reach(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	made.origin = from
+	return made, nil
+}
+
+// reach connects to a cluster from where the manager runs.
+func (c *Connections) reach(ctx context.Context, config *rest.Config) (*connection, error) {
 	made, err := c.newConnection(ctx, config)
 	if err != nil {
 		return nil, err
@@ -49,19 +57,23 @@ func (c *Connections) open(ctx context.Context, cluster client.ObjectKey) (*conn
 }
 
 // configOf is the configuration of a kubeconfig that holds its credential: no program is run and no file read for it.
-func (c *Connections) configOf(ctx context.Context, cluster client.ObjectKey) (*rest.Config, error) {
-	data, err := kubeconfig.FromSecret(ctx, c.options.SecretClient, cluster)
+func (c *Connections) configOf(ctx context.Context, cluster client.ObjectKey) (*rest.Config, origin, error) {
+	holder, data, err := c.kubeconfig(ctx, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, origin{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	config, err := kubeconfigs.RESTConfig(data)
+	parsed, err := kubeconfigs.Parse(data)
 	if err != nil {
-		return nil, err
+		return nil, origin{}, err
+	}
+	config, err := kubeconfigs.ConfigOf(parsed)
+	if err != nil {
+		return nil, origin{}, err
 	}
 	config.UserAgent, config.Timeout = c.options.UserAgent, requestTimeout
 	config.QPS, config.Burst = c.options.QPS, c.options.Burst
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst) // One of all clients of the connection.
-	return config, nil
+	return config, origin{version: holder.ResourceVersion, leads: destinationOf(parsed)}, nil
 }
 
 // newConnection makes a connection to a cluster that answers.

@@ -78,8 +78,16 @@ func (c *Connections) step(ctx context.Context, key client.ObjectKey, known *clu
 	return c.look(ctx, key, known, made)
 }
 
-// look probes a connection.
+// look probes a connection. One whose kubeconfig leads to another server by now is opened anew: the server that it is open to may well
+// answer, and is not the cluster's.
 func (c *Connections) look(ctx context.Context, key client.ObjectKey, known *cluster, made *connection) (change, time.Duration) {
+	if c.ledElsewhere(ctx, key, made) {
+		ctrl.LoggerFrom(ctx).Info("The kubeconfig leads to another server than before, or verifies it otherwise")
+		if c.connect(ctx, key, known) {
+			return opened, probeInterval
+		}
+		return closed, c.options.RetryInterval
+	}
 	err := probe(ctx, made.rest)
 	c.note(key, known, err)
 	switch {
@@ -105,7 +113,8 @@ func (c *Connections) left(since time.Time, interval time.Duration) time.Duratio
 	return interval - c.now().Sub(since)
 }
 
-// connect opens a connection. No lock is held meanwhile: others learn at once that there is none.
+// connect opens a connection in the place of the one that there may be. No lock is held meanwhile: others learn at once that there is none,
+// or go on with that one.
 func (c *Connections) connect(ctx context.Context, key client.ObjectKey, known *cluster) bool {
 	log, from := ctrl.LoggerFrom(ctx), c.now()
 	made, err := c.open(ctx, key)
@@ -113,6 +122,7 @@ func (c *Connections) connect(ctx context.Context, key client.ObjectKey, known *
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	known.health.LastProbeTime = now
+	known.close()
 	if err != nil {
 		tracing.Fail(ctx, err)
 		log.Error(err, "Connect failed", "duration", now.Sub(from))
@@ -154,12 +164,20 @@ func (k *cluster) failures() int {
 func disconnect(ctx context.Context, key client.ObjectKey, known *cluster) {
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	if known.connection != nil {
-		known.connection.close()
-		known.connection = nil
+	if known.close() {
 		connectionUp.WithLabelValues(key.Name, key.Namespace).Set(0)
 		ctrl.LoggerFrom(ctx).Info("Disconnected")
 	}
+}
+
+// close closes the connection, if there is one. The caller holds the lock.
+func (k *cluster) close() bool {
+	if k.connection == nil {
+		return false
+	}
+	k.connection.close()
+	k.connection = nil
+	return true
 }
 
 // known is what is known of a cluster, which is nothing the first time.

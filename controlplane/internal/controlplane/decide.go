@@ -20,8 +20,9 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 )
 
-// conflictRetryInterval is how often a taken name and a kubeconfig of another cluster are tried again: no watch tells when an object of
-// somebody else goes away, or when a corrected kubeconfig is connected with.
+// conflictRetryInterval is how often a taken name and another cluster that answers are looked at again: no watch tells when an object of
+// somebody else goes away, or when the address of an unchanged kubeconfig leads to the right cluster again. Of a kubeconfig that was
+// corrected, the new connection tells.
 const conflictRetryInterval = time.Minute
 
 // templateRetryInterval is how often an infrastructure template that does not exist is looked for: its kind, which a user chooses, is not

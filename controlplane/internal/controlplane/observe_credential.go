@@ -34,10 +34,14 @@ func (r *Reconciler) observeCredential(ctx context.Context, v *view.View) error 
 	}
 	cluster, err := v.ClusterKey(), error(nil)
 	v.Credential.Connected = r.Credentials.Connected(ctx, cluster)
-	v.Credential.Authorities, err = r.Credentials.Authorities(ctx, cluster, r.subscriber(v))
-	v.Workload.Problem = errors.Join(v.Workload.Problem, err)
+	// What another cluster says of its certificates and of its ServiceAccount is none of this one's.
+	own := v.Workload.OtherCluster == ""
+	if own {
+		v.Credential.Authorities, err = r.Credentials.Authorities(ctx, cluster, r.subscriber(v))
+		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
+	}
 	prepareCredential(v)
-	if v.Credential.Token != nil {
+	if own && v.Credential.Token != nil {
 		v.Credential.AccountMissing, err = r.Credentials.AccountMissing(ctx, cluster, r.subscriber(v))
 		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}

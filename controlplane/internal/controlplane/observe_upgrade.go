@@ -9,6 +9,7 @@ import (
 
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
 // observeVersion reads which release the installed cluster runs, also while nobody wants another: somebody else may upgrade it (DESIGN
@@ -19,9 +20,8 @@ func (r *Reconciler) observeVersion(ctx context.Context, v *view.View) error {
 	}
 	version, err := r.Upgrades.Version(ctx, v.ClusterKey(), r.subscriber(v))
 	v.Workload.Problem = errors.Join(v.Workload.Problem, err)
-	if version != nil && v.Record != nil && version.ClusterID != v.Record.ClusterID {
-		// Somebody may have put the kubeconfig of another cluster into the Secret.
-		v.Workload.OtherCluster = cmp.Or(version.ClusterID, "without an ID")
+	if v.Workload.OtherCluster = otherCluster(v, version); v.Workload.OtherCluster != "" {
+		v.Workload.Operators, v.Workload.Etcd = nil, nil // They are not those of this cluster.
 		return nil
 	}
 	v.Workload.Version = version
@@ -30,4 +30,17 @@ func (r *Reconciler) observeVersion(ctx context.Context, v *view.View) error {
 		v.Workload.Problem = errors.Join(v.Workload.Problem, v.Workload.Gates.Problem)
 	}
 	return nil
+}
+
+// otherCluster is the ID of another cluster that answers than the recorded one; empty when none does. Somebody may have put the kubeconfig
+// of another cluster into the Secret.
+func otherCluster(v *view.View, version *workload.ClusterVersion) string {
+	switch {
+	case v.Life == view.Mismatch:
+		return v.Workload.ClusterID
+	case version != nil && v.Record != nil && version.ClusterID != v.Record.ClusterID:
+		return cmp.Or(version.ClusterID, "without an ID")
+	default:
+		return ""
+	}
 }

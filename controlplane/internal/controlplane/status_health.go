@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
@@ -29,6 +30,9 @@ func availableCondition(v *view.View, d decision, o *outcomes) *metav1.Condition
 	case !v.Initialized():
 		// The condition Installed was set before; clusterctl describe shows only this one, so it has to say why.
 		condition.Message = "The cluster is not installed yet: " + conditions.GetMessage(v.ControlPlane, controlplanev1.InstalledCondition)
+	case v.Workload.OtherCluster != "":
+		condition.Status, condition.Reason = metav1.ConditionUnknown, controlplanev1.OtherClusterReason
+		condition.Message = plan.OtherCluster(v)
 	case v.Workload.Down:
 		condition.Reason = controlplanev1.ConnectionDownReason
 		condition.Message = "The API of the cluster does not answer"
@@ -130,6 +134,8 @@ func (o operatorSummary) condition(v *view.View) *metav1.Condition {
 	switch {
 	case !v.Initialized():
 		condition.Reason, condition.Message = o.inspectionFailed, "Waiting for the control plane to be initialized"
+	case v.Workload.OtherCluster != "":
+		condition.Reason, condition.Message = o.inspectionFailed, plan.OtherCluster(v)
 	case v.Workload.Down:
 		condition.Reason, condition.Message = o.connectionDown, lastAnswerMessage(v.Workload.LastAnswer)
 	case v.Workload.Problem != nil && v.Workload.Operators == nil && v.Workload.Settling && conditions.Has(v.ControlPlane, o.conditionType):

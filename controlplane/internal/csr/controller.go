@@ -39,6 +39,8 @@ type Reconciler struct {
 	Client client.Client
 	// Certificates looks after requests in installed clusters.
 	Certificates workload.Certificates
+	// Identity tells which cluster answers.
+	Identity workload.Identity
 	// Gate tells which CRDs are not served yet.
 	Gate interface {
 		Missing(crds ...string) []string
@@ -68,6 +70,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe the certificate requests of Cluster %s: %w", klog.KObj(cluster), err)
 	}
 	d := decide(s)
+	if len(d.approve) > 0 {
+		if err := served.SameCluster(ctx, r.Identity, req.NamespacedName, cp); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	err = r.apply(ctx, s, d)
 	r.report(s, d)
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -249,6 +250,53 @@ func TestReconcile(t *testing.T) {
 		NewWithT(t).Expect(cluster.Approved).To(BeEmpty())
 		NewWithT(t).Expect(recorder.Events).NotTo(Receive())
 	})
+}
+
+// TestAnotherCluster: a request of another cluster is not approved, although one of its Nodes has the name of a Machine's. The cluster is
+// asked by a pass that approves something, and by no other.
+func TestAnotherCluster(t *testing.T) {
+	foreign := template()
+	foreign.DNSNames = append(foreign.DNSNames, "api.example.com")
+	for name, tt := range map[string]struct {
+		recorded, answers string
+		refused           bool
+		approved          []string
+		asked             int
+		err               string
+	}{
+		"the installed one": {recorded: "3c1d", answers: "3c1d", approved: []string{"csr-1"}, asked: 1},
+		"another one": {
+			recorded: "3c1d", answers: "9b7e", asked: 1, err: "cluster 9b7e, which answers as Cluster ns/c: 3c1d was installed",
+		},
+		"none any more":               {recorded: "3c1d", asked: 1, err: "connection to the workload cluster is down"},
+		"one that is being installed": {answers: "9b7e", approved: []string{"csr-1"}},
+		"nothing is approved":         {recorded: "3c1d", answers: "9b7e", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cluster := installed(request(t, template()))
+			if tt.refused {
+				cluster = installed(request(t, foreign))
+			}
+			r, _ := reconciler(t, cluster, func(_ *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
+				if tt.recorded != "" {
+					cp.Annotations = map[string]string{
+						controlplanev1.InstalledClusterAnnotation: view.Installed{ClusterID: tt.recorded, Attempt: view.Attempt(cp)}.String(),
+					}
+				}
+			})
+			identity := &workloadtest.Identity{ID: tt.answers}
+			r.Identity = identity
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+			if tt.err == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(tt.err)))
+			}
+			g.Expect(cluster.Approved).To(Equal(tt.approved))
+			g.Expect(identity.Asked).To(Equal(tt.asked))
+		})
+	}
 }
 
 // TestRivalsAreBounded: a kubelet that somebody has taken over says that its Node has the addresses of all others.

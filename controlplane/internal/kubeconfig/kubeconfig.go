@@ -62,6 +62,11 @@ func RESTConfig(data []byte) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ConfigOf(parsed)
+}
+
+// ConfigOf is the client configuration of a kubeconfig that Parse has read.
+func ConfigOf(parsed *clientcmdapi.Config) (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveClientConfig(*parsed, parsed.CurrentContext, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
 		return nil, errors.New("the kubeconfig cannot be used") // The error may quote credentials.

@@ -14,6 +14,7 @@ import (
 
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
+	"github.com/capi-openshift/agent-providers/controlplane/internal/served"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 )
 
@@ -21,6 +22,7 @@ import (
 const controllerName = "nodeproviderid"
 
 // Everything in the installed cluster is done with its own credentials.
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=openshiftassistedcontrolplanes,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -30,6 +32,8 @@ type Reconciler struct {
 	Client client.Client
 	// Nodes finds and changes Nodes of installed clusters.
 	Nodes workload.Nodes
+	// Identity tells which cluster answers.
+	Identity workload.Identity
 	// Recorder records events.
 	Recorder events.EventRecorder
 	// WatchFilter restricts the reconciler to Machines whose label cluster.x-k8s.io/watch-filter has this value; empty is all.
@@ -46,6 +50,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	d := decide(s)
+	if d == (decision{}) {
+		return ctrl.Result{}, nil
+	}
+	if err := served.SameCluster(ctx, r.Identity, s.cluster, s.controlPlane); err != nil {
+		return ctrl.Result{}, err
+	}
 	if err := r.apply(ctx, s, d); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -24,6 +24,8 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload/workloadtest"
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
@@ -51,6 +53,9 @@ type story struct {
 	cluster *clusterv1.Cluster
 	machine *clusterv1.Machine
 	nodes   *workloadtest.Nodes
+	// controlPlane is the Cluster's, and identity the cluster that answers.
+	controlPlane *controlplanev1.OpenshiftAssistedControlPlane
+	identity     workload.Identity
 }
 
 func newStory() *story {
@@ -58,7 +63,8 @@ func newStory() *story {
 		cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "ns"}}, machine: machine(),
 		nodes: &workloadtest.Nodes{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m-0", CreationTimestamp: born}}}},
 	}
-	s.cluster.Spec.ControlPlaneRef.Kind = "OpenshiftAssistedControlPlane"
+	s.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "OpenshiftAssistedControlPlane", Name: "cp"}
+	s.controlPlane = &controlplanev1.OpenshiftAssistedControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "cp", Namespace: "ns"}}
 	return s
 }
 
@@ -66,10 +72,10 @@ func newStory() *story {
 func (s *story) reconcile(t *testing.T) (*events.FakeRecorder, error) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	NewWithT(t).Expect(errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))).To(Succeed())
 	recorder := events.NewFakeRecorder(1)
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.cluster, s.machine).Build()
-	r := &Reconciler{Client: c, Nodes: s.nodes, Recorder: recorder}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.cluster, s.controlPlane, s.machine).Build()
+	r := &Reconciler{Client: c, Nodes: s.nodes, Identity: s.identity, Recorder: recorder}
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.machine)})
 	return recorder, err
 }
@@ -123,6 +129,50 @@ func TestIdle(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(s.nodes.Asked).To(BeZero())
 			g.Expect(s.nodes.Set).To(BeEmpty())
+		})
+	}
+}
+
+// TestAnotherCluster: a Node of another cluster with the Machine's name gets no provider ID, which the API server would never let go again,
+// and nobody is told to delete the Machine for one that it has. The cluster is asked by a pass that does something, and by no other.
+func TestAnotherCluster(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answers string
+		node    string
+		set     string
+		event   bool
+		asked   int
+		err     string
+	}{
+		"the installed one": {answers: "3c1d", set: providerID, asked: 1},
+		"another one": {
+			answers: "9b7e", asked: 1, err: "cluster 9b7e, which answers as Cluster ns/demo: 3c1d was installed",
+		},
+		"another one, with another ID":     {answers: "9b7e", node: "other", asked: 1, err: "3c1d was installed"},
+		"the installed one has another ID": {answers: "3c1d", node: "other", asked: 1, event: true},
+		"none any more":                    {asked: 1, err: "connection to the workload cluster is down"},
+		"one that has the provider ID":     {answers: "9b7e", node: providerID},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStory()
+			s.controlPlane.Annotations = map[string]string{
+				controlplanev1.InstalledClusterAnnotation: view.Installed{ClusterID: "3c1d", Attempt: view.Attempt(s.controlPlane)}.String(),
+			}
+			identity := &workloadtest.Identity{ID: tt.answers}
+			s.identity, s.nodes.Nodes[0].Spec.ProviderID = identity, tt.node
+			recorder, err := s.reconcile(t)
+			if tt.err == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(tt.err)))
+			}
+			g.Expect(s.nodes.Set).To(Equal(tt.set))
+			g.Expect(identity.Asked).To(Equal(tt.asked))
+			if tt.event {
+				g.Expect(recorder.Events).To(Receive(ContainSubstring(controlplanev1.EventProviderIDMismatch)))
+			}
+			g.Expect(recorder.Events).NotTo(Receive())
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -21,6 +22,8 @@ type scope struct {
 	machine *clusterv1.Machine
 	// cluster is the Machine's.
 	cluster client.ObjectKey
+	// controlPlane is the Cluster's, which has the record of what was installed.
+	controlPlane *controlplanev1.OpenshiftAssistedControlPlane
 	// node has the Machine's name; nil when there is none, or no connection to the cluster.
 	node *corev1.Node
 }
@@ -37,7 +40,12 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		annotations.IsPaused(cluster, machine) {
 		return &scope{}, err
 	}
+	ref := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.ControlPlaneRef.Name}
+	cp, err := kube.GetOrNil[controlplanev1.OpenshiftAssistedControlPlane](ctx, r.Client, ref)
+	if err != nil || cp == nil {
+		return &scope{}, err
+	}
 	// The bootstrap provider names the host after its Machine.
 	node, err := r.Nodes.Named(ctx, key, machine.Name, r.controller)
-	return &scope{machine: machine, cluster: key, node: node}, err
+	return &scope{machine: machine, cluster: key, controlPlane: cp, node: node}, err
 }

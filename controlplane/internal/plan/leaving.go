@@ -179,7 +179,7 @@ func unchangeable(v *view.View) string {
 	case v.Life == view.Mismatch:
 		return "Another cluster answers than the one that was installed"
 	case v.Workload.OtherCluster != "":
-		return otherCluster(v).Message
+		return OtherCluster(v)
 	case v.ControlPlane.Spec.Install.TwoNode != "":
 		return fmt.Sprintf("The members of a two-node cluster (spec.install.twoNode: %s) are not removed: remove the member by hand, and then "+
 			"annotation %s from the Machine", v.ControlPlane.Spec.Install.TwoNode, controlplanev1.EtcdHookAnnotation)

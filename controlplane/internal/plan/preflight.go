@@ -24,6 +24,9 @@ import (
 func preflight(v *view.View, voting []string) []string {
 	settled := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool { return !slices.Contains(voting, m.Name) })
 	problems := append(unpropagated(v), unfitTopology(v)...)
+	if v.Workload.OtherCluster != "" {
+		return append(problems, OtherCluster(v)) // All else that is known is what the other one says.
+	}
 	if problem := v.Workload.MachineAPIProblem; problem != nil {
 		problems = append(problems, unknownMachineAPI(problem))
 	}
@@ -189,7 +192,7 @@ func AsksUpdates(v *view.View) bool {
 func restarts(v *view.View) []string {
 	updates, version := v.Workload.Updates, v.Workload.Version
 	if v.Workload.OtherCluster != "" {
-		return []string{otherCluster(v).Message}
+		return []string{OtherCluster(v)}
 	}
 	if updates == nil || version == nil {
 		return []string{"The installed cluster has not said whether its hosts are about to be restarted"}

@@ -186,6 +186,11 @@ func TestContractPreflight(t *testing.T) {
 				v.Record, v.Workload.OtherCluster, v.Workload.Version = &view.Installed{ClusterID: "3c1d"}, "9b7e", nil
 			},
 		},
+		"another cluster answers through the kubeconfig, and its etcd may be short of a member": {
+			replicas: 3, want: "Cluster 9b7e answers, and 3c1d was installed", change: func(v *view.View) {
+				v.Record, v.Workload.OtherCluster, v.Workload.Version = &view.Installed{ClusterID: "3c1d"}, "9b7e", nil
+			},
+		},
 		"another cluster answers": {
 			replicas: 3, change: func(v *view.View) { v.Life = view.Mismatch }, want: "Another cluster answers",
 		},

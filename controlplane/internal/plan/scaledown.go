@@ -119,6 +119,8 @@ func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, un
 		blockers = append(blockers, unknownMachineAPI(problem))
 	}
 	switch etcd := v.Workload.Etcd; {
+	case v.Workload.OtherCluster != "":
+		return append(blockers, OtherCluster(v)), until
 	case etcd == nil:
 		return append(blockers, "The installed cluster has not said how its etcd is"), until
 	case !etcd.MembersAvailable.True():

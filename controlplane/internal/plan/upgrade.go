@@ -109,10 +109,14 @@ func AsksGates(v *view.View) bool {
 // otherCluster says that another cluster answers than the recorded one. Nothing is written to it, and nothing is told of its release.
 func otherCluster(v *view.View) UpgradeDecision {
 	return UpgradeDecision{
-		Reason: controlplanev1.UpgradeOtherClusterReason,
-		Message: fmt.Sprintf("Cluster %s answers, and %s was installed: look at Secret %s", v.Workload.OtherCluster, v.Record.ClusterID,
-			secret.Name(v.ClusterName, secret.Kubeconfig)),
+		Reason: controlplanev1.UpgradeOtherClusterReason, Message: OtherCluster(v),
 	}
+}
+
+// OtherCluster says which other cluster answers than the recorded one, while one does.
+func OtherCluster(v *view.View) string {
+	return fmt.Sprintf("Cluster %s answers, and %s was installed: look at Secret %s", v.Workload.OtherCluster, v.Record.ClusterID,
+		secret.Name(v.ClusterName, secret.Kubeconfig))
 }
 
 // channelToSet is the channel that the ClusterVersion lacks. Nothing is written to a cluster that is, goes or is about to go to a release

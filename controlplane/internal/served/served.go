@@ -6,16 +6,21 @@ package served
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
@@ -35,6 +40,29 @@ func Cluster(
 		return nil, nil, err
 	}
 	return cluster, cp, nil
+}
+
+// SameCluster asks the cluster that answers now whether it is the one that was installed for a control plane, before something is written
+// to it: the kubeconfig may lead to another one, whose Nodes have the same names. The error says which one answers. Nobody is asked before
+// an installation is recorded.
+func SameCluster(
+	ctx context.Context, identity workload.Identity, cluster client.ObjectKey, cp *controlplanev1.OpenshiftAssistedControlPlane,
+) error {
+	record, installed := view.InstalledOf(cp)
+	if !installed {
+		return nil
+	}
+	id, err := identity.ClusterID(ctx, cluster)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask which cluster answers: %w", err)
+	case id == "":
+		return fmt.Errorf("ask which cluster answers as Cluster %s: %w", cluster, clustercache.ErrClusterNotConnected)
+	case id != record.ClusterID:
+		return fmt.Errorf("nothing is written to cluster %s, which answers as Cluster %s: %s was installed, look at Secret %s", id, cluster,
+			record.ClusterID, secret.Name(cluster.Name, secret.Kubeconfig))
+	}
+	return nil
 }
 
 // Resumed lets those events of a control plane through after which Cluster finds what it did not find before, and none of the changes of

@@ -158,10 +158,10 @@ type Workload struct {
 	// when that ends.
 	Settling    bool
 	SettledFrom time.Time
-	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, or when they could not be
-	// read for longer than the grace period.
+	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, when they could not be read
+	// for longer than the grace period, and when another cluster answers than the recorded one.
 	Operators map[string]workload.Operator
-	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster.
+	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster, and when another one answers.
 	Etcd *workload.EtcdReport
 	// Version is what the cluster says of its release; nil while there is no connection to an initialized cluster, and when another cluster
 	// answers than the recorded one, whose ID OtherCluster is then.

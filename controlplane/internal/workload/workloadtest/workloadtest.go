@@ -28,10 +28,15 @@ var (
 type Identity struct {
 	// ID is the cluster's ID; empty while there is no connection.
 	ID string
+	// Asked counts the calls.
+	Asked int
 }
 
 // ClusterID returns ID.
-func (f *Identity) ClusterID(context.Context, client.ObjectKey) (string, error) { return f.ID, nil }
+func (f *Identity) ClusterID(context.Context, client.ObjectKey) (string, error) {
+	f.Asked++
+	return f.ID, nil
+}
 
 // Health is the health of an installed cluster.
 type Health struct {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
+)
+
+// sickEtcd is what the operator of another cluster says, one of whose members is not healthy. Machines of one name may be in both.
+type sickEtcd struct{ workload.Etcd }
+
+func (e sickEtcd) EtcdOperator(ctx context.Context, key client.ObjectKey, s workload.Subscriber) (*workload.EtcdReport, error) {
+	report, err := e.Etcd.EtcdOperator(ctx, key, s)
+	if report != nil {
+		report.MembersAvailable.Message = "2 of 3 members are available, " + report.Nodes[0].Name + " is unhealthy"
+	}
+	return report, err
+}
+
+// TestHealthOfAnotherCluster: an installed cluster's kubeconfig leads to another one. Whether that is well or not, nothing of its health is
+// told of this one, whose own nobody knows.
+func TestHealthOfAnotherCluster(t *testing.T) {
+	for name, lost := range map[string]bool{"as the watched ClusterVersion says": false, "as it says when the install objects are lost": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := upgradable(t)
+			w.reconcile()
+			before, own := w.controlPlane(), w.r.Etcd
+			g.Expect(conditions.IsTrue(before, controlplanev1.AvailableCondition)).To(BeTrue())
+			g.Expect(before.Status.Etcd.HealthyMembers).To(HaveValue(BeEquivalentTo(3)))
+			w.r.Etcd = sickEtcd{own}
+			w.api.Health.Reported[workload.OperatorAPIServer] = workload.Operator{Available: workload.OperatorCondition{Status: "False"}}
+			if lost {
+				w.api.ID = "other"
+				w.must(w.client.Delete(t.Context(), w.install()))
+			} else {
+				w.releases.version.Spec.ClusterID = "other"
+			}
+			w.reconcile()
+			writes := w.countStatusWrites()
+			w.reconcile()
+			g.Expect(*writes).To(BeZero(), "it is told once")
+			cp := w.controlPlane()
+			for _, condition := range []string{
+				controlplanev1.AvailableCondition, controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
+			} {
+				g.Expect(conditions.Get(cp, condition)).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Message",
+					"Cluster other answers, and 3c1d was installed: look at Secret c-kubeconfig")), condition)
+			}
+			g.Expect(conditions.GetReason(cp, controlplanev1.AvailableCondition)).To(Equal(controlplanev1.OtherClusterReason))
+			g.Expect(cp.Status.Etcd).To(Equal(before.Status.Etcd), "as it was")
+			for _, m := range w.machines() {
+				g.Expect(conditions.IsTrue(&m, controlplanev1.MachineEtcdMemberHealthyCondition)).To(BeTrue(), "as it was")
+			}
+
+			w.releases.version.Spec.ClusterID, w.r.Etcd, w.api.ID, w.api.Health.Reported = clusterID, own, clusterID, healthyOperators()
+			w.reconcile()
+			for _, condition := range []string{
+				controlplanev1.AvailableCondition, controlplanev1.EtcdClusterHealthyCondition, controlplanev1.ControlPlaneComponentsHealthyCondition,
+			} {
+				g.Expect(conditions.IsTrue(w.controlPlane(), condition)).To(BeTrue(), condition)
+			}
+		})
+	}
+}
+
+// TestScaleUpWhileAnotherClusterAnswers: etcd of the other cluster is short of a member. No host is added to this one for that.
+func TestScaleUpWhileAnotherClusterAnswers(t *testing.T) {
+	g := NewWithT(t)
+	w := upgradable(t)
+	w.releases.version.Spec.ClusterID, w.r.Etcd = "other", sickEtcd{w.r.Etcd}
+	w.changeSpec(func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { *s.Replicas = 5 })
+	w.reconcile()
+	g.Expect(w.machines()).To(HaveLen(3))
+	g.Expect(w.message(clusterv1.ScalingUpCondition)).To(ContainSubstring("Cluster other answers, and 3c1d was installed"))
+}
+
+// TestCredentialWhileAnotherClusterAnswers: the manager is connected to another cluster, such as for the seconds until it connects with a
+// corrected kubeconfig. Neither that cluster's ServiceAccount nor its certificates say anything about the token of this one.
+func TestCredentialWhileAnotherClusterAnswers(t *testing.T) {
+	g := NewWithT(t)
+	w := tokenWorld(t)
+	own := w.authority("own", 100*day)
+	w.trusts(own)
+	w.passes(2)
+	w.recorded()
+	published, requested := w.kubeconfig().Data["value"], w.credentials.Requested
+	w.api.upgrades.Reported.ClusterID = "another"
+	w.credentials.Account, w.credentials.Bundle = false, w.authority("another", 100*day)
+	for range 3 {
+		w.after(time.Minute)
+	}
+	g.Expect(w.reason(controlplanev1.UpgradingCondition)).To(Equal(controlplanev1.UpgradeOtherClusterReason))
+	g.Expect(w.credentials.Requested).To(Equal(requested))
+	g.Expect(string(w.kubeconfig().Data["value"])).To(Equal(string(published)))
+	g.Expect(w.recorded()).NotTo(ContainElement(controlplanev1.EventKubeconfigTokenReplaced))
+
+	w.api.upgrades.Reported.ClusterID, w.credentials.Bundle = clusterID, own
+	w.after(time.Minute)
+	g.Expect(w.credentials.Requested).To(BeNumerically(">", requested), "the account of this cluster is missing")
+	w.checkWorks()
+}
