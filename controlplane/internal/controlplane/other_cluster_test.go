@@ -32,7 +32,7 @@ func (e sickEtcd) EtcdOperator(ctx context.Context, key client.ObjectKey, s work
 // TestHealthOfAnotherCluster: an installed cluster's kubeconfig leads to another one. Whether that is well or not, nothing of its health is
 // told of this one, whose own nobody knows.
 func TestHealthOfAnotherCluster(t *testing.T) {
-	for name, lost := range map[string]bool{"as the watched ClusterVersion says": false, "as it says when the install objects are lost": true} {
+	for name, lost := range map[string]bool{"as the watched ClusterVersion says": false, "as it says when install objects are lost": true} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := upgradable(t)
