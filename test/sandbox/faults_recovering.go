@@ -259,25 +259,31 @@ func bootStrays(s *FaultScene) {
 }
 
 func verifyStrays(ctx context.Context, s *FaultScene) error {
-	agents := &assisted.AgentList{}
-	if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
-		return fmt.Errorf("cannot list the Agents: %w", err)
-	}
-	strays := 0
-	for i := range agents.Items {
-		agent := &agents.Items[i]
-		if agent.Annotations[bootstrapv1.ClaimAnnotation] != "" {
-			continue
+	const want = 2
+	return s.await(ctx, "both strays to register", func(ctx context.Context) (string, error) {
+		agents := &assisted.AgentList{}
+		if err := s.World.Client.List(ctx, agents, client.InNamespace(s.Cluster.Namespace)); err != nil {
+			return "", fmt.Errorf("cannot list the Agents: %w", err)
 		}
-		strays++
-		if letIn(agent) {
-			return fmt.Errorf("stray Agent %s is approved (%t) or bound", agent.Name, agent.Spec.Approved)
+		strays := 0
+		for i := range agents.Items {
+			agent := &agents.Items[i]
+			if agent.Annotations[bootstrapv1.ClaimAnnotation] != "" {
+				continue
+			}
+			strays++
+			if letIn(agent) {
+				return "", fmt.Errorf("stray Agent %s is approved (%t) or bound", agent.Name, agent.Spec.Approved)
+			}
 		}
-	}
-	if strays != 2 {
-		return fmt.Errorf("there are %d stray Agents, want 2", strays)
-	}
-	return nil
+		switch {
+		case strays > want:
+			return "", fmt.Errorf("there are %d stray Agents, want %d", strays, want)
+		case strays < want:
+			return fmt.Sprintf("there are %d stray Agents", strays), nil
+		}
+		return "", nil
+	})
 }
 
 // letIn reports whether an Agent is approved or bound.

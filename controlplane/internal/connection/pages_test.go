@@ -24,16 +24,18 @@ func TestPages(t *testing.T) {
 	whole := connections(t, a, nil)
 	whole.pass(t)
 	g.Expect(whole.Watch(t.Context(), key, watch)).To(Succeed())
-	_, err := value(t.Context(), whole, "c-00000")
-	g.Expect(err).To(MatchError(ContainSubstring("too large")))
+	g.Eventually(func() error {
+		_, err := value(t.Context(), whole, "c-00000")
+		return err
+	}, limit).Should(MatchError(ContainSubstring("too large")))
 
 	c := connections(t, a, nil)
-	c.kinds[0].Page = 500
+	c.kinds[0].Page = objects / 2
 	c.pass(t)
 	g.Expect(c.Watch(t.Context(), key, watch)).To(Succeed())
 	r, err := c.GetReader(t.Context(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	list := &corev1.ConfigMapList{}
-	g.Expect(r.List(t.Context(), list)).To(Succeed())
+	g.Eventually(func() error { return r.List(t.Context(), list) }, limit).Should(Succeed(), "all pages are read in the time of a request")
 	g.Expect(list.Items).To(HaveLen(objects-1), "all that is kept")
 }

@@ -184,28 +184,27 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	}
 	list := corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}}
 	list.ResourceVersion = strconv.Itoa(a.version)
-	for _, name := range slices.Sorted(maps.Keys(a.objects)) {
+	for _, name := range page(&list, slices.Sorted(maps.Keys(a.objects)), r.URL.Query()) {
 		list.Items = append(list.Items, a.objects[name])
 	}
-	page(&list, r.URL.Query())
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(list); err != nil {
 		panic(err)
 	}
 }
 
-// page leaves one page of a list, as an API server does that is asked for no more and for no answer from its memory.
-func page(list *corev1.ConfigMapList, query url.Values) {
+// page returns the names of one page, as an API server does that is asked for no more and for no answer from its memory.
+func page(list *corev1.ConfigMapList, names []string, query url.Values) []string {
 	size, err := strconv.Atoi(query.Get("limit"))
 	if err != nil || query.Has("resourceVersion") {
-		return
+		return names
 	}
 	from, _ := strconv.Atoi(query.Get("continue"))
-	to := min(from+size, len(list.Items))
-	if to < len(list.Items) {
+	to := min(from+size, len(names))
+	if to < len(names) {
 		list.Continue = strconv.Itoa(to)
 	}
-	list.Items = list.Items[from:to]
+	return names[from:to]
 }
 
 func (a *api) watch(w http.ResponseWriter, r *http.Request) {

@@ -46,9 +46,9 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.install.add(r.setRegistrationTimeout(ctx, v, d.install))
 	o.install.add(r.updateInstall(ctx, v, d.install))
 	o.machines.add(r.ensureTemplateOwner(ctx, v, d.machines))
-	// Machines whose cluster can never be installed would have to be deleted again. Those of an installation that is begun are the next
-	// pass's: one pass with all of them would take too long to answer (docs/scale.md).
-	if o.install.taken == "" && !d.install.create {
+	// Machines whose cluster can never be installed would have to be deleted again. Those of an installation that has been made now are the
+	// next pass's: one pass with all of them would take too long to answer (docs/scale.md).
+	if o.install.taken == "" && !o.begun {
 		o.creation.add(r.discardPrepared(ctx, v, d.machines))
 		o.creation.add(r.createMachines(ctx, v, d.machines, o))
 	}

@@ -116,6 +116,7 @@ func TestRefusedInstall(t *testing.T) {
 	g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.InstallRefusedReason))
 	g.Expect(w.try()).To(MatchError(ContainSubstring("spec.ntpSources")))
 	g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring(`unknown field "spec.ntpSources"`))
+	g.Expect(w.machines()).To(HaveLen(3), "they wait for nothing: their hosts can be prepared meanwhile")
 	w.refuse = nil
 	w.run(nil, w.available)
 }

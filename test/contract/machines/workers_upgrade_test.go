@@ -22,7 +22,7 @@ const (
 	upgraded  = "v1.33.5"
 	rolledOut = "v1.33.6"
 	// followTimeout is for what happens without a host.
-	followTimeout = 30 * time.Second
+	followTimeout = 2 * time.Minute
 )
 
 // upgradeNode does what the machine-config operator does to a Node, as far as Cluster API sees it.
