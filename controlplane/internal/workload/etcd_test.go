@@ -203,6 +203,26 @@ func TestMoveLeader(t *testing.T) {
 	}
 }
 
+// deadline is a context that ends when the test says so, as one whose time is over does.
+type deadline struct {
+	context.Context
+
+	over chan struct{}
+}
+
+// Done implements context.Context.
+func (d deadline) Done() <-chan struct{} { return d.over }
+
+// Err implements context.Context.
+func (d deadline) Err() error {
+	select {
+	case <-d.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // TestEtcdThatHangs: a command ends with its context, and nothing of it is left. The server never gives up.
 func TestEtcdThatHangs(t *testing.T) {
 	type running struct {
@@ -210,8 +230,7 @@ func TestEtcdThatHangs(t *testing.T) {
 		ended  chan error
 	}
 	all := map[string]running{}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
+	ctx := deadline{t.Context(), make(chan struct{})}
 	for _, protocol := range []string{overWebSockets, overSPDY} {
 		for _, how := range []string{hangs, neverUpgrade} {
 			up, server := serving(t, protocol, func(string) said { return said{instead: how} }, etcdPod("m-0"))
@@ -221,13 +240,17 @@ func TestEtcdThatHangs(t *testing.T) {
 		}
 	}
 	for name, r := range all {
+		NewWithT(t).Eventually(r.server.asked).WithTimeout(time.Minute).Should(HaveLen(1), name)
+	}
+	close(ctx.over)
+	for name, r := range all {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var err error
-			g.Eventually(r.ended).WithTimeout(15 * time.Second).Should(Receive(&err))
+			g.Eventually(r.ended).WithTimeout(time.Minute).Should(Receive(&err))
 			g.Expect(err).To(And(MatchError(workload.ErrOutcomeUnknown), MatchError(context.DeadlineExceeded)))
 			expectFit(g, err)
-			g.Eventually(r.server.left).WithTimeout(10*time.Second).Should(Receive(), "the connection is closed")
+			g.Eventually(r.server.left).WithTimeout(time.Minute).Should(Receive(), "the connection is closed")
 			g.Expect(r.server.asked()).To(HaveLen(1))
 		})
 	}
