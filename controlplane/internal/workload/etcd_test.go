@@ -205,7 +205,7 @@ func TestMoveLeader(t *testing.T) {
 
 // deadline is a context that ends when the test says so, as one whose time is over does.
 type deadline struct {
-	context.Context
+	context.Context //nolint:containedctx // It is one itself.
 
 	over chan struct{}
 }
