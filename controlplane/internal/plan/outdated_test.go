@@ -161,3 +161,29 @@ func TestContractDifferences(t *testing.T) {
 		})
 	}
 }
+
+// TestPreparedOfTheSameSpec: what was made for a Machine that is yet to be created stays, however the same spec is written.
+func TestPreparedOfTheSameSpec(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*bootstrapv1.OpenshiftAssistedConfigSpec)
+		discard int
+	}{
+		"a default that is written down": {change: writeDefaults},
+		"another architecture": {
+			func(spec *bootstrapv1.OpenshiftAssistedConfigSpec) { spec.CPUArchitecture = "aarch64" }, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := currentView(3)
+			v.ControlPlane.Spec.Replicas = new(int32(4))
+			d := plan.DecideMachines(v, nil, false)
+			g.Expect(d.Create).To(HaveLen(1), "%v", d.Blockers)
+			prepared := view.Prepared{Config: &bootstrapv1.OpenshiftAssistedConfig{}, Infra: madeFrom("t")}
+			prepared.Config.Name = d.Create[0]
+			v.Machines.Prepared = []view.Prepared{prepared}
+			tc.change(&v.ControlPlane.Spec.OpenshiftAssistedConfigSpec)
+			g.Expect(plan.DecideMachines(v, nil, false).Discard).To(HaveLen(tc.discard))
+		})
+	}
+}
