@@ -3,6 +3,9 @@
 package v1beta1
 
 import (
+	"cmp"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -39,10 +42,42 @@ func CPUArchitectureOf(name string) CPUArchitecture {
 
 // Architecture is the architecture of the host, also when none is given.
 func (s OpenshiftAssistedConfigSpec) Architecture() CPUArchitecture {
-	if s.CPUArchitecture == "" {
-		return CPUArchitectureX86
+	return cmp.Or(s.CPUArchitecture, CPUArchitectureX86)
+}
+
+// Effective is the spec as it is acted on: two specs whose effective ones are equal ask for the same host. Defaults are written out, and
+// lists whose order means nothing are sorted. Kernel arguments keep their order, because the kernel reads them in it.
+func (s OpenshiftAssistedConfigSpec) Effective() OpenshiftAssistedConfigSpec {
+	s.Boot.Mode = cmp.Or(s.Boot.Mode, BootModeLiveISO)
+	s.CPUArchitecture = s.Architecture()
+	s.HostIdentity = cmp.Or(s.HostIdentity, HostIdentityBareMetalHost)
+	s.Proxy.NoProxy = sorted(s.Proxy.NoProxy)
+	s.AdditionalNTPSources, s.NTPSources = sorted(s.AdditionalNTPSources), sorted(s.NTPSources)
+	s.NMStateConfigSelector = sortedSelector(s.NMStateConfigSelector)
+	s.NodeRegistration.Name = cmp.Or(s.NodeRegistration.Name, NodeNameMachine)
+	s.NodeRegistration.Labels = slices.SortedFunc(slices.Values(s.NodeRegistration.Labels), func(a, b NodeLabel) int {
+		return cmp.Compare(a.Key, b.Key)
+	})
+	s.Installation.DeletedKernelArguments = sorted(s.Installation.DeletedKernelArguments)
+	return s
+}
+
+// sorted is a copy of a list in the order of the alphabet.
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+
+// sortedSelector is a copy of a selector whose requirements, and their values, are in the order of the alphabet.
+func sortedSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	if selector == nil {
+		return nil
 	}
-	return s.CPUArchitecture
+	selector = selector.DeepCopy()
+	for i := range selector.MatchExpressions {
+		slices.Sort(selector.MatchExpressions[i].Values)
+	}
+	slices.SortFunc(selector.MatchExpressions, func(a, b metav1.LabelSelectorRequirement) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+	})
+	return selector
 }
 
 // OpenshiftAssistedConfigSpec says how a host is discovered and how its Node registers. The discovery-relevant part (all but

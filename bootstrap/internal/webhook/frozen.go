@@ -3,8 +3,6 @@
 package webhook
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -27,19 +25,19 @@ type frozenField struct {
 }
 
 // frozen refuses changes that would have no effect, because the provider has used the field already. The description of each field ends
-// with its window, which says until when the field can change. Templates may change: they are for configs that are made later (CONTRACT
-// BOOT-40).
+// with its window, which says until when the field can change. To write a default down, or a set in another order, is no change. Templates
+// may change: they are for configs that are made later (CONTRACT BOOT-40).
 func frozen(before, after *bootstrapv1.OpenshiftAssistedConfig) field.ErrorList {
 	spec := field.NewPath("spec")
-	errs := unchanged(mediaFields(spec, before.Spec, after.Spec), mediaFrozen)
+	had, has := before.Spec.Effective(), after.Spec.Effective()
+	errs := unchanged(mediaFields(spec, had, has), mediaFrozen)
 	if before.Annotations[bootstrapv1.AgentAnnotation] != "" {
-		errs = append(errs, unchanged(hostFields(spec, before.Spec, after.Spec), hostFrozen)...)
+		errs = append(errs, unchanged(hostFields(spec, had, has), hostFrozen)...)
 	}
 	if before.Annotations[bootstrapv1.InstallationDiskAnnotation] != "" {
 		hints := spec.Child("installation", "rootDeviceHints")
 		errs = append(
-			errs,
-			unchanged([]frozenField{{hints, before.Spec.Installation.RootDeviceHints, after.Spec.Installation.RootDeviceHints}}, diskFrozen)...)
+			errs, unchanged([]frozenField{{hints, had.Installation.RootDeviceHints, has.Installation.RootDeviceHints}}, diskFrozen)...)
 	}
 	return errs
 }
@@ -58,7 +56,7 @@ func unchanged(fields []frozenField, why string) field.ErrorList {
 func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
 	boot, discovery := spec.Child("boot"), spec.Child("discovery")
 	return []frozenField{
-		{boot.Child("mode"), cmp.Or(before.Boot.Mode, bootstrapv1.BootModeLiveISO), cmp.Or(after.Boot.Mode, bootstrapv1.BootModeLiveISO)},
+		{boot.Child("mode"), before.Boot.Mode, after.Boot.Mode},
 		{boot.Child("imageType"), before.Boot.ImageType, after.Boot.ImageType},
 		{boot.Child("osImageVersion"), before.Boot.OSImageVersion, after.Boot.OSImageVersion},
 		{discovery.Child("kernelArguments"), before.Discovery.KernelArguments, after.Discovery.KernelArguments},
@@ -71,17 +69,11 @@ func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedCo
 		{spec.Child("additionalTrustBundle"), before.AdditionalTrustBundle, after.AdditionalTrustBundle},
 		{spec.Child("additionalTrustBundleRef"), before.AdditionalTrustBundleRef, after.AdditionalTrustBundleRef},
 		{spec.Child("mirrorRegistryRef"), before.MirrorRegistryRef, after.MirrorRegistryRef},
-		{
-			spec.Child("cpuArchitecture"), cmp.Or(before.CPUArchitecture, bootstrapv1.CPUArchitectureX86),
-			cmp.Or(after.CPUArchitecture, bootstrapv1.CPUArchitectureX86),
-		},
+		{spec.Child("cpuArchitecture"), before.CPUArchitecture, after.CPUArchitecture},
 		{spec.Child("nmStateConfigSelector"), before.NMStateConfigSelector, after.NMStateConfigSelector},
 		{spec.Child("staticNetworking"), before.StaticNetworking, after.StaticNetworking},
 		{spec.Child("networkDiscoveryDelaySeconds"), before.NetworkDiscoveryDelaySeconds, after.NetworkDiscoveryDelaySeconds},
-		{
-			spec.Child("hostIdentity"), cmp.Or(before.HostIdentity, bootstrapv1.HostIdentityBareMetalHost),
-			cmp.Or(after.HostIdentity, bootstrapv1.HostIdentityBareMetalHost),
-		},
+		{spec.Child("hostIdentity"), before.HostIdentity, after.HostIdentity},
 	}
 }
 
@@ -89,10 +81,7 @@ func mediaFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedCo
 func hostFields(spec *field.Path, before, after bootstrapv1.OpenshiftAssistedConfigSpec) []frozenField {
 	registration, installation := spec.Child("nodeRegistration"), spec.Child("installation")
 	return []frozenField{
-		{
-			registration.Child("name"), cmp.Or(before.NodeRegistration.Name, bootstrapv1.NodeNameMachine),
-			cmp.Or(after.NodeRegistration.Name, bootstrapv1.NodeNameMachine),
-		},
+		{registration.Child("name"), before.NodeRegistration.Name, after.NodeRegistration.Name},
 		{registration.Child("labels"), before.NodeRegistration.Labels, after.NodeRegistration.Labels},
 		{registration.Child("machineConfigPool"), before.NodeRegistration.MachineConfigPool, after.NodeRegistration.MachineConfigPool},
 		{installation.Child("kernelArguments"), before.Installation.KernelArguments, after.Installation.KernelArguments},

@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,60 @@ func TestDefaultsCanBeWritten(t *testing.T) {
 	after.Spec.HostIdentity = bootstrapv1.HostIdentityBareMetalHost
 	after.Spec.NodeRegistration.Name = bootstrapv1.NodeNameMachine
 	g.Expect(frozen(before, after)).To(BeEmpty())
+}
+
+// TestListsCanBeReordered: another order of a list changes nothing where the order means nothing.
+func TestListsCanBeReordered(t *testing.T) {
+	type spec = bootstrapv1.OpenshiftAssistedConfigSpec
+	for name, tc := range map[string]struct {
+		reverse func(*spec)
+		refused []string
+	}{
+		"proxy.noProxy":         {reverse: func(s *spec) { slices.Reverse(s.Proxy.NoProxy) }},
+		"additionalNTPSources":  {reverse: func(s *spec) { slices.Reverse(s.AdditionalNTPSources) }},
+		"ntpSources":            {reverse: func(s *spec) { slices.Reverse(s.NTPSources) }},
+		"nmStateConfigSelector": {reverse: func(s *spec) { slices.Reverse(s.NMStateConfigSelector.MatchExpressions) }},
+		"values of nmStateConfigSelector": {
+			reverse: func(s *spec) { slices.Reverse(s.NMStateConfigSelector.MatchExpressions[0].Values) },
+		},
+		"nodeRegistration.labels":             {reverse: func(s *spec) { slices.Reverse(s.NodeRegistration.Labels) }},
+		"installation.deletedKernelArguments": {reverse: func(s *spec) { slices.Reverse(s.Installation.DeletedKernelArguments) }},
+		"installation.kernelArguments": {
+			func(s *spec) { slices.Reverse(s.Installation.KernelArguments) }, []string{"spec.installation.kernelArguments"},
+		},
+		"discovery.kernelArguments": {
+			func(s *spec) { slices.Reverse(s.Discovery.KernelArguments) }, []string{"spec.discovery.kernelArguments"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := &bootstrapv1.OpenshiftAssistedConfig{Spec: specWithLists()}
+			before.Annotations = map[string]string{bootstrapv1.AgentAnnotation: "agent"}
+			after := before.DeepCopy()
+			tc.reverse(&after.Spec)
+			g.Expect(after.Spec).NotTo(Equal(before.Spec))
+			stored := after.DeepCopy()
+			var refused []string
+			for _, err := range frozen(before, after) {
+				refused = append(refused, err.Field)
+			}
+			g.Expect(refused).To(Equal(tc.refused))
+			g.Expect(after).To(Equal(stored), "to compare changes nothing")
+		})
+	}
+}
+
+// specWithLists has every list of a config with two items.
+func specWithLists() bootstrapv1.OpenshiftAssistedConfigSpec {
+	var spec bootstrapv1.OpenshiftAssistedConfigSpec
+	two := func() []string { return []string{"b", "a"} }
+	spec.Proxy.NoProxy, spec.AdditionalNTPSources, spec.NTPSources = two(), two(), two()
+	spec.Discovery.KernelArguments, spec.Installation.KernelArguments, spec.Installation.DeletedKernelArguments = two(), two(), two()
+	spec.NodeRegistration.Labels = []bootstrapv1.NodeLabel{{Key: "b", Value: new("1")}, {Key: "a", Value: new("2")}}
+	spec.NMStateConfigSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "b", Operator: metav1.LabelSelectorOpIn, Values: two()}, {Key: "a", Operator: metav1.LabelSelectorOpExists},
+	}}
+	return spec
 }
 
 // TestDeletedConfigs: a config that is deleted while its Machine lives stays, and its host is worked on.

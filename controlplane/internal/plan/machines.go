@@ -70,7 +70,7 @@ func DecideMachines(v *view.View, voting []string, surge bool) MachinesDecision 
 // outdated reports whether a Machine would be born outdated with what was made for it (CONTRACT CP-35).
 func outdated(v *view.View, prepared view.Prepared) bool {
 	spec := v.ControlPlane.Spec
-	if !equality.Semantic.DeepEqual(prepared.Config.Spec, spec.OpenshiftAssistedConfigSpec) {
+	if !equality.Semantic.DeepEqual(prepared.Config.Spec.Effective(), spec.OpenshiftAssistedConfigSpec.Effective()) {
 		return true
 	}
 	return prepared.Infra != nil &&

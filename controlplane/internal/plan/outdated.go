@@ -57,11 +57,11 @@ func outdatedBy(v *view.View, m *clusterv1.Machine) []string {
 	return differences
 }
 
-// changedFields are the names of the fields in which two specs of a config differ. Of an installed host only those count that its system
-// depends on.
+// changedFields are the names of the fields in which two specs of a config ask for something else: who writes a default down, or another
+// order of a set, asks for the same. Of an installed host only those count that its system depends on.
 func changedFields(have, wanted bootstrapv1.OpenshiftAssistedConfigSpec, installed bool) []string {
 	var fields []string
-	haveValue, wantedValue := reflect.ValueOf(have), reflect.ValueOf(wanted)
+	haveValue, wantedValue := reflect.ValueOf(have.Effective()), reflect.ValueOf(wanted.Effective())
 	for i := range haveValue.NumField() {
 		name, _, _ := strings.Cut(haveValue.Type().Field(i).Tag.Get("json"), ",")
 		if installed && discoveryFields.Has(name) {

@@ -187,6 +187,10 @@ func TestContractRollout(t *testing.T) {
 				outdate(v, "cp-1")
 				v.Machines.Owned["cp-1"].Annotations = nil
 			}},
+		"defaults that are written down replace no host": {replicas: 3, change: func(v *view.View) {
+			rolling(v, 0)
+			writeDefaults(&v.ControlPlane.Spec.OpenshiftAssistedConfigSpec)
+		}},
 		"a cluster that is not installed": {replicas: 3, change: func(v *view.View) {
 			rolling(v, 0)
 			outdate(v, "cp-1")
