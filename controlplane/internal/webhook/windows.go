@@ -79,9 +79,10 @@ func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPl
 	return errs
 }
 
-// installed reports whether the cluster is: a control plane that was moved has no status yet, and the record of its cluster.
+// installed reports whether the cluster is: a control plane that was moved has no status yet, and the record of its cluster. The record of
+// an earlier attempt is that of a cluster that was lost: the wanted attempt installs another one.
 func installed(cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
-	_, recorded := cp.Annotations[controlplanev1.InstalledClusterAnnotation]
+	_, recorded := view.InstalledOf(cp)
 	return recorded || ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false)
 }
 

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/test/crdschema"
 	"github.com/capi-openshift/agent-providers/test/windows"
@@ -59,10 +61,19 @@ func TestWindows(t *testing.T) {
 			former.Status.Install.Phase = phase
 			check(t, changeOf(former, change), refusalUnless(open, name, phase))
 		}
-		moved := valid()
-		moved.Annotations = map[string]string{controlplanev1.InstalledClusterAnnotation: "{}"}
-		check(t, changeOf(moved, change), refusalUnless(false, name, controlplanev1.InstallPhaseCompleted))
+		check(t, changeOf(recorded("1"), change), refusalUnless(false, name, controlplanev1.InstallPhaseCompleted))
+		check(t, changeOf(recorded("2"), change), nil)
 	}
+}
+
+// recorded is a moved control plane that wants an attempt, without a status, and with the record of the first one.
+func recorded(attempt string) *controlplanev1.OpenshiftAssistedControlPlane {
+	cp := valid()
+	cp.Annotations = map[string]string{
+		controlplanev1.InstalledClusterAnnotation: view.RecordOf(cp, hivev1.ClusterMetadata{ClusterID: "3c1d", InfraID: "demo-x7"}).String(),
+		controlplanev1.InstallAttemptAnnotation:   attempt,
+	}
+	return cp
 }
 
 func changeOf(former *controlplanev1.OpenshiftAssistedControlPlane, change func(*controlplanev1.InstallSpec)) error {
@@ -152,6 +163,7 @@ func TestReleaseWindow(t *testing.T) {
 		former.Status.Install.Phase = phase
 		check(t, change(former), []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"})
 	}
+	check(t, change(recorded("2")), []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"})
 	architecture := func(former *controlplanev1.OpenshiftAssistedControlPlane) error {
 		changed := former.DeepCopy()
 		changed.Spec.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
@@ -164,10 +176,9 @@ func TestReleaseWindow(t *testing.T) {
 	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{named, set} {
 		check(t, architecture(former), nil)
 	}
-	failed, upgraded, moved := valid(), valid(), valid()
+	failed, upgraded, moved := valid(), valid(), recorded("1")
 	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
 	upgraded.Status.Initialization.ControlPlaneInitialized = new(true)
-	moved.Annotations = map[string]string{controlplanev1.InstalledClusterAnnotation: "{}"}
 	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{failed, upgraded, moved} {
 		check(t, change(former), nil)
 		check(t, architecture(former), nil)
