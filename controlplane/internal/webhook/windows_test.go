@@ -158,29 +158,67 @@ func TestReleaseWindow(t *testing.T) {
 		_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
 		return err
 	}
+	refusal := []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"}
 	for _, phase := range []string{"", controlplanev1.InstallPhaseWaitingForHosts, controlplanev1.InstallPhaseInstalling} {
 		former := valid()
 		former.Status.Install.Phase = phase
-		check(t, change(former), []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"})
+		check(t, change(former), refusal)
 	}
-	check(t, change(recorded("2")), []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"})
-	architecture := func(former *controlplanev1.OpenshiftAssistedControlPlane) error {
-		changed := former.DeepCopy()
-		changed.Spec.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
-		_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
-		return err
-	}
-	check(t, architecture(valid()), []string{"spec.openshiftAssistedConfigSpec.cpuArchitecture", "is fixed until the cluster is installed"})
-	named, set := valid(), valid()
-	named.Spec.Release.Image, set.Spec.Release.ImageSetRef.Name = "registry.example.com/release:4.20.4", "ocp-4.20"
-	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{named, set} {
-		check(t, architecture(former), nil)
-	}
-	failed, upgraded, moved := valid(), valid(), recorded("1")
+	check(t, change(recorded("2")), refusal)
+	failed, upgraded := valid(), valid()
 	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
 	upgraded.Status.Initialization.ControlPlaneInitialized = new(true)
-	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{failed, upgraded, moved} {
+	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{failed, upgraded, recorded("1")} {
 		check(t, change(former), nil)
-		check(t, architecture(former), nil)
 	}
+}
+
+// TestArchitectureWindow: the architecture is fixed where it chooses the release image, before the installation and after it, and free for
+// another attempt.
+func TestArchitectureWindow(t *testing.T) {
+	const before, after = "is fixed until the cluster is installed",
+		"set spec.release.image to an image for all of them first, such as quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
+	failed, initialized := valid(), valid()
+	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
+	initialized.Status.Initialization.ControlPlaneInitialized = new(true)
+	states := map[*controlplanev1.OpenshiftAssistedControlPlane]string{
+		valid(): before, failed: "", recorded("2"): before, initialized: after, recorded("1"): after,
+	}
+	type spec = controlplanev1.OpenshiftAssistedControlPlaneSpec
+	aarch64 := func(s *spec) { s.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64" }
+	for name, tc := range map[string]struct {
+		former, change func(*spec)
+		refused        bool
+	}{
+		"another one":                 {func(*spec) {}, aarch64, true},
+		"the default is written":      {func(*spec) {}, func(s *spec) { s.OpenshiftAssistedConfigSpec.CPUArchitecture = "x86_64" }, false},
+		"another one than a set one":  {aarch64, func(s *spec) { s.OpenshiftAssistedConfigSpec.CPUArchitecture = "" }, true},
+		"the image is named":          {func(s *spec) { s.Release.Image = "registry.example.com/release:4.20.4" }, aarch64, false},
+		"the ClusterImageSet is":      {func(s *spec) { s.Release.ImageSetRef.Name = "ocp-4.20" }, aarch64, false},
+		"images of OKD have none":     {func(s *spec) { s.DistributionVersion = "4.20.0-okd-scos.1" }, aarch64, false},
+		"nothing but another replica": {aarch64, func(s *spec) { s.Replicas = new(int32(5)) }, false},
+	} {
+		for state, text := range states {
+			former := state.DeepCopy()
+			tc.former(&former.Spec)
+			changed := former.DeepCopy()
+			tc.change(&changed.Spec)
+			var want []string
+			if tc.refused && text != "" {
+				want = []string{"spec.openshiftAssistedConfigSpec.cpuArchitecture", text}
+			}
+			t.Run(name, func(t *testing.T) {
+				_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
+				check(t, err, want)
+			})
+		}
+	}
+	upgrade := initialized.DeepCopy()
+	upgrade.Spec.DistributionVersion = "4.21.0"
+	_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), initialized, upgrade)
+	check(t, err, nil) // The image is another one, and not by the architecture.
+	upgrade.Spec.Release.Image = "registry.example.com/release:4.21.0-multi"
+	aarch64(&upgrade.Spec)
+	_, err = (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), initialized, upgrade)
+	check(t, err, nil)
 }
