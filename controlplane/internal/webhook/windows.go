@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
@@ -24,7 +25,7 @@ var beforeInstallation = []struct {
 	{"ingressVIPs", func(i controlplanev1.InstallSpec) any { return i.IngressVIPs }},
 	{"loadBalancer", func(i controlplanev1.InstallSpec) any { return i.LoadBalancer }},
 	{"schedulableControlPlane", func(i controlplanev1.InstallSpec) any { return i.SchedulableControlPlane }},
-	{"networking", func(i controlplanev1.InstallSpec) any { return i.Networking }},
+	{"networking", func(i controlplanev1.InstallSpec) any { return render.NetworksOf(i, 0, nil, nil).Render() }},
 	{"sshAuthorizedKey", func(i controlplanev1.InstallSpec) any { return i.SSHAuthorizedKey }},
 	{"proxy", func(i controlplanev1.InstallSpec) any { return i.Proxy }},
 	{"ntpSources", func(i controlplanev1.InstallSpec) any { return i.NTPSources }},
@@ -42,15 +43,18 @@ var beforeInstallation = []struct {
 	{"workerWaitTimeoutSeconds", func(i controlplanev1.InstallSpec) any { return i.WorkerWaitTimeoutSeconds }},
 }
 
-// validateWindows refuses changes that the installation would take no notice of.
+// validateWindows refuses changes that the installation would take no notice of. What means the same is no change: a refusal would keep
+// everything else in the same manifest from being applied too.
 func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
 	errs := validateReleaseWindow(former, cp, spec)
 	phase := begun(former)
 	if phase == "" {
 		return errs
 	}
+	initialized := ptr.Deref(former.Status.Initialization.ControlPlaneInitialized, false)
+	before, after := effective(former.Spec.Install, initialized), effective(cp.Spec.Install, initialized)
 	for _, f := range beforeInstallation {
-		if !equality.Semantic.DeepEqual(f.value(former.Spec.Install), f.value(cp.Spec.Install)) {
+		if !equality.Semantic.DeepEqual(f.value(before), f.value(after)) {
 			errs = append(
 				errs, field.Forbidden(spec.Child("install", f.name), "is changeable before the installation only: the installation is in phase "+phase),
 			)
