@@ -60,8 +60,8 @@ func change(value reflect.Value) {
 		value.Set(reflect.New(value.Type().Elem()))
 		if former.IsValid() {
 			value.Elem().Set(former)
-			change(value.Elem())
 		}
+		change(value.Elem()) // The zero value may be the default.
 	case reflect.Struct:
 		change(value.Field(0))
 	default:

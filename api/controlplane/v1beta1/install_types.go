@@ -341,6 +341,9 @@ type FeatureSet string
 // +kubebuilder:validation:Enum=None;AllNodes
 type CPUPartitioning string
 
+// CPUPartitioningNone: no host keeps CPUs.
+const CPUPartitioningNone CPUPartitioning = "None"
+
 // IgnoredValidationsSpec are checks of assisted-service that may fail.
 // +kubebuilder:validation:MinProperties=1
 type IgnoredValidationsSpec struct {

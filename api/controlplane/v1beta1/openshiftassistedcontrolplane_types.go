@@ -67,7 +67,7 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	MachineTemplate MachineTemplate `json:"machineTemplate,omitempty,omitzero"`
 
 	// openshiftAssistedConfigSpec is the spec of every control-plane Machine's OpenshiftAssistedConfig. New Machines get it. Where release is
-	// not set, cpuArchitecture chooses the public image and is fixed as distributionVersion is. Changeable at any time.
+	// not set, cpuArchitecture chooses the public image and is fixed, unless the installation has failed. Changeable at any time.
 	// +optional
 	OpenshiftAssistedConfigSpec bootstrapv1.OpenshiftAssistedConfigSpec `json:"openshiftAssistedConfigSpec,omitempty,omitzero"`
 

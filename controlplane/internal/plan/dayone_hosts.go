@@ -14,8 +14,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// defaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
-const defaultWorkerWaitTimeoutSeconds = 1800
+// DefaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
+const DefaultWorkerWaitTimeoutSeconds = 1800
 
 // Changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the
 // service has refused what it was asked for.
@@ -41,7 +41,7 @@ func DecideDayOne(v *view.View) DayOneStep {
 		!v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
 		return DayOneStep{}
 	}
-	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, defaultWorkerWaitTimeoutSeconds)
+	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, DefaultWorkerWaitTimeoutSeconds)
 	d := wantedHosts(v)
 	d.Phase, d.Hosts, d.Now = v.Install.Phase(), boundHosts(v), v.Now
 	d.WorkerWait = time.Duration(wait) * time.Second

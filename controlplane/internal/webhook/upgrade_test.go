@@ -51,3 +51,16 @@ func TestUpgradeIsValidated(t *testing.T) {
 		})
 	}
 }
+
+// TestAnotherAttemptIsNoUpgrade: an attempt that has failed can be followed by one with an older release, also when an earlier attempt
+// installed a cluster, which was lost since.
+func TestAnotherAttemptIsNoUpgrade(t *testing.T) {
+	for attempt, want := range map[string][]string{"1": {"spec.distributionVersion", "must not be older"}, "2": nil} {
+		former := recorded(attempt)
+		former.Status.Install.Phase = controlplanev1.InstallPhaseFailed
+		changed := former.DeepCopy()
+		changed.Spec.DistributionVersion = "4.20.3"
+		_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
+		check(t, err, want)
+	}
+}

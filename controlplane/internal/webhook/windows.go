@@ -4,12 +4,14 @@ package webhook
 
 import (
 	"cmp"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
@@ -23,7 +25,7 @@ var beforeInstallation = []struct {
 	{"ingressVIPs", func(i controlplanev1.InstallSpec) any { return i.IngressVIPs }},
 	{"loadBalancer", func(i controlplanev1.InstallSpec) any { return i.LoadBalancer }},
 	{"schedulableControlPlane", func(i controlplanev1.InstallSpec) any { return i.SchedulableControlPlane }},
-	{"networking", func(i controlplanev1.InstallSpec) any { return i.Networking }},
+	{"networking", func(i controlplanev1.InstallSpec) any { return render.NetworksOf(i, 0, nil, nil).Render() }},
 	{"sshAuthorizedKey", func(i controlplanev1.InstallSpec) any { return i.SSHAuthorizedKey }},
 	{"proxy", func(i controlplanev1.InstallSpec) any { return i.Proxy }},
 	{"ntpSources", func(i controlplanev1.InstallSpec) any { return i.NTPSources }},
@@ -41,15 +43,18 @@ var beforeInstallation = []struct {
 	{"workerWaitTimeoutSeconds", func(i controlplanev1.InstallSpec) any { return i.WorkerWaitTimeoutSeconds }},
 }
 
-// validateWindows refuses changes that the installation would take no notice of.
+// validateWindows refuses changes that the installation would take no notice of. What means the same is no change: a refusal would keep
+// everything else in the same manifest from being applied too.
 func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
 	errs := validateReleaseWindow(former, cp, spec)
 	phase := begun(former)
 	if phase == "" {
 		return errs
 	}
+	initialized := ptr.Deref(former.Status.Initialization.ControlPlaneInitialized, false)
+	before, after := effective(former.Spec.Install, initialized), effective(cp.Spec.Install, initialized)
 	for _, f := range beforeInstallation {
-		if !equality.Semantic.DeepEqual(f.value(former.Spec.Install), f.value(cp.Spec.Install)) {
+		if !equality.Semantic.DeepEqual(f.value(before), f.value(after)) {
 			errs = append(
 				errs, field.Forbidden(spec.Child("install", f.name), "is changeable before the installation only: the installation is in phase "+phase),
 			)
@@ -59,9 +64,17 @@ func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 }
 
 // validateReleaseWindow refuses another release while the service installs the one that it has registered the cluster with. Afterwards it
-// changes together with spec.version when Cluster API upgrades a topology (CONTRACT CP-73), and for another attempt.
+// changes together with spec.version when Cluster API upgrades a topology (CONTRACT CP-73), and for another attempt. The architecture of an
+// installed cluster stays what it is: a cluster cannot be upgraded to the image of another one.
 func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
-	if installed(former) || former.Status.Install.Phase == controlplanev1.InstallPhaseFailed {
+	architecture := spec.Child("openshiftAssistedConfigSpec", "cpuArchitecture")
+	switch {
+	case installed(former) && architectureChoosesImage(former, cp):
+		return field.ErrorList{field.Forbidden(architecture, fmt.Sprintf(
+			"is fixed while spec.release is not set, because it chooses the image that the installed cluster is upgraded to: to have hosts of "+
+				"several architectures, set spec.release.image to an image for all of them first, such as %s:%s-multi; workers have "+
+				"an architecture of their own in their OpenshiftAssistedConfigTemplate", view.DefaultReleaseRepository, cp.Spec.DistributionVersion))}
+	case installed(former) || former.Status.Install.Phase == controlplanev1.InstallPhaseFailed:
 		return nil
 	}
 	const reason = "is fixed until the cluster is installed, because assisted-service has registered the cluster with its release: " +
@@ -73,15 +86,24 @@ func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPl
 	if former.Spec.Release != cp.Spec.Release {
 		errs = append(errs, field.Forbidden(spec.Child("release"), reason))
 	}
-	if len(errs) == 0 && cp.Spec.Release.ImageSetRef.Name == "" && view.ReleaseImage(former.Spec) != view.ReleaseImage(cp.Spec) {
-		errs = append(errs, field.Forbidden(spec.Child("openshiftAssistedConfigSpec", "cpuArchitecture"), "chooses the release, which "+reason))
+	if len(errs) == 0 && architectureChoosesImage(former, cp) {
+		errs = append(errs, field.Forbidden(architecture, "chooses the release, which "+reason))
 	}
 	return errs
 }
 
-// installed reports whether the cluster is: a control plane that was moved has no status yet, and the record of its cluster.
+// architectureChoosesImage reports whether a change of the architecture makes the release image another one: where spec.release is set, and
+// of OKD, the image is the same for all architectures.
+func architectureChoosesImage(former, cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
+	unchanged := cp.Spec
+	unchanged.OpenshiftAssistedConfigSpec.CPUArchitecture = former.Spec.OpenshiftAssistedConfigSpec.CPUArchitecture
+	return cp.Spec.Release.ImageSetRef.Name == "" && view.ReleaseImage(unchanged) != view.ReleaseImage(cp.Spec)
+}
+
+// installed reports whether the cluster is: a control plane that was moved has no status yet, and the record of its cluster. The record of
+// an earlier attempt is that of a cluster that was lost: the wanted attempt installs another one.
 func installed(cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
-	_, recorded := cp.Annotations[controlplanev1.InstalledClusterAnnotation]
+	_, recorded := view.InstalledOf(cp)
 	return recorded || ptr.Deref(cp.Status.Initialization.ControlPlaneInitialized, false)
 }
 

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/webhook"
 	"github.com/capi-openshift/agent-providers/test/crdschema"
 	"github.com/capi-openshift/agent-providers/test/windows"
@@ -59,10 +61,19 @@ func TestWindows(t *testing.T) {
 			former.Status.Install.Phase = phase
 			check(t, changeOf(former, change), refusalUnless(open, name, phase))
 		}
-		moved := valid()
-		moved.Annotations = map[string]string{controlplanev1.InstalledClusterAnnotation: "{}"}
-		check(t, changeOf(moved, change), refusalUnless(false, name, controlplanev1.InstallPhaseCompleted))
+		check(t, changeOf(recorded("1"), change), refusalUnless(false, name, controlplanev1.InstallPhaseCompleted))
+		check(t, changeOf(recorded("2"), change), nil)
 	}
+}
+
+// recorded is a moved control plane that wants an attempt, without a status, and with the record of the first one.
+func recorded(attempt string) *controlplanev1.OpenshiftAssistedControlPlane {
+	cp := valid()
+	cp.Annotations = map[string]string{
+		controlplanev1.InstalledClusterAnnotation: view.RecordOf(cp, hivev1.ClusterMetadata{ClusterID: "3c1d", InfraID: "demo-x7"}).String(),
+		controlplanev1.InstallAttemptAnnotation:   attempt,
+	}
+	return cp
 }
 
 func changeOf(former *controlplanev1.OpenshiftAssistedControlPlane, change func(*controlplanev1.InstallSpec)) error {
@@ -147,29 +158,67 @@ func TestReleaseWindow(t *testing.T) {
 		_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
 		return err
 	}
+	refusal := []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"}
 	for _, phase := range []string{"", controlplanev1.InstallPhaseWaitingForHosts, controlplanev1.InstallPhaseInstalling} {
 		former := valid()
 		former.Status.Install.Phase = phase
-		check(t, change(former), []string{"spec.distributionVersion", "spec.release", "is fixed until the cluster is installed"})
+		check(t, change(former), refusal)
 	}
-	architecture := func(former *controlplanev1.OpenshiftAssistedControlPlane) error {
-		changed := former.DeepCopy()
-		changed.Spec.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64"
-		_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
-		return err
-	}
-	check(t, architecture(valid()), []string{"spec.openshiftAssistedConfigSpec.cpuArchitecture", "is fixed until the cluster is installed"})
-	named, set := valid(), valid()
-	named.Spec.Release.Image, set.Spec.Release.ImageSetRef.Name = "registry.example.com/release:4.20.4", "ocp-4.20"
-	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{named, set} {
-		check(t, architecture(former), nil)
-	}
-	failed, upgraded, moved := valid(), valid(), valid()
+	check(t, change(recorded("2")), refusal)
+	failed, upgraded := valid(), valid()
 	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
 	upgraded.Status.Initialization.ControlPlaneInitialized = new(true)
-	moved.Annotations = map[string]string{controlplanev1.InstalledClusterAnnotation: "{}"}
-	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{failed, upgraded, moved} {
+	for _, former := range []*controlplanev1.OpenshiftAssistedControlPlane{failed, upgraded, recorded("1")} {
 		check(t, change(former), nil)
-		check(t, architecture(former), nil)
 	}
+}
+
+// TestArchitectureWindow: the architecture is fixed where it chooses the release image, before the installation and after it, and free for
+// another attempt.
+func TestArchitectureWindow(t *testing.T) {
+	const before, after = "is fixed until the cluster is installed",
+		"set spec.release.image to an image for all of them first, such as quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
+	failed, initialized := valid(), valid()
+	failed.Status.Install.Phase = controlplanev1.InstallPhaseFailed
+	initialized.Status.Initialization.ControlPlaneInitialized = new(true)
+	states := map[*controlplanev1.OpenshiftAssistedControlPlane]string{
+		valid(): before, failed: "", recorded("2"): before, initialized: after, recorded("1"): after,
+	}
+	type spec = controlplanev1.OpenshiftAssistedControlPlaneSpec
+	aarch64 := func(s *spec) { s.OpenshiftAssistedConfigSpec.CPUArchitecture = "aarch64" }
+	for name, tc := range map[string]struct {
+		former, change func(*spec)
+		refused        bool
+	}{
+		"another one":                 {func(*spec) {}, aarch64, true},
+		"the default is written":      {func(*spec) {}, func(s *spec) { s.OpenshiftAssistedConfigSpec.CPUArchitecture = "x86_64" }, false},
+		"another one than a set one":  {aarch64, func(s *spec) { s.OpenshiftAssistedConfigSpec.CPUArchitecture = "" }, true},
+		"the image is named":          {func(s *spec) { s.Release.Image = "registry.example.com/release:4.20.4" }, aarch64, false},
+		"the ClusterImageSet is":      {func(s *spec) { s.Release.ImageSetRef.Name = "ocp-4.20" }, aarch64, false},
+		"images of OKD have none":     {func(s *spec) { s.DistributionVersion = "4.20.0-okd-scos.1" }, aarch64, false},
+		"nothing but another replica": {aarch64, func(s *spec) { s.Replicas = new(int32(5)) }, false},
+	} {
+		for state, text := range states {
+			former := state.DeepCopy()
+			tc.former(&former.Spec)
+			changed := former.DeepCopy()
+			tc.change(&changed.Spec)
+			var want []string
+			if tc.refused && text != "" {
+				want = []string{"spec.openshiftAssistedConfigSpec.cpuArchitecture", text}
+			}
+			t.Run(name, func(t *testing.T) {
+				_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
+				check(t, err, want)
+			})
+		}
+	}
+	upgrade := initialized.DeepCopy()
+	upgrade.Spec.DistributionVersion = "4.21.0"
+	_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), initialized, upgrade)
+	check(t, err, nil) // The image is another one, and not by the architecture.
+	upgrade.Spec.Release.Image = "registry.example.com/release:4.21.0-multi"
+	aarch64(&upgrade.Spec)
+	_, err = (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), initialized, upgrade)
+	check(t, err, nil)
 }
