@@ -131,5 +131,6 @@ var controlPlaneWrites = []write{
 	{"its status", update, "machine", "status: {ready: true}", onlyMetadata},
 	{"that it is of no control plane", update, "machine", "metadata: {labels: {cluster.x-k8s.io/control-plane: null}}", onlyMetadata},
 	{"labels of a worker", update, "worker", "metadata: {labels: {rack: b}}", onlyMetadata},
+	{"that a worker is of a control plane", update, "worker", `metadata: {labels: {cluster.x-k8s.io/control-plane: ""}}`, onlyMetadata},
 	{"a worker", remove, "worker", "", onlyItsMachines},
 }
