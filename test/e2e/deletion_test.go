@@ -38,6 +38,22 @@ func inPhase(s scene, phases ...assisted.Phase) sandbox.Check {
 	}
 }
 
+// discovering checks that the first host has registered, and that the installation waits for others. Before that Cluster API may not have
+// made the Cluster the owner of its MachineHealthChecks, which nobody deletes then.
+func discovering(s scene) sandbox.Check {
+	waiting := inPhase(s, assisted.PhaseWaiting)
+	return func(ctx context.Context) (string, error) {
+		agents := &assisted.AgentList{}
+		if err := world.Watch.List(ctx, agents, client.InNamespace(s.request.Namespace)); err != nil {
+			return "", err
+		}
+		if len(agents.Items) == 0 {
+			return "no host has registered", nil
+		}
+		return waiting(ctx)
+	}
+}
+
 var _ = Describe("deletion (DESIGN D12)", func() {
 	DescribeTable(
 		"leaves nothing and hangs nowhere",
@@ -59,7 +75,7 @@ var _ = Describe("deletion (DESIGN D12)", func() {
 				return snapshot.Compare(now)
 			}).WithContext(ctx).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 		},
-		Entry("while hosts are discovered", "delete-waiting", 21, func(s scene) sandbox.Check { return inPhase(s, assisted.PhaseWaiting) }, nil),
+		Entry("while hosts are discovered", "delete-waiting", 21, discovering, nil),
 		Entry(
 			"in the middle of the installation", "delete-installing", 22,
 			func(s scene) sandbox.Check { return inPhase(s, assisted.PhaseInstalling, assisted.PhaseFinalizing) }, nil,
