@@ -16,8 +16,8 @@ const (
 	// ConnectionDownReason: the API has not answered for longer than the grace period.
 	ConnectionDownReason = "ConnectionDown"
 
-	// OtherClusterReason, of Unknown: another cluster answers through <cluster>-kubeconfig than the one that was installed; the message has
-	// both IDs. Nothing is told of the health of that one.
+	// OtherClusterReason, of Unknown: Secret <cluster>-kubeconfig leads to another cluster than the one that was installed; the message has
+	// both IDs. The conditions of the control plane do not describe the other cluster.
 	OtherClusterReason = "OtherCluster"
 )
 

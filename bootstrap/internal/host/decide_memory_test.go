@@ -83,11 +83,7 @@ func TestAHostPastInstallingIsNotRebooted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := booted(24 * time.Hour)
-			worker(s)
-			completed(s)
-			s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
-			s.agents = discovered().agents
+			s := recognizedWorker()
 			for _, play := range test.chapters {
 				play(s)
 			}
@@ -108,6 +104,16 @@ func TestAHostPastInstallingIsNotRebooted(t *testing.T) {
 	}
 }
 
+// recognizedWorker is a worker of an installed cluster whose Agent is claimed.
+func recognizedWorker() *scope {
+	s := booted(24 * time.Hour)
+	worker(s)
+	completed(s)
+	s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
+	s.agents = discovered().agents
+	return s
+}
+
 // TestWhatBeganIsForgotten: a host that waits in the discovery image once more, bound or not, is one whose installation has not begun.
 func TestWhatBeganIsForgotten(t *testing.T) {
 	for name, again := range map[string]struct {
@@ -123,11 +129,7 @@ func TestWhatBeganIsForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := booted(24 * time.Hour)
-			worker(s)
-			completed(s)
-			s.config.Annotations[bootstrapv1.AgentAnnotation] = "a-0"
-			s.agents = discovered().agents
+			s := recognizedWorker()
 			inState("installing-in-progress", corev1.ConditionFalse, assisted.ReasonInstallationInProgress)(s)
 			again.play(s)
 			g.Expect(conditions.GetReason(s.config, bootstrapv1.AgentInstalledCondition)).To(Equal(again.reason))

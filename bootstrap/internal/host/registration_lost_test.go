@@ -215,15 +215,22 @@ func TestALateRegistrationIsNoReasonToBoot(t *testing.T) {
 			tc.change(s, machine, late)
 			g.Expect(c.Update(t.Context(), machine)).To(Succeed())
 			g.Expect(c.Create(t.Context(), late)).To(Succeed())
-			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(1), controller: capicontrollerutil.NewFakeController()}
-			d := decide(s)
-			g.Expect(d.wait.cycle).To(BeTrue())
-			g.Expect(r.apply(t.Context(), s, d).err()).NotTo(HaveOccurred())
-			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
-			_, boots := s.host.Annotations[rebootAnnotation]
-			g.Expect(boots).To(Equal(tc.boots))
+			g.Expect(powerCycles(t, s, c)).To(Equal(tc.boots))
 		})
 	}
+}
+
+// powerCycles lets a host's time to register end, and reports whether baremetal-operator is asked for a power cycle of the BareMetalHost.
+func powerCycles(t *testing.T, s *scope, c client.Client) bool {
+	t.Helper()
+	g := NewWithT(t)
+	r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(1), controller: capicontrollerutil.NewFakeController()}
+	d := decide(s)
+	g.Expect(d.wait.cycle).To(BeTrue())
+	g.Expect(r.apply(t.Context(), s, d).err()).NotTo(HaveOccurred())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
+	_, boots := s.host.Annotations[rebootAnnotation]
+	return boots
 }
 
 // sharing gives the Machine's host an address that another BareMetalHost has as well, which the pass does not know, and returns that one
@@ -250,13 +257,7 @@ func TestASharedAddressIsNoRegistration(t *testing.T) {
 			if shared {
 				g.Expect(c.Create(t.Context(), other)).To(Succeed())
 			}
-			r := &Reconciler{Client: c, APIReader: c, Recorder: events.NewFakeRecorder(1), controller: capicontrollerutil.NewFakeController()}
-			d := decide(s)
-			g.Expect(d.wait.cycle).To(BeTrue())
-			g.Expect(r.apply(t.Context(), s, d).err()).NotTo(HaveOccurred())
-			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.host), s.host)).To(Succeed())
-			_, boots := s.host.Annotations[rebootAnnotation]
-			g.Expect(boots).To(Equal(shared))
+			g.Expect(powerCycles(t, s, c)).To(Equal(shared))
 		})
 	}
 }

@@ -133,8 +133,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestAnotherCluster: a Node of another cluster with the Machine's name gets no provider ID, which the API server would never let go again,
-// and nobody is told to delete the Machine for one that it has. The cluster is asked by a pass that does something, and by no other.
+// TestAnotherCluster: another cluster has a Node of the Machine's name. The Node gets no provider ID, which could never be changed, and a
+// provider ID that the Node has causes no event about the Machine. Only a pass that would write asks the cluster for its ID.
 func TestAnotherCluster(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answers string

@@ -72,8 +72,8 @@ func (p *hostPass) run(ctx context.Context) (time.Duration, error) {
 	return handle(p, ctx)
 }
 
-// detachable are the states in which BMO lets go of a host. In all others it does not look at the annotation: what it has begun with the
-// host goes on.
+// detachable are the states of a BareMetalHost in which BMO acts on the annotation detached. In every other state BMO ignores the
+// annotation, and registration, inspection and provisioning go on.
 var detachable = []bmov1alpha1.ProvisioningState{
 	bmov1alpha1.StateAvailable, bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned,
 }
