@@ -165,7 +165,7 @@ func (cp *ControlPlane) newAPIServer(ctx context.Context, name string, opts APIS
 		"--authorization-mode=Node,RBAC", "--profiling=false",
 	)
 	server.Process = cp.newProcess(processSpec{
-		name: name, path: path, args: append(args, extra...), ready: httpReady(client, server.url+"/readyz"),
+		name: name, path: path, env: cp.serverEnv, args: append(args, extra...), ready: httpReady(client, server.url+"/readyz"),
 	})
 	return server, nil
 }

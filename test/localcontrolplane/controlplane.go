@@ -52,6 +52,8 @@ type Options struct {
 	Progress io.Writer
 	// StartTimeout is how long each process may take until it is ready. Default: 2 min, enough for a loaded machine.
 	StartTimeout time.Duration
+	// ServerEnv is the environment of etcd and kube-apiserver, as "GOGC=400", besides PATH and HOME. Default: nothing.
+	ServerEnv []string
 }
 
 // ControlPlane is a running management cluster. Its methods are safe for concurrent use.
@@ -60,10 +62,12 @@ type ControlPlane struct {
 	dir      string
 	progress io.Writer
 	timeout  time.Duration
-	janitor  *janitor // nil with KeepDir
-	etcd     *etcd
-	api      *APIServer
-	admin    string // path of the admin kubeconfig
+	// serverEnv is Options.ServerEnv.
+	serverEnv []string
+	janitor   *janitor // nil with KeepDir
+	etcd      *etcd
+	api       *APIServer
+	admin     string // path of the admin kubeconfig
 
 	mu        sync.Mutex
 	processes []*Process // in the order of their first start
@@ -103,7 +107,7 @@ func newControlPlane(opts Options) (*ControlPlane, error) {
 		return nil, err
 	}
 	cp := &ControlPlane{
-		tools: opts.Tools, dir: dir, progress: opts.Progress, timeout: opts.StartTimeout,
+		tools: opts.Tools, dir: dir, progress: opts.Progress, timeout: opts.StartTimeout, serverEnv: opts.ServerEnv,
 		webhooks: map[string]*webhookEndpoint{},
 	}
 	if opts.KeepDir {

@@ -43,7 +43,7 @@ func (cp *ControlPlane) newEtcd(ctx context.Context) (*etcd, error) {
 	}
 	e.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: storing}, Timeout: healthRequestTimeout}
 	e.Process = cp.newProcess(processSpec{
-		name: "etcd", path: path,
+		name: "etcd", path: path, env: cp.serverEnv,
 		args: append(serverArgs,
 			"--data-dir="+filepath.Join(cp.dir, "etcd", "data"),
 			"--listen-client-urls="+e.url, "--advertise-client-urls="+e.url,

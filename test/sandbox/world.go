@@ -74,6 +74,8 @@ type WorldOptions struct {
 	// Dir is where the management cluster's files go; see localcontrolplane.Options. KeepDir leaves it behind.
 	Dir     string
 	KeepDir bool
+	// ServerEnv is the environment of etcd and of kube-apiservers; see localcontrolplane.Options.
+	ServerEnv []string
 	// Inspect changes what the inspection of a BareMetalHost finds.
 	Inspect func(host *bmov1alpha1.BareMetalHost, hardware *bmov1alpha1.HardwareDetails)
 	// KubeletVersion is what the Nodes of the cluster with this ClusterDeployment report. Default: KubernetesVersion.
@@ -144,7 +146,9 @@ func NewWorld(ctx context.Context, opts WorldOptions) (*World, error) {
 	if opts.metal3CRDs() == "" {
 		return nil, fmt.Errorf("unknown version %q of Metal3's API: choose one of %v", opts.Metal3, Metal3Versions())
 	}
-	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{Progress: opts.Progress, Dir: opts.Dir, KeepDir: opts.KeepDir})
+	cp, err := localcontrolplane.Start(ctx, localcontrolplane.Options{
+		Progress: opts.Progress, Dir: opts.Dir, KeepDir: opts.KeepDir, ServerEnv: opts.ServerEnv,
+	})
 	if err != nil {
 		return nil, err
 	}
