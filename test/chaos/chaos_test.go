@@ -147,7 +147,7 @@ func tell(t *testing.T, deadly bool, chosen uint64) result {
 // adjust makes a manager die when the chooser says so.
 func (c *crashes) adjust(cp *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
 	if !c.deadly {
-		spec.Args = append(slices.Clone(spec.Args), shortLease...)
+		spec.Args = append(slices.Clone(spec.Args), longLease...)
 	}
 	name := spec.Name
 	c.specs[name] = *spec
@@ -159,11 +159,13 @@ func (c *crashes) startStandbys() []standby {
 	if c.deadly {
 		return nil
 	}
-	var standbys []standby
-	for _, leader := range []*localcontrolplane.Manager{c.world.Bootstrap, c.world.ControlPlane} {
-		standbys = append(standbys, startStandby(c.ctx, c.WithT, c.world, leader, c.specs[leader.Name()]))
+	start := func(leader *localcontrolplane.Manager, passes sandbox.Passes) standby {
+		return startStandby(c.ctx, c.WithT, c.world, leader, c.specs[leader.Name()], passes)
 	}
-	return standbys
+	return []standby{
+		start(c.world.Bootstrap, sandbox.BootstrapPasses(c.request.Machines())),
+		start(c.world.ControlPlane, sandbox.ControlPlanePasses(1)),
+	}
 }
 
 // running waits until the cluster is Available with all of its Machines, each on its host.

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// probeInterval is between two connections of a probe, and probeTimeout is how long one may take.
+	// probeInterval is between two connections of a probe, and probeTimeout is how long one may take, on a busy machine too.
 	probeInterval = 250 * time.Millisecond
-	probeTimeout  = 2 * time.Second
+	probeTimeout  = 30 * time.Second
 	// maxGap is for how long nobody may be able to connect.
 	maxGap = 5 * time.Second
 )
@@ -45,13 +45,10 @@ type probe struct {
 	// authorities and issuer are the certificates that the Secret trusts, as PEM, and who has signed the one that the API has shown, last.
 	authorities []byte
 	issuer      string
-	// reached is when the API has answered last, and count how often it has. gap is the longest time between two answers, and why is
-	// what was wrong in it.
-	reached time.Time
-	count   int
-	gap     time.Duration
-	why     error
-	failure error
+	// count is how often the API has answered. gap is for how long it has not, and why what was wrong in it.
+	count int
+	gap   Gap
+	why   error
 }
 
 // issuedToken is a token that the Secret has held. What it is stays in the Secret.
@@ -64,7 +61,7 @@ type issuedToken struct {
 // startProbe begins; the probe ends with end, or when ctx does.
 func startProbe(ctx context.Context, world *World, cluster types.NamespacedName) *probe {
 	ctx, stop := context.WithCancel(ctx)
-	p := &probe{world: world, cluster: cluster, stop: stop, stopped: make(chan struct{}), reached: time.Now()}
+	p := &probe{world: world, cluster: cluster, stop: stop, stopped: make(chan struct{}), why: errors.New("nobody has tried")}
 	go func() {
 		defer close(p.stopped)
 		wait.UntilWithContext(ctx, p.once, probeInterval)
@@ -81,18 +78,19 @@ func (p *probe) end() {
 func (p *probe) once(ctx context.Context) {
 	attempt, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	begun := time.Now()
 	issuer, err := p.connect(attempt)
 	if ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if gap := time.Since(p.reached); gap > p.gap {
-		p.gap, p.why = gap, errors.Join(p.failure, err)
+	before := p.gap.Longest
+	if p.gap.Note(begun, err == nil); p.gap.Longest > before {
+		p.why = err
 	}
-	p.failure = err
 	if err == nil {
-		p.reached, p.issuer = time.Now(), issuer
+		p.issuer = issuer
 		p.count++
 	}
 }
@@ -176,14 +174,14 @@ func (p *probe) trust() (authorities []byte, issuer string) {
 func (p *probe) verdict() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if gap := time.Since(p.reached); gap > p.gap {
-		p.gap, p.why = gap, p.failure
-	}
-	text := fmt.Sprintf("%d connections were made with Secret %s-kubeconfig, and at most %s lay between two of them", p.count, p.cluster.Name,
-		p.gap.Round(time.Millisecond))
-	if p.gap > maxGap {
+	text := fmt.Sprintf("%d connections were made with Secret %s-kubeconfig, and for at most %s none could be made", p.count, p.cluster.Name,
+		p.gap.Longest.Round(time.Millisecond))
+	switch {
+	case p.count == 0:
+		return text, fmt.Errorf("nobody could connect to Cluster %s: %w", p.cluster.Name, p.why)
+	case p.gap.Longest > maxGap:
 		return text, fmt.Errorf("nobody could connect to Cluster %s for %s, and %s are allowed: %w", p.cluster.Name,
-			p.gap.Round(time.Millisecond), maxGap, p.why)
+			p.gap.Longest.Round(time.Millisecond), maxGap, p.why)
 	}
 	return text, nil
 }

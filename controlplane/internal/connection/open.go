@@ -109,7 +109,7 @@ func (c *Connections) client(made *connection) (client.Client, error) {
 		return nil, err
 	}
 	return client.New(made.config, client.Options{
-		HTTPClient: &http.Client{Transport: asks, Timeout: requestTimeout}, Scheme: c.scheme, Mapper: c.options.Mapper,
+		HTTPClient: &http.Client{Transport: asks, Timeout: made.config.Timeout}, Scheme: c.scheme, Mapper: c.options.Mapper,
 	})
 }
 

@@ -117,7 +117,7 @@ func (s *store) note(err error) {
 
 // list reads all objects, and returns their version. The last page has the one of all pages.
 func (s *store) list(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.connection.config.Timeout)
 	defer cancel()
 	asks, err := s.connection.asks()
 	if err != nil {

@@ -142,8 +142,7 @@ func write(w http.ResponseWriter, code int) {
 	_, _ = w.Write(packed())
 }
 
-// packed is that answer. It is made once: that takes the race detector long, and a request has a
-// bound.
+// packed is that answer. It is made once: that takes the race detector long.
 var packed = sync.OnceValue(func() []byte {
 	var written bytes.Buffer
 	packing := gzip.NewWriter(&written)

@@ -181,16 +181,19 @@ func (s *story) move(ctx context.Context) {
 	s.t.Logf("clusterctl move took %s", time.Since(began).Round(time.Second))
 }
 
-// settle waits until nothing changes any more, and notes what is there before the move.
+// settle waits until the source's managers have nothing to do, and notes what is there before the move: what they write later, the move has
+// caused. A pass that is over may have woken another one, so that they are asked until nothing was written between two answers.
 func (s *story) settle(ctx context.Context) {
 	users := []string{s.source.Bootstrap.User, s.source.ControlPlane.User}
 	s.Eventually(func(g Gomega) {
+		g.Expect(s.source.AwaitPasses(ctx, s.source.Bootstrap, sandbox.BootstrapPasses(s.request.Machines()))).To(Succeed())
+		g.Expect(s.source.AwaitPasses(ctx, s.source.ControlPlane, sandbox.ControlPlanePasses(1))).To(Succeed())
 		last := s.writes
 		var err error
 		s.writes, err = written(s.source, users...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(s.writes).To(Equal(last))
-	}).WithTimeout(settleTimeout).WithPolling(3 * time.Second).Should(Succeed())
+	}).WithTimeout(settleTimeout).WithPolling(time.Second).Should(Succeed())
 	var err error
 	s.inventory, err = inventory(ctx, s.source)
 	s.Expect(err).NotTo(HaveOccurred())

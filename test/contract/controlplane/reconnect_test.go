@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/test/sandbox"
 )
 
 const (
@@ -51,33 +52,15 @@ func (s *story) connections(t *testing.T) clustercache.ClusterCache {
 type gaps struct {
 	mu sync.Mutex
 	// connection is how long there was none, and request how long requests failed.
-	connection, request gap
-}
-
-// gap is the longest time between the first question in vain and the next that is answered.
-type gap struct {
-	since   time.Time
-	longest time.Duration
-}
-
-func (p *gap) note(now time.Time, ok bool) {
-	switch {
-	case ok:
-		p.since = time.Time{}
-	case p.since.IsZero():
-		p.since = now
-	}
-	if !p.since.IsZero() {
-		p.longest = max(p.longest, now.Sub(p.since)+time.Millisecond) // A single question in vain counts too.
-	}
+	connection, request sandbox.Gap
 }
 
 // take returns what was noted since the last time.
 func (p *gaps) take() (connection, request time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	connection, request = p.connection.longest, p.request.longest
-	p.connection.longest, p.request.longest = 0, 0
+	connection, request = p.connection.Longest, p.request.Longest
+	p.connection.Longest, p.request.Longest = 0, 0
 	return connection, request
 }
 
@@ -99,8 +82,8 @@ func (s *story) measure(t *testing.T, clusters clustercache.ClusterCache) *gaps 
 		}
 		measured.mu.Lock()
 		defer measured.mu.Unlock()
-		measured.connection.note(time.Now(), connected)
-		measured.request.note(time.Now(), err == nil)
+		measured.connection.Note(time.Now(), connected)
+		measured.request.Note(time.Now(), err == nil)
 	}, poll/5)
 	return measured
 }
@@ -148,19 +131,6 @@ func (s *story) reconnects(t *testing.T) {
 	eventually(t, connectRetry+settleTimeout, func(g Gomega) { g.Expect(uses()).NotTo(Or(BeEmpty(), Equal(revoked))) })
 	connection, request = measured.take()
 	t.Logf("After the revocation there was no connection for %s, and requests failed for %s", connection, request)
-}
-
-// TestGaps: a single question in vain counts, and so does the time between several.
-func TestGaps(t *testing.T) {
-	g, measured, now := NewWithT(t), gap{}, time.Now()
-	measured.note(now, true)
-	g.Expect(measured.longest).To(BeZero())
-	measured.note(now, false)
-	g.Expect(measured.longest).To(Equal(time.Millisecond))
-	measured.note(now.Add(time.Second), false)
-	measured.note(now.Add(time.Minute), true)
-	measured.note(now.Add(time.Hour), false)
-	g.Expect(measured.longest).To(Equal(time.Second + time.Millisecond))
 }
 
 // issued is when the token that is published now was issued.

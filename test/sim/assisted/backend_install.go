@@ -82,11 +82,16 @@ func (b *backend) monitorFinalizing(c *cluster, now time.Time) {
 		b.setCluster(c, clusterInstallingPending)
 		return
 	}
-	if elapsed < b.opts.Durations.Finalize || !allIn(c.founders(b), hostInstalled, hostError) || !b.opts.Workload.Status(c.cd).APIUp {
+	if elapsed < b.opts.Durations.Finalize || !allIn(c.founders(b), hostInstalled, hostError) || !b.operatorsUp(c) {
 		return
 	}
 	c.progress = 100
 	b.setClusterInfo(c, clusterAddingHosts, c.completedInfo(b))
+}
+
+// operatorsUp says whether the operators of a cluster have come up. They report through its API.
+func (b *backend) operatorsUp(c *cluster) bool {
+	return !b.faults.hanging[c.aci] && b.opts.Workload.Status(c.cd).APIUp
 }
 
 // failRest fails the other hosts of a failed cluster, also those that are installed (ASSISTED 3.11). The stage of a host stays: of an

@@ -31,11 +31,13 @@ func TestKubeconfig(t *testing.T) {
 	f.eventually("the metadata", func() bool { return f.aci("s1").Spec.ClusterMetadata != nil })
 	early := f.kubeconfig()
 	must(t, f.client.Delete(f.ctx, early))
+	f.sim.Faults().FinalizingHangs(f.key("s1"), true)
 	f.sim.Faults().StageHang(f.key("h0"), "")
 	f.waitCluster("s1", clusterFinalizing)
 	if f.kubeconfig() != nil {
 		t.Error("a deleted kubeconfig came back before the end of the installation")
 	}
+	f.sim.Faults().FinalizingHangs(f.key("s1"), false)
 	f.waitCluster("s1", clusterAddingHosts)
 	f.eventually("the password", func() bool { return f.aci("s1").Spec.ClusterMetadata.AdminPasswordSecretRef != nil })
 	last := f.kubeconfig()

@@ -15,11 +15,12 @@ type faultState struct {
 	hosts     map[HostKey]*hostFaults
 	downUntil time.Time
 	away      bool
-	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, why the operators do not come up, how late the
-	// kubeconfig is.
+	// Of clusters, by their AgentClusterInstall: failing checks, why manifests cannot be made, why the operators fail to come up, whether they
+	// do not come up for now, how late the kubeconfig is.
 	clusters        map[types.NamespacedName]map[string]string
 	manifests       map[types.NamespacedName]string
 	operators       map[types.NamespacedName]string
+	hanging         map[types.NamespacedName]bool
 	kubeconfigDelay map[types.NamespacedName]time.Duration
 }
 
@@ -39,7 +40,7 @@ func newFaultState() faultState {
 	return faultState{
 		hosts: map[HostKey]*hostFaults{}, clusters: map[types.NamespacedName]map[string]string{},
 		manifests: map[types.NamespacedName]string{}, operators: map[types.NamespacedName]string{},
-		kubeconfigDelay: map[types.NamespacedName]time.Duration{},
+		hanging: map[types.NamespacedName]bool{}, kubeconfigDelay: map[types.NamespacedName]time.Duration{},
 	}
 }
 

@@ -105,6 +105,12 @@ func (f Faults) FinalizingFails(aci types.NamespacedName, message string) {
 	f.change(func(b *backend) { setOrDelete(b.faults.operators, aci, message) })
 }
 
+// FinalizingHangs keeps the operators of a cluster from coming up, until it is called with false: the state finalizing lasts as long, at
+// most until the service gives the cluster up.
+func (f Faults) FinalizingHangs(aci types.NamespacedName, on bool) {
+	f.change(func(b *backend) { b.faults.hanging[aci] = on })
+}
+
 func setOrDelete[K comparable](m map[K]string, key K, value string) {
 	if value == "" {
 		delete(m, key)

@@ -10,13 +10,18 @@ import (
 	"github.com/capi-openshift/agent-providers/test/sim/assisted/aiv1"
 )
 
-// timedCluster takes a single node to known, with time-outs that are soon over, and approves it.
-func timedCluster(t *testing.T, w Workload, hang string) (f *fixture, agent string) {
+// soon is a time for stages with which every time-out is soon over.
+const soon = 5 * time.Second
+
+// timedCluster takes a single node to known, with a time for its stages from which all time-outs follow, and approves it. The host hangs in
+// a stage, or the cluster while it is finalized.
+func timedCluster(t *testing.T, stageTimeout time.Duration, w Workload, hang string) (f *fixture, agent string) {
 	t.Helper()
 	d := fastDurations()
-	d.StageTimeout, d.Finalize = 5*time.Second, 3*time.Second
+	d.StageTimeout = stageTimeout
 	f = newFixture(t, Options{Durations: d, Workload: w})
 	f.sim.Faults().StageHang(f.key("h0"), hang)
+	f.sim.Faults().FinalizingHangs(f.key("s1"), hang == clusterFinalizing)
 	f.cluster("s1", 1, 0, false)
 	f.infraEnv("ie", "s1")
 	agent = f.boot("h0", "ie")
@@ -27,7 +32,7 @@ func timedCluster(t *testing.T, w Workload, hang string) (f *fixture, agent stri
 
 // TestStageTimeout: a host that is in one stage for too long fails, and with it the cluster.
 func TestStageTimeout(t *testing.T) {
-	f, agent := timedCluster(t, nil, StageWritingImage)
+	f, agent := timedCluster(t, soon, nil, StageWritingImage)
 	f.waitAgent(agent, hostError)
 	f.waitCluster("s1", clusterError)
 	want := "installation stage Writing image to disk took longer than expected 2.5s"
@@ -38,7 +43,7 @@ func TestStageTimeout(t *testing.T) {
 
 // TestPreparationTimeout: a preparation that does not end is given up, and begins anew.
 func TestPreparationTimeout(t *testing.T) {
-	f, _ := timedCluster(t, nil, hostPreparing)
+	f, _ := timedCluster(t, soon, nil, hostPreparing)
 	f.eventually("the preparation to be given up", func() bool {
 		return f.aci("s1").Status.DebugInfo.StateInfo == "Preparing cluster for installation timeout"
 	})
@@ -50,9 +55,10 @@ func TestPreparationTimeout(t *testing.T) {
 // TestFinalizingTimeout: a cluster whose API does not come back fails while it is finalized.
 func TestFinalizingTimeout(t *testing.T) {
 	w := &switchedWorkload{instantWorkload: newInstantWorkload()}
-	f, _ := timedCluster(t, w, "")
+	f, _ := timedCluster(t, soon, w, clusterFinalizing)
 	f.waitCluster("s1", clusterFinalizing)
 	w.down.Store(true)
+	f.sim.Faults().FinalizingHangs(f.key("s1"), false)
 	f.waitCluster("s1", clusterError)
 	if info := f.aci("s1").Status.DebugInfo.StateInfo; info != "Cluster installation timeout while finalizing" {
 		t.Errorf("the cluster failed because of %q", info)
@@ -63,10 +69,10 @@ func TestFinalizingTimeout(t *testing.T) {
 // installed are their stage and the percentage.
 func TestFinalizingFails(t *testing.T) {
 	const message = "Cluster finalizing stage 'Waiting for cluster operators' has been timed out after timeout duration of 600 minutes"
-	f, name := timedCluster(t, nil, "")
-	f.sim.Faults().FinalizingFails(f.key("s1"), message)
+	f, name := timedCluster(t, time.Hour, nil, clusterFinalizing)
 	f.waitCluster("s1", clusterFinalizing)
 	f.waitAgent(name, hostInstalled)
+	f.sim.Faults().FinalizingFails(f.key("s1"), message)
 	f.waitCluster("s1", clusterError)
 	f.waitAgent(name, hostError)
 	status := f.agent(name).Status
