@@ -51,8 +51,11 @@ func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 	if phase == "" {
 		return errs
 	}
-	initialized := ptr.Deref(former.Status.Initialization.ControlPlaneInitialized, false)
-	before, after := effective(former.Spec.Install, initialized), effective(cp.Spec.Install, initialized)
+	form := renderedForm
+	if ptr.Deref(former.Status.Initialization.ControlPlaneInitialized, false) {
+		form = controlplanev1.InstallSpec.Effective
+	}
+	before, after := form(former.Spec.Install), form(cp.Spec.Install)
 	for _, f := range beforeInstallation {
 		if !equality.Semantic.DeepEqual(f.value(before), f.value(after)) {
 			errs = append(
@@ -61,6 +64,16 @@ func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 		}
 	}
 	return errs
+}
+
+// renderedForm has the effective form of those fields only whose forms all make the same AgentClusterInstall. While the installation runs,
+// another AgentClusterInstall is what the condition InstallationMatchesSpec takes for a change that came too late.
+func renderedForm(install controlplanev1.InstallSpec) controlplanev1.InstallSpec {
+	effective := install.Effective()
+	install.SchedulableControlPlane, install.HoldInstallation = effective.SchedulableControlPlane, effective.HoldInstallation
+	install.FIPS, install.WorkerWaitTimeoutSeconds = effective.FIPS, effective.WorkerWaitTimeoutSeconds
+	install.DiskEncryption.Roles = effective.DiskEncryption.Roles
+	return install
 }
 
 // validateReleaseWindow refuses another release while the service installs the one that it has registered the cluster with. Afterwards it
