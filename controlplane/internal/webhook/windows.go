@@ -5,10 +5,15 @@ package webhook
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
@@ -46,7 +51,7 @@ var beforeInstallation = []struct {
 // validateWindows refuses changes that the installation would take no notice of. What means the same is no change: a refusal would keep
 // everything else in the same manifest from being applied too.
 func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, spec *field.Path) field.ErrorList {
-	errs := validateReleaseWindow(former, cp, spec)
+	errs := append(validateClusterName(former, cp, spec.Child("install", "clusterName")), validateReleaseWindow(former, cp, spec)...)
 	phase := begun(former)
 	if phase == "" {
 		return errs
@@ -64,6 +69,29 @@ func validateWindows(former, cp *controlplanev1.OpenshiftAssistedControlPlane, s
 		}
 	}
 	return errs
+}
+
+// validateClusterName refuses another name of the OpenShift cluster. The default may be written or left out, which no rule of the CRD can
+// tell: it is the name of the Cluster.
+func validateClusterName(former, cp *controlplanev1.OpenshiftAssistedControlPlane, path *field.Path) field.ErrorList {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: ownerCluster(former)}}
+	had, has := view.OpenshiftClusterName(former.Spec.Install, cluster), view.OpenshiftClusterName(cp.Spec.Install, cluster)
+	if had == has {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "is immutable: names and certificates of the cluster are made of it")}
+}
+
+// ownerCluster is the name of the Cluster that owns a control plane; empty until one does.
+func ownerCluster(cp *controlplanev1.OpenshiftAssistedControlPlane) string {
+	i := slices.IndexFunc(cp.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		group, err := schema.ParseGroupVersion(ref.APIVersion)
+		return err == nil && group.Group == clusterv1.GroupVersion.Group && ref.Kind == clusterv1.ClusterKind
+	})
+	if i < 0 {
+		return ""
+	}
+	return cp.OwnerReferences[i].Name
 }
 
 // renderedForm has the effective form of those fields only whose forms all make the same AgentClusterInstall. While the installation runs,
