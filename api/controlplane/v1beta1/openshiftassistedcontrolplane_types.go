@@ -57,7 +57,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	DistributionVersion string `json:"distributionVersion,omitempty"`
 
 	// release says where the release comes from. Defaults to the public image of distributionVersion. It is fixed as
-	// distributionVersion is. Changeable after the installation.
+	// distributionVersion is. An image for several architectures cannot be removed from an installed cluster, because the public one is for
+	// one architecture. Changeable after the installation.
 	// +optional
 	Release ReleaseSpec `json:"release,omitempty,omitzero"`
 

@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
@@ -115,6 +116,11 @@ func validateReleaseWindow(former, cp *controlplanev1.OpenshiftAssistedControlPl
 			"is fixed while spec.release is not set, because it chooses the image that the installed cluster is upgraded to: to have hosts of "+
 				"several architectures, set spec.release.image to an image for all of them first, such as %s:%s-multi; workers have "+
 				"an architecture of their own in their OpenshiftAssistedConfigTemplate", view.DefaultReleaseRepository, cp.Spec.DistributionVersion))}
+	case installed(former) && leavesSeveralArchitectures(former, cp):
+		return field.ErrorList{field.Forbidden(spec.Child("release"), fmt.Sprintf(
+			"must not be removed: the cluster has an image for several architectures, and the public image of %s that would take its place "+
+				"is for %s alone: set spec.release.image to an image for all of them, such as %s:%[1]s-multi",
+			cp.Spec.DistributionVersion, cp.Spec.OpenshiftAssistedConfigSpec.Architecture(), view.DefaultReleaseRepository))}
 	case installed(former) || former.Status.Install.Phase == controlplanev1.InstallPhaseFailed:
 		return nil
 	}
@@ -139,6 +145,13 @@ func architectureChoosesImage(former, cp *controlplanev1.OpenshiftAssistedContro
 	unchanged := cp.Spec
 	unchanged.OpenshiftAssistedConfigSpec.CPUArchitecture = former.Spec.OpenshiftAssistedConfigSpec.CPUArchitecture
 	return cp.Spec.Release.ImageSetRef.Name == "" && view.ReleaseImage(unchanged) != view.ReleaseImage(cp.Spec)
+}
+
+// leavesSeveralArchitectures reports whether a release image that is known to be for several architectures gives way to the default, which
+// is for one. The cluster would be upgraded to it, and its hosts of the others to operating systems that they cannot run.
+func leavesSeveralArchitectures(former, cp *controlplanev1.OpenshiftAssistedControlPlane) bool {
+	check := plan.ArchitectureCheck{Spec: former.Spec, Resolved: former.Status.Release}
+	return check.Several() && cp.Spec.Release == (controlplanev1.ReleaseSpec{})
 }
 
 // installed reports whether the cluster is: a control plane that was moved has no status yet, and the record of its cluster. The record of

@@ -220,3 +220,42 @@ func TestArchitectureWindow(t *testing.T) {
 	_, err = (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), initialized, upgrade)
 	check(t, err, nil)
 }
+
+// TestReleaseOfSeveralArchitectures: the image of a cluster whose hosts are of several architectures does not give way to the public one,
+// which is for one of them. Another image may be named, also by a ClusterImageSet.
+func TestReleaseOfSeveralArchitectures(t *testing.T) {
+	const multi, digest = "quay.io/openshift-release-dev/ocp-release:4.20.4-multi", "registry.example.com/release@sha256:5b2a"
+	refusal := []string{"spec.release", "must not be removed", "is for x86_64 alone", "such as " + multi}
+	both := controlplanev1.ReleaseStatus{Image: digest, Architectures: []string{"aarch64", "x86_64"}}
+	removed := func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) { s.Release = controlplanev1.ReleaseSpec{} }
+	for name, tc := range map[string]struct {
+		image    string
+		resolved controlplanev1.ReleaseStatus
+		change   func(*controlplanev1.OpenshiftAssistedControlPlaneSpec)
+		want     []string
+	}{
+		"its tag tells":              {multi, controlplanev1.ReleaseStatus{}, removed, refusal},
+		"the registry has told":      {digest, both, removed, refusal},
+		"it is for one":              {digest, controlplanev1.ReleaseStatus{Image: digest, Architectures: []string{"x86_64"}}, removed, nil},
+		"nobody knows":               {digest, controlplanev1.ReleaseStatus{}, removed, nil},
+		"status is of another image": {digest + "0", both, removed, nil},
+		"another image is named": {digest, both, func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.Release.Image = "registry.example.com/release:4.20.4-x86_64"
+		}, nil},
+		"a ClusterImageSet is named": {digest, both, func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.Release = controlplanev1.ReleaseSpec{ImageSetRef: controlplanev1.ClusterImageSetReference{Name: "ocp-4.20"}}
+		}, nil},
+		"the release changes too": {multi, both, func(s *controlplanev1.OpenshiftAssistedControlPlaneSpec) {
+			s.Release, s.DistributionVersion = controlplanev1.ReleaseSpec{}, "4.21.0"
+		}, []string{"spec.release", "the public image of 4.21.0", "ocp-release:4.21.0-multi"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			former := recorded("1")
+			former.Spec.Release.Image, former.Status.Release = tc.image, tc.resolved
+			changed := former.DeepCopy()
+			tc.change(&changed.Spec)
+			_, err := (&webhook.ControlPlane{}).ValidateUpdate(context.Background(), former, changed)
+			check(t, err, tc.want)
+		})
+	}
+}
