@@ -3,6 +3,7 @@
 package admission
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,10 +20,11 @@ func TestContractAdmission(t *testing.T) {
 	t.Run("CP-8 CP-63 KCP-8 refused as scale", func(t *testing.T) { testScale(t, cl) })
 	t.Run("CP-63 refused as scale of an older release", func(t *testing.T) { testScaleOfOlderRelease(t, cl) })
 	t.Run("refused as update", func(t *testing.T) { testRefusedUpdates(t, cl, badUpdates) })
-	t.Run("accepted as update", func(t *testing.T) { testAcceptedUpdates(t, cl) })
+	t.Run("accepted as update", func(t *testing.T) { testAcceptedUpdates(t, cl, slices.Concat(lateUpdates, sameUpdates)) })
 	t.Run("refused as update of an installation", func(t *testing.T) {
 		begin(t, cl)
 		testRefusedUpdates(t, cl, lateUpdates)
+		testAcceptedUpdates(t, cl, sameUpdates)
 	})
 	t.Run("a policy refuses what would install workers anew", func(t *testing.T) { testPolicy(t, cl) })
 	t.Run("CP-9 a version gets its leading v", func(t *testing.T) {
@@ -167,8 +169,8 @@ func testRefused(t *testing.T, cl client.Client, changes []change, opts ...clien
 	}
 }
 
-// testAcceptedUpdates: what is refused once the installation has begun is taken before. testScaleOfOlderRelease: what the CRD allows and
-// the release does not is refused by the webhook, to which requests for a scale are other ones.
+// testScaleOfOlderRelease: what the CRD allows and the release does not is refused by the webhook, to which requests for a scale are other
+// ones.
 func testScaleOfOlderRelease(t *testing.T, cl client.Client) {
 	g := NewWithT(t)
 	older := with(t, with(t, good(t, controlPlane), "spec.distributionVersion", "4.17.9"), "spec.version", "v1.30.4")
@@ -180,13 +182,15 @@ func testScaleOfOlderRelease(t *testing.T, cl client.Client) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("spec.replicas"), ContainSubstring("4 and 5 need release 4.18 or newer"))))
 }
 
-func testAcceptedUpdates(t *testing.T, cl client.Client) {
-	for _, late := range lateUpdates {
-		t.Run(late.base+" "+late.name, func(t *testing.T) {
+// testAcceptedUpdates takes what is refused once the installation has begun, and what means the same.
+func testAcceptedUpdates(t *testing.T, cl client.Client, changes []change) {
+	t.Helper()
+	for _, c := range changes {
+		t.Run(c.base+" "+c.name, func(t *testing.T) {
 			g := NewWithT(t)
-			stored := good(t, late.base)
+			stored := good(t, c.base)
 			g.Expect(cl.Get(t.Context(), client.ObjectKeyFromObject(stored), stored)).To(Succeed())
-			g.Expect(cl.Update(t.Context(), with(t, stored, late.path, late.value), client.DryRunAll)).To(Succeed())
+			g.Expect(cl.Update(t.Context(), with(t, stored, c.path, c.value), client.DryRunAll)).To(Succeed())
 		})
 	}
 }

@@ -3,6 +3,9 @@
 package admission
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,6 +60,7 @@ func testPolicy(t *testing.T, cl client.Client) {
 			ContainSubstring("version v1.34.1 would install every server of MachineDeployment workers anew"),
 			ContainSubstring("spec.rollout.strategy.type is RollingUpdate: set it to OnDelete"),
 		)))
+	testStrategyOfFollowers(t, cl)
 	for name, tt := range map[string]struct {
 		change  map[string]string
 		refused bool
@@ -75,6 +79,49 @@ func testPolicy(t *testing.T, cl client.Client) {
 				NewWithT(t).Expect(err).To(MatchError(ContainSubstring("would install every server")))
 			} else {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			}
+		})
+	}
+}
+
+// testStrategyOfFollowers changes the strategy of a MachineDeployment whose Machines follow a version, or do not.
+func testStrategyOfFollowers(t *testing.T, cl client.Client) {
+	const strategy, replicas, following = "spec.rollout.strategy.type", "spec.replicas", "still have to follow to version v1.33.4"
+	const followed, halfway = "[{version: v1.33.4, replicas: 2}]", "[{version: v1.33.4, replicas: 1}, {version: v1.32.9, replicas: 1}]"
+	const version, template = "* Version v1.32.9, v1.33.4 required", "* Metal3Machine is not up-to-date"
+	for name, tt := range map[string]struct {
+		versions, outdated, strategy, replicas string
+		refused                                bool
+	}{
+		"Machines have to follow":              {versions: halfway, outdated: version, refused: true},
+		"the status is not up to date":         {versions: halfway, refused: true},
+		"the MachineSet has to follow":         {versions: followed, outdated: version, refused: true},
+		"there are no servers":                 {versions: halfway, replicas: "0"},
+		"the strategy stays":                   {versions: halfway, strategy: "OnDelete", replicas: "3"},
+		"all have followed":                    {versions: followed},
+		"nothing is known of it":               {},
+		"the template alone outdates Machines": {versions: followed, outdated: template},
+		"the template and the version outdate": {versions: halfway, outdated: version + "\n" + template, refused: true},
+	} {
+		t.Run("the strategy: "+name, func(t *testing.T) {
+			g := NewWithT(t)
+			stored := with(t, workers(t), strategy, "OnDelete")
+			stored.SetName("followers")
+			g.Expect(cl.Create(t.Context(), stored)).To(Succeed())
+			t.Cleanup(func() { g.Expect(cl.Delete(context.Background(), stored)).To(Succeed()) })
+			if tt.versions != "" {
+				with(t, stored, "status.versions", tt.versions)
+				with(t, stored, "status.conditions", fmt.Sprintf(
+					"[{type: RollingOut, status: Unknown, reason: Test, lastTransitionTime: \"2026-01-01T00:00:00Z\", message: %q}]", tt.outdated))
+				g.Expect(cl.Status().Update(t.Context(), stored)).To(Succeed())
+			}
+			with(t, stored, strategy, cmp.Or(tt.strategy, "RollingUpdate"))
+			with(t, stored, replicas, cmp.Or(tt.replicas, "2"))
+			err := cl.Update(t.Context(), stored, client.DryRunAll)
+			if tt.refused {
+				g.Expect(err).To(MatchError(And(ContainSubstring("type RollingUpdate would install servers of"), ContainSubstring(following))))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
 			}
 		})
 	}

@@ -33,6 +33,7 @@ const (
 	boundConfig          = "boundConfig"
 	configTemplate       = "configTemplate"
 	controlPlane         = "controlPlane"
+	external             = "control plane on platform External"
 	controlPlaneTemplate = "controlPlaneTemplate"
 )
 
@@ -103,6 +104,18 @@ spec:
       taints: [{key: node.kubernetes.io/out-of-service, value: nodeshutdown, effect: NoExecute, propagation: OnInitialization}]
   openshiftAssistedConfigSpec:` + indent(4, configSpec) + `
   install:` + indent(4, installSpec),
+	external: `
+apiVersion: controlplane.cluster.x-k8s.io/v1beta1
+kind: OpenshiftAssistedControlPlane
+metadata: {name: external, namespace: default}
+spec:
+  replicas: 3
+  version: v1.33.4
+  distributionVersion: 4.20.4
+  machineTemplate: {spec: {infrastructureRef: {
+    apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: masters}}}
+  install: {baseDomain: example.com, pullSecretRef: {name: pull-secret}, platform: External, external: {platformName: acme}}
+`,
 	controlPlaneTemplate: `
 apiVersion: controlplane.cluster.x-k8s.io/v1beta1
 kind: OpenshiftAssistedControlPlaneTemplate

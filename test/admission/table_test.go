@@ -51,11 +51,24 @@ var lateUpdates = []change{
 	},
 }
 
+// sameUpdates say the same in other words, which they may at any time.
+var sameUpdates = []change{
+	{name: "platform by default", base: controlPlane, path: "spec.install.platform"},
+	{name: "cloud controller manager by default", base: external, path: "spec.install.external.cloudControllerManager", value: "None"},
+}
+
 // badUpdates change what cannot change once a control plane exists.
 var badUpdates = []change{
 	{"base domain", controlPlane, "spec.install.baseDomain", "example.org", "baseDomain", "is immutable"},
 	{"cluster name", controlPlane, "spec.install.clusterName", "", "clusterName", "is immutable"},
-	{"platform", controlPlane, "spec.install.platform", "", "platform", "is immutable"},
+	{"another cluster name", controlPlane, "spec.install.clusterName", "other", "spec.install.clusterName", "is immutable"},
+	{"platform", controlPlane, "spec.install.platform", "None", "spec.install.platform", "is immutable"},
+	{"provider", external, "spec.install.external.platformName", "other", "spec.install.external", "is immutable"},
+	{
+		"cloud controller manager", external, "spec.install.external.cloudControllerManager", "External", "spec.install.external",
+		"is immutable",
+	},
+	{"platform by default", external, "spec.install.platform", "", "spec.install.platform", "is immutable"},
 	{"release", controlPlane, "spec.distributionVersion", "4.21.0", "spec.distributionVersion", "is fixed until the cluster is installed"},
 	{"image", controlPlane, "spec.release", "", "spec.release", "is fixed until the cluster is installed"},
 	{"pull secret", controlPlane, "spec.install.pullSecretRef.name", "another", "pullSecretRef", "is immutable"},

@@ -25,10 +25,9 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.baseDomain"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef)",message="is required for an installation",reason=FieldValueRequired,fieldPath=".install.pullSecretRef"
 // +kubebuilder:validation:XValidation:rule="has(self.install.baseDomain) == has(oldSelf.install.baseDomain) && (!has(self.install.baseDomain) || self.install.baseDomain == oldSelf.install.baseDomain)",message="baseDomain is immutable: names and certificates of the cluster are made of it",fieldPath=".install.baseDomain"
-// +kubebuilder:validation:XValidation:rule="has(self.install.clusterName) == has(oldSelf.install.clusterName) && (!has(self.install.clusterName) || self.install.clusterName == oldSelf.install.clusterName)",message="clusterName is immutable: names and certificates of the cluster are made of it",fieldPath=".install.clusterName"
-// +kubebuilder:validation:XValidation:rule="has(self.install.platform) == has(oldSelf.install.platform) && (!has(self.install.platform) || self.install.platform == oldSelf.install.platform)",message="platform is immutable: the cluster is registered with it",fieldPath=".install.platform"
+// +kubebuilder:validation:XValidation:rule="self.install.?platform.orValue(self.replicas == 1 ? 'None' : 'BareMetal') == oldSelf.install.?platform.orValue(oldSelf.replicas == 1 ? 'None' : 'BareMetal')",message="platform is immutable: the cluster is registered with it",fieldPath=".install.platform"
 // +kubebuilder:validation:XValidation:rule="has(self.install.twoNode) == has(oldSelf.install.twoNode) && (!has(self.install.twoNode) || self.install.twoNode == oldSelf.install.twoNode)",message="twoNode is immutable: the cluster is registered with it",fieldPath=".install.twoNode"
-// +kubebuilder:validation:XValidation:rule="has(self.install.external) == has(oldSelf.install.external) && (!has(self.install.external) || self.install.external == oldSelf.install.external)",message="external is immutable: the cluster is registered with it",fieldPath=".install.external"
+// +kubebuilder:validation:XValidation:rule="self.install.?external.?platformName.orValue('Unknown') == oldSelf.install.?external.?platformName.orValue('Unknown') && self.install.?external.?cloudControllerManager.orValue('None') == oldSelf.install.?external.?cloudControllerManager.orValue('None')",message="external is immutable: the cluster is registered with it",fieldPath=".install.external"
 // +kubebuilder:validation:XValidation:rule="has(self.install.pullSecretRef) == has(oldSelf.install.pullSecretRef) && (!has(self.install.pullSecretRef) || self.install.pullSecretRef == oldSelf.install.pullSecretRef)",message="pullSecretRef is immutable: the cluster is registered with it; change the content of the Secret instead",fieldPath=".install.pullSecretRef"
 type OpenshiftAssistedControlPlaneSpec struct {
 	// replicas is the number of control-plane Machines, 1 to 5: 2 need install.twoNode, and 4 and 5 need release 4.18 or newer. It cannot
@@ -58,7 +57,8 @@ type OpenshiftAssistedControlPlaneSpec struct {
 	DistributionVersion string `json:"distributionVersion,omitempty"`
 
 	// release says where the release comes from. Defaults to the public image of distributionVersion. It is fixed as
-	// distributionVersion is. Changeable after the installation.
+	// distributionVersion is. An image for several architectures cannot be removed from an installed cluster, because the public one is for
+	// one architecture. Changeable after the installation.
 	// +optional
 	Release ReleaseSpec `json:"release,omitempty,omitzero"`
 

@@ -44,6 +44,13 @@ func (c ArchitectureCheck) Problem() string {
 	return ""
 }
 
+// Several reports whether the release image is known to be for several architectures: from the registry, or from the tag that all public
+// images of this kind have.
+func (c ArchitectureCheck) Several() bool {
+	image, known := c.release()
+	return len(known) > 1 || strings.HasSuffix(image, "-"+multiArchitecture)
+}
+
 // release is the release image and what it is for, as far as that is known: the public image of a release is for the architecture that its
 // tag ends with, whether or not a registry was asked.
 func (c ArchitectureCheck) release() (image string, architectures []string) {

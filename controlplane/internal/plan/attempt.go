@@ -75,8 +75,7 @@ func retryAsked(v *view.View) bool {
 	if asked && lost(v) != "" {
 		return true
 	}
-	return asked && v.Life == view.Failed &&
-		v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] == view.Attempt(v.ControlPlane)
+	return asked && v.Life == view.Failed && view.AttemptOf(v.Install.AgentClusterInstall) == view.Attempt(v.ControlPlane)
 }
 
 // mayRetry reports whether the next attempt begins now, and otherwise when it begins by itself, if it does.
@@ -115,12 +114,10 @@ func loweredAttempt(v *view.View) string {
 	if v.Install.AgentClusterInstall != nil {
 		objects = append(objects, v.Install.AgentClusterInstall)
 	}
-	wanted, _ := strconv.Atoi(view.Attempt(v.ControlPlane)) // What is no number counts as 0.
+	wanted := view.AttemptNumber(view.Attempt(v.ControlPlane))
 	highest := wanted
 	for _, o := range objects {
-		if attempt, err := strconv.Atoi(o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation]); err == nil {
-			highest = max(highest, attempt)
-		}
+		highest = max(highest, view.AttemptNumber(view.AttemptOf(o)))
 	}
 	if highest == wanted {
 		return ""
@@ -157,9 +154,7 @@ func stale(v *view.View) (bool, []*clusterv1.Machine) {
 		return false, nil
 	}
 	attempt := view.Attempt(v.ControlPlane)
-	old := func(o metav1.Object) bool {
-		return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation] != attempt
-	}
+	old := func(o metav1.Object) bool { return view.AttemptOf(o) != attempt }
 	exists := false
 	var machines []*clusterv1.Machine
 	for _, m := range v.Machines.Owned.SortedByCreationTimestamp() {

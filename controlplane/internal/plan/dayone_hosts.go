@@ -10,12 +10,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
-
-// DefaultWorkerWaitTimeoutSeconds is used when spec.install.workerWaitTimeoutSeconds is not set.
-const DefaultWorkerWaitTimeoutSeconds = 1800
 
 // Changeable reports whether the AgentClusterInstall may still follow the control plane: until the installation begins, and while the
 // service has refused what it was asked for.
@@ -41,7 +39,7 @@ func DecideDayOne(v *view.View) DayOneStep {
 		!v.Install.AgentClusterInstall.DeletionTimestamp.IsZero() {
 		return DayOneStep{}
 	}
-	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, DefaultWorkerWaitTimeoutSeconds)
+	wait := ptr.Deref(v.ControlPlane.Spec.Install.WorkerWaitTimeoutSeconds, controlplanev1.DefaultWorkerWaitTimeoutSeconds)
 	d := wantedHosts(v)
 	d.Phase, d.Hosts, d.Now = v.Install.Phase(), boundHosts(v), v.Now
 	d.WorkerWait = time.Duration(wait) * time.Second

@@ -15,7 +15,7 @@ func RecordToWrite(v *view.View) string {
 	if v.Install.Phase() != assisted.PhaseCompleted || v.Install.AgentClusterInstall.Spec.ClusterMetadata == nil {
 		return ""
 	}
-	if !v.Initialized() && v.Install.AgentClusterInstall.Annotations[controlplanev1.InstallAttemptAnnotation] != view.Attempt(v.ControlPlane) {
+	if !v.Initialized() && view.AttemptOf(v.Install.AgentClusterInstall) != view.Attempt(v.ControlPlane) {
 		return ""
 	}
 	record := view.RecordOf(v.ControlPlane, *v.Install.AgentClusterInstall.Spec.ClusterMetadata)

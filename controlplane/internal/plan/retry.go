@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	hiveext "github.com/openshift/assisted-service/api/hiveextension/v1beta1"
@@ -79,12 +78,12 @@ type RetryDecision struct {
 // DecideRetry decides whether the next attempt begins by itself.
 func DecideRetry(v *view.View) RetryDecision {
 	install, wanted := v.Install.AgentClusterInstall, view.Attempt(v.ControlPlane)
-	if v.Life != view.Failed || !install.DeletionTimestamp.IsZero() || install.Annotations[controlplanev1.InstallAttemptAnnotation] != wanted {
+	if v.Life != view.Failed || !install.DeletionTimestamp.IsZero() || view.AttemptOf(install) != wanted {
 		return RetryDecision{}
 	}
 	retries := int(ptr.Deref(v.ControlPlane.Spec.Install.Retries, 0))
-	attempt, err := strconv.Atoi(wanted)
-	if err != nil || attempt < 1 {
+	attempt := view.AttemptNumber(wanted)
+	if attempt == 0 {
 		if retries == 0 {
 			return RetryDecision{}
 		}

@@ -4,11 +4,9 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
@@ -33,7 +31,6 @@ func Unrecorded(v *view.View) []string {
 
 // ofEarlierAttempt reports whether a Machine was made for an attempt before the wanted one.
 func ofEarlierAttempt(v *view.View, m *clusterv1.Machine) bool {
-	attempt, err := strconv.Atoi(m.Annotations[controlplanev1.InstallAttemptAnnotation])
-	wanted, _ := strconv.Atoi(view.Attempt(v.ControlPlane)) // What is no number counts as 0.
-	return err == nil && attempt < wanted
+	attempt := view.AttemptNumber(view.AttemptOf(m))
+	return attempt > 0 && attempt < view.AttemptNumber(view.Attempt(v.ControlPlane))
 }

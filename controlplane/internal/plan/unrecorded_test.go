@@ -53,6 +53,7 @@ func TestUnrecorded(t *testing.T) {
 		"Machines are of a failed attempt":   {func(v *view.View) { attempt(v, "2", "1") }, nil},
 		"Machines are of a later attempt":    {func(v *view.View) { attempt(v, "1", "2") }, both},
 		"Machines are of the wanted attempt": {func(v *view.View) { attempt(v, "2", "2") }, both},
+		"Machines are of no attempt":         {func(v *view.View) { attempt(v, "2", "") }, both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := unrecordedView()

@@ -48,7 +48,7 @@ type Network struct {
 // Networks are the networks of a cluster by kind, as they are installed, and its virtual addresses.
 type Networks struct {
 	Machine, Cluster, Service []Network
-	// Replicas is the number of control-plane hosts; 0 while a template does not know it.
+	// Replicas is the number of control-plane hosts; 0 in a template, see ofTemplate.
 	Replicas int32
 
 	install controlplanev1.InstallSpec
@@ -130,10 +130,14 @@ func (n Network) hostPrefix() int32 {
 	}
 }
 
+// ofTemplate: these are the networks of a template, to which the patches of a ClusterClass may add further ones, and whose Cluster says how
+// many hosts there are. Only what is wrong whatever they add is a problem.
+func (n Networks) ofTemplate() bool { return n.Replicas == 0 }
+
 // Problems says what assisted-service or the installer would refuse. What is no CIDR is left to the CRDs.
 func (n Networks) Problems() field.ErrorList {
 	machineBits := minMachineBits
-	if n.Replicas == 1 {
+	if n.Replicas <= 1 {
 		machineBits = minSingleBits
 	}
 	errs := slices.Concat(sizes(n.Machine, machineBits), sizes(n.Cluster, minClusterBits), sizes(n.Service, minClusterBits))
@@ -230,7 +234,7 @@ func (n Networks) familyProblems() field.ErrorList {
 			continue
 		case wanted == nil:
 			wanted, from = families, names[i]
-		case !slices.Equal(families, wanted):
+		case !n.sameFamilies(families, wanted):
 			last := networks[len(networks)-1]
 			errs = append(
 				errs,
@@ -240,10 +244,19 @@ func (n Networks) familyProblems() field.ErrorList {
 			)
 		}
 	}
-	if len(wanted) == 2 && len(n.Machine) == 0 {
+	if len(wanted) == 2 && len(n.Machine) == 0 && !n.ofTemplate() {
 		errs = append(errs, field.Required(n.path.Child("networking", "machineNetwork"), "a cluster with two IP families needs it"))
 	}
 	return append(errs, n.addressProblems(wanted)...)
+}
+
+// sameFamilies compares the IP families of two kinds of networks, and their order.
+func (n Networks) sameFamilies(a, b []string) bool {
+	if n.ofTemplate() {
+		both := min(len(a), len(b))
+		return slices.Equal(a[:both], b[:both])
+	}
+	return slices.Equal(a, b)
 }
 
 // addressProblems checks that virtual addresses are of the networks' families, in their order.
@@ -251,7 +264,7 @@ func (n Networks) addressProblems(families []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, vip := range n.install.APIVIPs {
 		address, err := netip.ParseAddr(vip)
-		if err != nil || len(families) == 0 {
+		if err != nil || len(families) == 0 || i >= len(families) && n.ofTemplate() {
 			continue
 		}
 		if i >= len(families) || family(address) != families[i] {

@@ -27,7 +27,7 @@ func FuzzRecords(f *testing.F) {
 			}
 			_ = StartedOf(cp)
 			_, _ = InstalledOf(cp)
-			_ = Attempt(cp)
+			_ = AttemptNumber(Attempt(cp))
 		})
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,20 @@ func Attempt(controlPlane *controlplanev1.OpenshiftAssistedControlPlane) string 
 		return attempt
 	}
 	return attemptFirst
+}
+
+// AttemptOf is the number of the installation that an object of a control plane was made for, from its annotation; empty when it has none.
+func AttemptOf(o metav1.Object) string {
+	return o.GetAnnotations()[controlplanev1.InstallAttemptAnnotation]
+}
+
+// AttemptNumber is an attempt as a number, which tells the order of two. What is no number, and every attempt is one from 1 on, is 0.
+func AttemptNumber(attempt string) int {
+	number, err := strconv.Atoi(attempt)
+	if err != nil {
+		return 0
+	}
+	return max(number, 0)
 }
 
 // ReleaseImage is the image that is installed when no ClusterImageSet is named: spec.release.image, or the public image of

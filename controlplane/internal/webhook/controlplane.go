@@ -134,10 +134,9 @@ func validateAttempt(annotations map[string]string, path *field.Path) field.Erro
 // validateAttemptChange keeps the number of the installation from going down: the objects of the cluster that is being installed, or is,
 // would be those of another attempt.
 func validateAttemptChange(former, cp *controlplanev1.OpenshiftAssistedControlPlane, path *field.Path) field.ErrorList {
-	before, errBefore := strconv.Atoi(view.Attempt(former))
-	after, errAfter := strconv.Atoi(view.Attempt(cp))
-	if errBefore != nil || errAfter != nil || after >= before {
-		return nil
+	before, after := view.AttemptNumber(view.Attempt(former)), view.AttemptNumber(view.Attempt(cp))
+	if after == 0 || after >= before {
+		return nil // What is no number is refused as such.
 	}
 	return field.ErrorList{field.Forbidden(path.Key(controlplanev1.InstallAttemptAnnotation),
 		fmt.Sprintf("must not go down from %d, nor be removed: the cluster of attempt %d would be deleted", before, before))}

@@ -5,6 +5,8 @@ package webhook_test
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
@@ -126,6 +128,43 @@ func TestTheSameIsNoChange(t *testing.T) {
 				check(t, changeOf(former, change), nil)
 			})
 		}
+	}
+}
+
+// TestTheNameOfTheClusterMayBeWritten: the name of the Cluster is what no name means, at any time, and no other name is.
+func TestTheNameOfTheClusterMayBeWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner, had, has string
+		refused         bool
+	}{
+		"it is written":                {owner: "demo", has: "demo"},
+		"it is left out":               {owner: "demo", had: "demo"},
+		"another one is written":       {owner: "demo", has: "other", refused: true},
+		"another one is left out":      {owner: "demo", had: "other", refused: true},
+		"it takes another one's place": {owner: "demo", had: "other", has: "demo", refused: true},
+		"nobody knows that it is it":   {has: "demo", refused: true},
+		"nobody knows that it was it":  {had: "demo", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, phase := range []string{"", controlplanev1.InstallPhaseInstalling, controlplanev1.InstallPhaseFailed} {
+				former := valid()
+				former.OwnerReferences = []metav1.OwnerReference{
+					{APIVersion: "v1", Kind: "Cluster", Name: "none"},
+					{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Other", Name: "none"},
+				}
+				if tc.owner != "" {
+					former.OwnerReferences = append(
+						former.OwnerReferences, metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Cluster", Name: tc.owner},
+					)
+				}
+				former.Spec.Install.ClusterName, former.Status.Install.Phase = tc.had, phase
+				var want []string
+				if tc.refused {
+					want = []string{"spec.install.clusterName", "is immutable"}
+				}
+				check(t, changeOf(former, func(i *controlplanev1.InstallSpec) { i.ClusterName = tc.has }), want)
+			}
+		})
 	}
 }
 

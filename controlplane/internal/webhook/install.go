@@ -14,8 +14,11 @@ import (
 )
 
 // validateInstall checks addresses and networks against each other; the form of each one is checked by the CRD. replicas is 0 in a
-// template.
+// template, of which only that is refused which is wrong whatever the patches of a ClusterClass add.
 func validateInstall(install controlplanev1.InstallSpec, replicas int32, path *field.Path) field.ErrorList {
+	if replicas == 0 && install.LoadBalancer.Type == "" {
+		install.LoadBalancer.Type = controlplanev1.LoadBalancerUserManaged // A patch may say so.
+	}
 	errs := validateVIPs(install.APIVIPs, path.Child("apiVIPs"))
 	errs = append(errs, validateVIPs(install.IngressVIPs, path.Child("ingressVIPs"))...)
 	errs = append(errs, validateVIPPairs(install, path.Child("ingressVIPs"))...)
@@ -80,7 +83,8 @@ func validatePlaces(install controlplanev1.InstallSpec, path *field.Path) field.
 	return append(errs, validateInNetworks(install.IngressVIPs, networks, path.Child("ingressVIPs"))...)
 }
 
-// validateInNetworks checks that every address is in a machine network: the hosts announce it there.
+// validateInNetworks checks that every address is in a machine network: the hosts announce it there. One without a network of its IP family
+// is left to Networks.Problems, because a template may get that network later.
 func validateInNetworks(vips []string, networks []netip.Prefix, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, vip := range vips {
@@ -88,13 +92,14 @@ func validateInNetworks(vips []string, networks []netip.Prefix, path *field.Path
 		if err != nil {
 			continue
 		}
-		inside := false
+		inside, ofFamily := false, false
 		names := make([]string, 0, len(networks))
 		for _, network := range networks {
 			inside = inside || network.Contains(addr.Unmap())
+			ofFamily = ofFamily || network.Addr().Is4() == addr.Unmap().Is4()
 			names = append(names, network.String())
 		}
-		if !inside {
+		if ofFamily && !inside {
 			errs = append(errs, field.Invalid(path.Index(i), vip, "must be in networking.machineNetwork: "+strings.Join(names, ", ")))
 		}
 	}

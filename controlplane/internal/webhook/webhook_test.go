@@ -177,6 +177,7 @@ func TestValidateTemplate(t *testing.T) {
 	template.Spec.Template.Spec.Install = valid().Spec.Install
 	_, err := (&webhook.ControlPlaneTemplate{}).ValidateCreate(context.Background(), template)
 	check(t, err, nil)
+	template.Spec.Template.Spec.Install.LoadBalancer.Type = controlplanev1.LoadBalancerClusterManaged
 	template.Spec.Template.Spec.Install.APIVIPs = []string{"198.51.100.5"}
 	template.Spec.Template.Spec.MachineTemplate.Spec.Taints = []clusterv1.MachineTaint{{Key: "node-role.kubernetes.io/master"}}
 	former := &controlplanev1.OpenshiftAssistedControlPlaneTemplate{}
