@@ -113,3 +113,27 @@ func TestOrphans(t *testing.T) {
 		})
 	}
 }
+
+// TestChangedAgentStays: an Agent is deleted for what it was when it was read. One that is claimed for another Machine since stays.
+func TestChangedAgentStays(t *testing.T) {
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(assisted.AddToScheme(scheme)).To(Succeed())
+	for name, annotations := range map[string]map[string]string{
+		"not prepared yet": {bootstrapv1.ClaimAnnotation: "m-0/uid-0"},
+		"prepared":         {bootstrapv1.ClaimAnnotation: "m-0/uid-0", assisted.SkipSpokeCleanupAnnotation: "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			read := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a-0", UID: "agent-uid", Annotations: annotations}}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(read).Build()
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(read), read)).To(Succeed())
+			changed := read.DeepCopy()
+			changed.Annotations[bootstrapv1.ClaimAnnotation] = "m-1/uid-1"
+			g.Expect(c.Update(t.Context(), changed)).To(Succeed())
+			g.Expect(kube.IsConflict(Delete(t.Context(), c, read, "its Machine is being deleted"))).To(BeTrue())
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(read), read)).To(Succeed())
+			g.Expect(Delete(t.Context(), c, read, "its Machine is being deleted")).To(Succeed())
+			g.Expect(kube.Get(t.Context(), c, client.ObjectKeyFromObject(read), read)).To(BeFalse())
+		})
+	}
+}

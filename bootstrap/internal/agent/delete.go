@@ -16,15 +16,17 @@ import (
 )
 
 // Delete deletes an Agent without assisted-service's cleanup of the installed cluster, which would wait for a cluster that may be dead
-// (ASSISTED 8.5c). Only the very Agent that was read is deleted: a host that registers anew gets another object of the same name.
+// (ASSISTED 8.5c). Only the very Agent that was read is deleted, as it was read: a host that registers anew gets another object of the same
+// name, and one that somebody has vouched for may be claimed for another Machine by now.
 func Delete(ctx context.Context, c client.Client, agent *assisted.Agent, reason string) error {
 	if _, ok := agent.Annotations[assisted.SkipSpokeCleanupAnnotation]; !ok {
-		err := kube.Patch(ctx, c, agent, func(a *assisted.Agent) {
+		prepared, err := kube.Rewrite(ctx, c, agent, func(a *assisted.Agent) {
 			metav1.SetMetaDataAnnotation(&a.ObjectMeta, assisted.SkipSpokeCleanupAnnotation, "true")
 		})
 		if err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("prepare Agent %s for deletion: %w", agent.Name, err))
 		}
+		agent = prepared
 	}
-	return kube.Delete(ctx, c, agent, reason)
+	return kube.DeleteUnchanged(ctx, c, agent, reason)
 }

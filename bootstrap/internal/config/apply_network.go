@@ -22,7 +22,7 @@ import (
 func (r *Reconciler) applyNetworks(ctx context.Context, s *scope, plan networkPlan) error {
 	for i := range plan.remove {
 		config := &plan.remove[i]
-		if err := kube.Delete(ctx, r.Client, config, "its BareMetalHost has no network data any more"); err != nil {
+		if err := kube.DeleteUnchanged(ctx, r.Client, config, "its BareMetalHost has no network data any more"); err != nil {
 			return err
 		}
 		r.eventAbout(

@@ -164,3 +164,18 @@ func TestConfigsJoinAnInfraEnv(t *testing.T) {
 		})
 	}
 }
+
+// TestChangedNetworkStays: an NMStateConfig that was written anew since it was read is not deleted for what it was.
+func TestChangedNetworkStays(t *testing.T) {
+	g := NewWithT(t)
+	read := &assisted.NMStateConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "demo-host-0"}}
+	c := hubOf(t, &atomic.Int32{}, read)
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(read), read)).To(Succeed())
+	changed := read.DeepCopy()
+	changed.Annotations = map[string]string{bootstrapv1.NMStateHostAnnotation: "host-0"}
+	g.Expect(c.Update(t.Context(), changed)).To(Succeed())
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(10)}
+	err := r.applyNetworks(t.Context(), userOf("m-0"), networkPlan{remove: []assisted.NMStateConfig{*read}})
+	g.Expect(kube.IsConflict(err)).To(BeTrue(), "%v", err)
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(read), read)).To(Succeed())
+}

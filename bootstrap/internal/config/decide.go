@@ -70,11 +70,11 @@ const trustBundleRetry = 30 * time.Second
 func decide(s *scope) decision {
 	published := ptr.Deref(s.config.Status.Initialization.DataSecretCreated, false)
 	if !needsMedia(s) && (s.infraEnv == nil || !kube.OwnedBy(s.infraEnv, s.config)) {
-		// The Machine was moved here with its data: status is rebuilt, a Secret that lost its owner is taken back, and no medium is made, nor
-		// that of a later Machine used (CONTRACT BOOT-22, BOOT-34, DESIGN D22).
+		// The Machine was moved here with its data, or its InfraEnv has gone since: status is rebuilt, a Secret that lost its owner is taken
+		// back, and no medium is made, nor that of a later Machine used (CONTRACT BOOT-22, BOOT-34, DESIGN D22).
 		return decision{
 			secret: s.secret != nil && !intact(s, s.secret) && !belongsToOther(s), publish: !published,
-			image: fact.Done(bootstrapv1.DiscoveryImageNotNeededReason), dataSecret: fact.Done(bootstrapv1.DataSecretAvailableReason),
+			image: fact.Done(bootstrapv1.DiscoveryImageNotNeededReason), dataSecret: publishedFact(s),
 		}
 	}
 	if refused := refuseInfrastructure(s); refused.Reason != "" && !published {

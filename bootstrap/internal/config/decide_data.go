@@ -107,26 +107,35 @@ func decideData(s *scope, d *decision, published bool) fact.Fact {
 }
 
 // publishedFact says whether a host can register with the published data. They never change (CONTRACT BOOT-26), so that somebody has to act
-// when the InfraEnv was made anew before the host has registered. A Secret that is deleted is made anew.
+// when the InfraEnv is gone, or was made anew, before the host has registered. A Secret that is deleted is made anew, and so is an InfraEnv
+// whose ignition no host was given.
 func publishedFact(s *scope) fact.Fact {
-	available := fact.Done(bootstrapv1.DataSecretAvailableReason)
-	if s.secret == nil || s.infraEnv == nil || s.machine.Status.NodeRef.IsDefined() ||
-		s.config.Annotations[bootstrapv1.AgentAnnotation] != "" {
-		return available
+	if registers(s) {
+		return fact.Done(bootstrapv1.DataSecretAvailableReason)
 	}
-	made := s.secret.Annotations[bootstrapv1.InfraEnvUIDAnnotation]
 	switch {
-	case made == "" || made == string(s.infraEnv.UID):
-		return available
 	case s.machine.Spec.ProviderID != "" || s.infraMachine != nil && metal3.Taken(s.infraMachine, s.hosts):
 		return fact.Ongoing(bootstrapv1.DataSecretAvailableReason,
 			"Secret %s has the discovery ignition of an InfraEnv %s that is gone, and the host has been given it: it cannot register; delete "+
 				"Machine %s", s.secret.Name, s.infraEnvName, s.machine.Name)
+	case s.infraEnv == nil:
+		return fact.Done(bootstrapv1.DataSecretAvailableReason)
 	default:
 		return fact.Ongoing(bootstrapv1.DataSecretAvailableReason,
 			"Secret %s has the discovery ignition of an InfraEnv %s that is gone, with which no host can register: delete the Secret, which is "+
 				"then made anew", s.secret.Name, s.infraEnvName)
 	}
+}
+
+// registers reports whether nothing is known against the published data: a host has registered with them before, the InfraEnv exists whose
+// discovery ignition they are, or nobody knows which one it was, as with a live ISO. A Machine that is being deleted needs none.
+func registers(s *scope) bool {
+	if s.secret == nil || s.machine.Status.NodeRef.IsDefined() || s.config.Annotations[bootstrapv1.AgentAnnotation] != "" ||
+		!s.machine.DeletionTimestamp.IsZero() {
+		return true
+	}
+	made := s.secret.Annotations[bootstrapv1.InfraEnvUIDAnnotation]
+	return made == "" || s.infraEnv != nil && made == string(s.infraEnv.UID)
 }
 
 // dataWaitsFor says what has to be so before the Secret is made; its zero value is that all is.

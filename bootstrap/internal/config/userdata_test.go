@@ -137,20 +137,50 @@ func TestDecideUserData(t *testing.T) {
 	}
 }
 
-// TestIgnitionOfAnInfraEnvThatIsGone: the InfraEnv was made anew before the host has registered. What is published stays, and the condition
-// says what to do.
+// TestIgnitionOfAnInfraEnvThatIsGone: the InfraEnv is gone, or was made anew, before the host has registered. What is published stays, and
+// the condition says what to do.
 func TestIgnitionOfAnInfraEnvThatIsGone(t *testing.T) {
 	gone := func(s *scope) { s.secret.Annotations[bootstrapv1.InfraEnvUIDAnnotation] = "infraenv-of-before" }
+	given := func(s *scope) { // Nothing is made any more for a host that was given the data.
+		setHost(s)
+		s.machine.Spec.Bootstrap.DataSecretName = ptr.To("m-0")
+	}
 	for name, tt := range map[string]struct {
 		change  func(*scope)
 		message string
 	}{
-		"the same InfraEnv":                     {func(*scope) {}, ""},
-		"a Secret of an earlier version":        {func(s *scope) { s.secret.Annotations = nil }, ""},
-		"an InfraEnv that is about to be made":  {func(s *scope) { gone(s); s.infraEnv = nil }, ""},
-		"no host has it yet":                    {gone, "delete the Secret"},
-		"a host was given it":                   {func(s *scope) { gone(s); setHost(s) }, "delete Machine m-0"},
-		"a machine of other infrastructure has": {func(s *scope) { gone(s); s.machine.Spec.ProviderID = "dev:///m-0" }, "delete Machine m-0"},
+		"the same InfraEnv":                    {func(*scope) {}, ""},
+		"a Secret of an earlier version":       {func(s *scope) { s.secret.Annotations = nil }, ""},
+		"an InfraEnv that is about to be made": {func(s *scope) { gone(s); s.infraEnv = nil }, ""},
+		"no host has it yet":                   {gone, "delete the Secret"},
+		"a host was given it":                  {func(s *scope) { gone(s); setHost(s) }, "delete Machine m-0"},
+		"a machine of other infrastructure has": {func(s *scope) {
+			gone(s)
+			s.machine.Spec.ProviderID = "dev:///m-0"
+		}, "delete Machine m-0"},
+		"a host was given it, and the InfraEnv is not made anew": {func(s *scope) { given(s); s.infraEnv = nil }, "delete Machine m-0"},
+		"a host was given it, and another config has the InfraEnv made anew": {func(s *scope) {
+			gone(s)
+			given(s)
+			s.infraEnv.OwnerReferences[0].UID = "other"
+		}, "delete Machine m-0"},
+		"a machine of other infrastructure has, and the InfraEnv is not made anew": {func(s *scope) {
+			otherInfrastructure(s)
+			s.machine.Spec.ProviderID, s.machine.Spec.Bootstrap.DataSecretName, s.infraEnv = "dev:///m-0", ptr.To("m-0"), nil
+		}, "delete Machine m-0"},
+		"a host was given it, whose Machine is being deleted": {func(s *scope) {
+			given(s)
+			s.infraEnv, s.machine.DeletionTimestamp = nil, ptr.To(metav1.Now())
+		}, ""},
+		"a host was given it and has registered, and the InfraEnv is gone": {func(s *scope) {
+			given(s)
+			s.infraEnv = nil
+			s.config.Annotations[bootstrapv1.AgentAnnotation] = "agent"
+		}, ""},
+		"a host was given it and is a Node, and the InfraEnv is gone": {func(s *scope) {
+			given(s)
+			s.infraEnv, s.machine.Status.NodeRef.Name = nil, "m-0"
+		}, ""},
 		"the host has registered": {func(s *scope) {
 			gone(s)
 			setHost(s)

@@ -35,12 +35,13 @@ func (r *Reconciler) applyDeparture(ctx context.Context, s *scope, d departure) 
 	return o
 }
 
-// unhook takes the pre-terminate hook off, unless an Agent exists that the cache does not show yet: its event triggers another pass.
+// unhook takes the pre-terminate hook off, unless an Agent exists that the cache does not show yet: its event triggers another pass, and so
+// does that of a Machine which has changed since it was read. It may be another one of the name.
 func (r *Reconciler) unhook(ctx context.Context, s *scope) error {
 	if exists, err := r.leavesUncached(ctx, s); err != nil || exists {
 		return err
 	}
-	err := kube.Patch(ctx, r.Client, s.machine, func(m *clusterv1.Machine) { delete(m.Annotations, bootstrapv1.AgentDeletionHook) })
+	err := kube.PatchUnchanged(ctx, r.Client, s.machine, func(m *clusterv1.Machine) { delete(m.Annotations, bootstrapv1.AgentDeletionHook) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the pre-terminate hook of Machine %s: %w", s.machine.Name, err)
 	}

@@ -129,6 +129,7 @@ func TestHookStaysWhileTheCacheIsStale(t *testing.T) {
 			tt.change(agent)
 			s.agents = nil
 			c := indextest.Builder(s.machine, agent).Build()
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.machine), s.machine)).To(Succeed())
 			r := &Reconciler{Client: c, APIReader: c}
 			g.Expect(r.applyDeparture(context.Background(), s, departure{unhook: true}).err()).To(Succeed())
 			machine := &clusterv1.Machine{}
@@ -137,6 +138,21 @@ func TestHookStaysWhileTheCacheIsStale(t *testing.T) {
 			g.Expect(hooked).To(Equal(tt.hooked))
 		})
 	}
+}
+
+// TestHookOfAnotherMachineStays: a Machine of the name of one that is gone, which the cache shows still, keeps its hook.
+func TestHookOfAnotherMachineStays(t *testing.T) {
+	g := NewWithT(t)
+	s := discovered()
+	s.agents = nil
+	c := indextest.Builder(s.machine).Build()
+	s.machine = s.machine.DeepCopy()
+	s.machine.ResourceVersion = "1"
+	r := &Reconciler{Client: c, APIReader: c}
+	g.Expect(r.applyDeparture(t.Context(), s, departure{unhook: true}).err()).To(Succeed(), "its event triggers the next pass")
+	machine := &clusterv1.Machine{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s.machine), machine)).To(Succeed())
+	g.Expect(machine.Annotations).To(HaveKey(bootstrapv1.AgentDeletionHook))
 }
 
 // TestWhatCannotBeReadIsTold: the condition that comes next says so.

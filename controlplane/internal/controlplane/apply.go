@@ -83,6 +83,9 @@ func (r *Reconciler) deleteNext(ctx context.Context, v *view.View, step plan.Del
 	case plan.DeletionMachines:
 		return r.deleteMachines(ctx, v, v.Machines.Owned.SortedByCreationTimestamp(), "control plane is deleted")
 	case plan.DeletionInstall:
+		if confirmed, err := r.confirmUnused(ctx, v); err != nil || !confirmed {
+			return err
+		}
 		return r.deleteInstall(ctx, v, "control plane is deleted")
 	case plan.DeletionImageSet:
 		return kube.Delete(ctx, r.Client, v.Install.ImageSet, "control plane is deleted")

@@ -286,8 +286,8 @@ func (r *Reconciler) wroteInstall(v *view.View, install client.Object) {
 		capicontrollerutil.StructuredObject(hiveext.GroupVersion, "AgentClusterInstall"), install.GetResourceVersion())
 }
 
-// unbind releases hosts that take no part in the first installation. The hostname stays: the service would clean up the wrong Node
-// (ASSISTED 8.8 rule 5).
+// unbind releases hosts that take no part in the first installation, unless their Agents have changed since: one may be of another cluster
+// by now. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5).
 func (r *Reconciler) unbind(ctx context.Context, v *view.View, names []string) error {
 	var errs []error
 	for i := range v.Install.Agents {
@@ -295,8 +295,8 @@ func (r *Reconciler) unbind(ctx context.Context, v *view.View, names []string) e
 			continue
 		}
 		agent := v.Install.Agents[i].DeepCopy()
-		err := r.mergePatch(ctx, agent, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
-		if err == nil {
+		written, err := r.lockedPatch(ctx, agent, nil, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
+		if written {
 			r.eventAbout(v, agent, controlplanev1.EventHostUnbound, "UnbindHost",
 				"Agent %s takes no part in the first installation and joins afterwards", agent.Name)
 		}

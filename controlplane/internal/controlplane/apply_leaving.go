@@ -25,6 +25,24 @@ func (r *Reconciler) leaveEtcd(ctx context.Context, v *view.View, d plan.Leaving
 	for _, machine := range d.Drain {
 		errs = append(errs, r.removeHook(ctx, v, machine, controlplanev1.EtcdDrainHookAnnotation))
 	}
+	errs = append(errs, r.releaseHosts(ctx, v, d))
+	if d.Remove != nil {
+		errs = append(errs, r.removeMember(ctx, v, d))
+	}
+	if d.Stray != nil {
+		errs = append(errs, r.removeStray(ctx, v, d.Stray))
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+// releaseHosts lets the hosts of Machines go that have no member in etcd.
+func (r *Reconciler) releaseHosts(ctx context.Context, v *view.View, d plan.LeavingDecision) error {
+	if len(d.Release) > 0 && d.AtOnce {
+		if confirmed, err := r.confirmNotInstalled(ctx, v); err != nil || !confirmed {
+			return err
+		}
+	}
+	var errs []error
 	for _, l := range d.Release {
 		machine := v.Machines.Owned[l.Machine]
 		if d.AtOnce {
@@ -32,12 +50,6 @@ func (r *Reconciler) leaveEtcd(ctx context.Context, v *view.View, d plan.Leaving
 			continue
 		}
 		errs = append(errs, r.releaseHost(ctx, v, l, machine))
-	}
-	if d.Remove != nil {
-		errs = append(errs, r.removeMember(ctx, v, d))
-	}
-	if d.Stray != nil {
-		errs = append(errs, r.removeStray(ctx, v, d.Stray))
 	}
 	return kerrors.NewAggregate(errs)
 }
@@ -98,11 +110,11 @@ func (r *Reconciler) freeHost(ctx context.Context, v *view.View, machine *cluste
 	return r.removeHook(ctx, v, machine, controlplanev1.EtcdHookAnnotation)
 }
 
-// removeHook lets Cluster API go on with the deletion of a Machine.
+// removeHook lets Cluster API go on with the deletion of a Machine, unless that has changed since it was read: there may be another one of
+// its name.
 func (r *Reconciler) removeHook(ctx context.Context, v *view.View, machine *clusterv1.Machine, hook string) error {
 	m := machine.DeepCopy()
 	defer r.wroteMachine(v, m)
-	return r.mergePatch(ctx, m, map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{hook: nil},
-	}})
+	_, err := r.lockedPatch(ctx, m, map[string]any{"annotations": map[string]any{hook: nil}}, nil)
+	return err
 }

@@ -253,6 +253,12 @@ func (r *Reconciler) adoptMachines(ctx context.Context, v *view.View, d plan.Mac
 
 // deleteSurplus deletes Machines beyond the number of replicas.
 func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d plan.MachinesDecision) error {
+	if len(d.Surplus) == 0 {
+		return nil
+	}
+	if confirmed, err := r.confirmSpec(ctx, v); err != nil || !confirmed {
+		return err
+	}
 	return r.deleteMachines(ctx, v, d.Surplus, "there are more Machines than replicas")
 }
 
@@ -260,6 +266,9 @@ func (r *Reconciler) deleteSurplus(ctx context.Context, v *view.View, d plan.Mac
 func (r *Reconciler) rollOut(ctx context.Context, v *view.View, d plan.RolloutDecision) error {
 	if d.Delete == nil {
 		return nil
+	}
+	if confirmed, err := r.confirmSpec(ctx, v); err != nil || !confirmed {
+		return err
 	}
 	err := r.deleteMachines(ctx, v, []*clusterv1.Machine{d.Delete}, "it is outdated")
 	if err == nil && d.Delete.DeletionTimestamp.IsZero() {

@@ -34,8 +34,9 @@ func (r *Reconciler) observeCredential(ctx context.Context, v *view.View) error 
 	}
 	cluster, err := v.ClusterKey(), error(nil)
 	v.Credential.Connected = r.Credentials.Connected(ctx, cluster)
-	// What another cluster says of its certificates and of its ServiceAccount is none of this one's.
-	own := v.Workload.OtherCluster == ""
+	// What another cluster says of its certificates and of its ServiceAccount is none of this one's. While the control plane is being deleted
+	// nobody asks for its ClusterVersion.
+	own := v.Recognized() || v.Life == view.Deleting
 	if own {
 		v.Credential.Authorities, err = r.Credentials.Authorities(ctx, cluster, r.subscriber(v))
 		v.Workload.Problem = errors.Join(v.Workload.Problem, err)

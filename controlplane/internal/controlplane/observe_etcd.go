@@ -13,11 +13,21 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 )
 
+// errNotRecognized is why nothing is known that only the recorded cluster can say.
+var errNotRecognized = errors.New("it is not known which cluster answers")
+
 // observeUpdates asks the installed cluster, when a Machine is to come or to go, whether its hosts are about to be restarted, and whether
 // it has a Machine API that works.
 func (r *Reconciler) observeUpdates(ctx context.Context, v *view.View) error {
 	asksUpdates := plan.AsksUpdates(v)
 	if !asksUpdates && !plan.AsksMembers(v) {
+		return nil
+	}
+	switch {
+	case v.Workload.OtherCluster != "":
+		return nil // Which says enough.
+	case !v.Recognized():
+		v.Workload.MachineAPIProblem = errNotRecognized
 		return nil
 	}
 	cluster := v.ClusterKey()
@@ -59,9 +69,9 @@ func (r *Reconciler) sameCluster(ctx context.Context, v *view.View) error {
 	id, err := r.Identity.ClusterID(ctx, v.ClusterKey())
 	switch {
 	case err != nil:
-		return fmt.Errorf("it is not known which cluster answers: %w", err)
+		return fmt.Errorf("%w: %w", errNotRecognized, err)
 	case id == "":
-		return errors.New("it is not known which cluster answers")
+		return errNotRecognized
 	case id != v.Record.ClusterID:
 		return fmt.Errorf("cluster %s answers, and %s was installed: look at Secret %s", id, v.Record.ClusterID,
 			secret.Name(v.ClusterName, secret.Kubeconfig))

@@ -13,7 +13,8 @@ import (
 )
 
 // observeVersion reads which release the installed cluster runs, also while nobody wants another: somebody else may upgrade it (DESIGN
-// D30). What has to be acknowledged before an upgrade it asks only when one is wanted.
+// D30). By its ClusterVersion the cluster is recognised, before which nothing of its health is read. What has to be acknowledged before an
+// upgrade it asks only when one is wanted.
 func (r *Reconciler) observeVersion(ctx context.Context, v *view.View) error {
 	if !v.Initialized() || !v.Life.Installed() {
 		return nil
@@ -21,10 +22,15 @@ func (r *Reconciler) observeVersion(ctx context.Context, v *view.View) error {
 	version, err := r.Upgrades.Version(ctx, v.ClusterKey(), r.subscriber(v))
 	v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	if v.Workload.OtherCluster = otherCluster(v, version); v.Workload.OtherCluster != "" {
-		v.Workload.Operators, v.Workload.Etcd = nil, nil // They are not those of this cluster.
 		return nil
 	}
 	v.Workload.Version = version
+	switch {
+	case v.Recognized():
+		r.observeHealth(ctx, v)
+	case err != nil:
+		v.Workload.Operators = r.Health.LastOperators(v.ClusterKey()) // A failed read is no news.
+	}
 	if plan.AsksGates(v) {
 		v.Workload.Gates.Needed, v.Workload.Gates.Problem = r.Upgrades.Gates(ctx, v.ClusterKey())
 		v.Workload.Problem = errors.Join(v.Workload.Problem, v.Workload.Gates.Problem)

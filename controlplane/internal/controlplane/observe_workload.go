@@ -20,8 +20,7 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// observeWorkload asks the installed cluster for how long it has not answered and how its control plane is, and which cluster it is while
-// that decides something.
+// observeWorkload asks the installed cluster for how long it has not answered, and which cluster it is while that decides something.
 func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 	if v.Record != nil && (!v.Initialized() || v.Install.AgentClusterInstall == nil && len(v.Install.MissingCRDs) == 0) {
 		var err error
@@ -40,18 +39,22 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 		}
 		v.Workload.Down = v.Now.Sub(since) > r.RemoteConditionsGracePeriod
 		v.Workload.Settling = !v.Now.After(v.Workload.SettledFrom)
-		subscriber := r.subscriber(v)
-		var err error
-		v.Workload.Operators, err = r.Health.Operators(ctx, v.ClusterKey(), subscriber)
-		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
-		v.Workload.Etcd, err = r.Etcd.EtcdOperator(ctx, v.ClusterKey(), subscriber)
-		v.Workload.Problem = errors.Join(v.Workload.Problem, err)
 	}
 	if v.Install.Phase() == assisted.PhaseFailed && v.Install.ClusterDeployment != nil {
 		// The probes of an attempt before concern another cluster.
 		v.Workload.Answered = r.Health.LastAnswer(ctx, v.ClusterKey()).After(v.Install.ClusterDeployment.CreationTimestamp.Time)
 	}
 	return nil
+}
+
+// observeHealth reads how the control plane of a cluster is that has been recognised: what another one says is not read, so nothing of it
+// is remembered either.
+func (r *Reconciler) observeHealth(ctx context.Context, v *view.View) {
+	cluster, subscriber := v.ClusterKey(), r.subscriber(v)
+	operators, unread := r.Health.Operators(ctx, cluster, subscriber)
+	etcd, unheard := r.Etcd.EtcdOperator(ctx, cluster, subscriber)
+	v.Workload.Operators, v.Workload.Etcd = operators, etcd
+	v.Workload.Problem = errors.Join(v.Workload.Problem, unread, unheard)
 }
 
 // subscriber is woken by changes in the installed cluster to reconcile its control plane.

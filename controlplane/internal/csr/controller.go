@@ -70,7 +70,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe the certificate requests of Cluster %s: %w", klog.KObj(cluster), err)
 	}
 	d := decide(s)
-	if len(d.approve) > 0 {
+	d.refuse = r.untold(d.refuse)
+	if len(d.approve)+len(d.refuse) > 0 {
 		if err := served.SameCluster(ctx, r.Identity, req.NamespacedName, cp); err != nil {
 			return ctrl.Result{}, err
 		}

@@ -252,8 +252,8 @@ func TestReconcile(t *testing.T) {
 	})
 }
 
-// TestAnotherCluster: a request of another cluster is not approved, although one of its Nodes has the name of a Machine's. The cluster is
-// asked by a pass that approves something, and by no other.
+// TestAnotherCluster: a request of another cluster is neither approved nor told of, although one of its Nodes has the name of a Machine's.
+// The cluster is asked by a pass that approves or tells something, and by no other.
 func TestAnotherCluster(t *testing.T) {
 	foreign := template()
 	foreign.DNSNames = append(foreign.DNSNames, "api.example.com")
@@ -261,7 +261,7 @@ func TestAnotherCluster(t *testing.T) {
 		recorded, answers string
 		refused           bool
 		approved          []string
-		asked             int
+		asked, told       int
 		err               string
 	}{
 		"the installed one": {recorded: "3c1d", answers: "3c1d", approved: []string{"csr-1"}, asked: 1},
@@ -270,7 +270,10 @@ func TestAnotherCluster(t *testing.T) {
 		},
 		"none any more":               {recorded: "3c1d", asked: 1, err: "connection to the workload cluster is down"},
 		"one that is being installed": {answers: "9b7e", approved: []string{"csr-1"}},
-		"nothing is approved":         {recorded: "3c1d", answers: "9b7e", refused: true},
+		"another one, and nothing is approved": {
+			recorded: "3c1d", answers: "9b7e", refused: true, asked: 1, err: "cluster 9b7e, which answers as Cluster ns/c: 3c1d was installed",
+		},
+		"the installed one, and nothing is approved": {recorded: "3c1d", answers: "3c1d", refused: true, asked: 1, told: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -278,13 +281,14 @@ func TestAnotherCluster(t *testing.T) {
 			if tt.refused {
 				cluster = installed(request(t, foreign))
 			}
-			r, _ := reconciler(t, cluster, func(_ *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
+			change := func(_ *clusterv1.Cluster, cp *controlplanev1.OpenshiftAssistedControlPlane, _ *clusterv1.Machine) {
 				if tt.recorded != "" {
 					cp.Annotations = map[string]string{
 						controlplanev1.InstalledClusterAnnotation: view.Installed{ClusterID: tt.recorded, Attempt: view.Attempt(cp)}.String(),
 					}
 				}
-			})
+			}
+			r, recorder := reconciler(t, cluster, change)
 			identity := &workloadtest.Identity{ID: tt.answers}
 			r.Identity = identity
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
@@ -295,6 +299,12 @@ func TestAnotherCluster(t *testing.T) {
 			}
 			g.Expect(cluster.Approved).To(Equal(tt.approved))
 			g.Expect(identity.Asked).To(Equal(tt.asked))
+			g.Expect(recorder.Events).To(HaveLen(tt.told))
+			if tt.told > 0 {
+				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: clusterKey})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(identity.Asked).To(Equal(tt.asked), "what was told is no reason to ask again")
+			}
 		})
 	}
 }

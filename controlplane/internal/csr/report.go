@@ -3,18 +3,25 @@
 package csr
 
 import (
+	"slices"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 )
 
+// untold are those of the refusals that no event has told of. For the others no cluster is asked which one it is.
+func (r *Reconciler) untold(refused []refusal) []refusal {
+	return slices.DeleteFunc(refused, func(f refusal) bool {
+		_, told := r.reported.Get(f.request.UID)
+		return told
+	})
+}
+
 // report tells once, in an event of the control plane, of each request that is left alone.
 func (r *Reconciler) report(s *scope, d decision) {
 	for _, refused := range d.refuse {
-		if _, told := r.reported.Get(refused.request.UID); told {
-			continue
-		}
 		r.reported.Add(refused.request.UID, nil)
 		// Events that differ in their text only are one to the recorder: the related request keeps them apart.
 		r.Recorder.Eventf(

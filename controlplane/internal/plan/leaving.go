@@ -95,6 +95,26 @@ func undrained(v *view.View, m *clusterv1.Machine) bool {
 	return view.InEtcdDrainHook(m) && undrainable(v, m) != ""
 }
 
+// standsAside reports whether a Machine that is being deleted is not waited for by whoever gives another one up. It may wait for that
+// itself, before it is drained or before it leaves etcd; and while the host of the other one does not run, the PodDisruptionBudget of etcd
+// may keep the drain from its end. Its member votes meanwhile, and leaves after that of the other one in any case.
+func standsAside(v *view.View, m, other *clusterv1.Machine) bool {
+	isAway := other.Status.NodeRef.IsDefined() && !nodeReady(other)
+	return view.InEtcdHook(m) || undrained(v, m) || isAway && view.KeepsHost(m)
+}
+
+// beingDeleted says that a Machine is being deleted, and what to do when that never ends: without a time-out its Node is drained for as
+// long as a Pod may not go.
+func beingDeleted(m *clusterv1.Machine) string {
+	text := fmt.Sprintf("Machine %s is being deleted", m.Name)
+	if !view.IsDrained(m) || ptr.Deref(m.Spec.Deletion.NodeDrainTimeoutSeconds, 0) > 0 {
+		return text
+	}
+	return fmt.Sprintf("%s, and its Node is drained without a time limit. If that does not end, which its condition Deleting explains, set "+
+		"spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds, or annotation %s on the Machine", text,
+		clusterv1.ExcludeNodeDrainingAnnotation)
+}
+
 // down reports whether the Node of a Machine has not been ready for longer than a host takes to restart.
 func down(v *view.View, m *clusterv1.Machine) bool {
 	since := conditions.GetLastTransitionTime(m, clusterv1.MachineNodeReadyCondition)
@@ -146,7 +166,7 @@ func etcdOf(v *view.View) Etcd {
 			etcd.AwayNodes = append(etcd.AwayNodes, node.Name)
 		}
 	}
-	for _, m := range inHook(v) {
+	for _, m := range v.Machines.Owned.Filter(view.KeepsHost) {
 		if node := v.Workload.NodeOf(m); node != nil && node.Cordoned && node.Ready && !node.Changing {
 			etcd.Drained = append(etcd.Drained, node.Name)
 		}

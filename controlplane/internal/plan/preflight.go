@@ -98,7 +98,7 @@ func unsettled(v *view.View, machines collections.Machines) []string {
 	for _, m := range machines.SortedByCreationTimestamp() {
 		switch {
 		case !m.DeletionTimestamp.IsZero():
-			problems = append(problems, fmt.Sprintf("Machine %s is being deleted", m.Name))
+			problems = append(problems, beingDeleted(m))
 		case !m.Status.NodeRef.IsDefined():
 			problem := fmt.Sprintf("Machine %s has no Node yet", m.Name)
 			// Such as that no BareMetalHost is free, which a user has to mend.

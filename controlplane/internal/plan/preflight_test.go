@@ -245,3 +245,16 @@ func TestContractPreflight(t *testing.T) {
 		})
 	}
 }
+
+// TestDrainWithoutEnd: a Machine that is being deleted keeps another from being made. When nothing ends the drain of its Node, a
+// person is told how to.
+func TestDrainWithoutEnd(t *testing.T) {
+	g := NewWithT(t)
+	v := installedView(3)
+	drain(v, "cp-1")
+	g.Expect(plan.DecideMachines(v, nil, false).Blockers).To(ConsistOf(And(
+		HavePrefix("Machine cp-1 is being deleted, and its Node is drained"),
+		ContainSubstring("set spec.machineTemplate.spec.deletion.nodeDrainTimeoutSeconds"))))
+	v.Machines.Owned["cp-1"].Spec.Deletion.NodeDrainTimeoutSeconds = new(int32(600))
+	g.Expect(plan.DecideMachines(v, nil, false).Blockers).To(ConsistOf("Machine cp-1 is being deleted"))
+}

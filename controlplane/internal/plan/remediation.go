@@ -64,7 +64,7 @@ func DecideRemediation(v *view.View) RemediationDecision {
 	d.Done = current != nil && remediated(v, *current)
 	for _, m := range unhealthy(v) {
 		switch {
-		case current != nil && !d.Done && current.Machine != m.Name && occupies(v, *current):
+		case current != nil && !d.Done && current.Machine != m.Name && occupies(v, *current, m):
 			d.Verdicts[m.Name] = deferred("Machine %s is replaced first", current.Machine)
 		case d.Delete != nil:
 			d.Verdicts[m.Name] = deferred("Machine %s is replaced first", d.Delete.Name)
@@ -139,11 +139,11 @@ func remediated(v *view.View, record view.Remediation) bool {
 	return m.DeletionTimestamp.IsZero() && !view.AsksForRemediation(m)
 }
 
-// occupies reports whether a recorded remediation is at a point at which no other may begin. One whose Machine is gone may wait for another
-// unhealthy one to leave etcd, and so may one that waits in the hook of etcd, or to be drained.
-func occupies(v *view.View, record view.Remediation) bool {
+// occupies reports whether a recorded remediation is at a point at which another Machine may not go. One whose Machine is gone may wait for
+// another unhealthy one to leave etcd.
+func occupies(v *view.View, record view.Remediation, other *clusterv1.Machine) bool {
 	m := v.Machines.Owned[record.Machine]
-	return m != nil && !view.InEtcdHook(m) && !undrained(v, m) && !remediated(v, record)
+	return m != nil && !standsAside(v, m, other) && !remediated(v, record)
 }
 
 func deferred(format string, args ...any) Verdict {
@@ -184,9 +184,9 @@ func unfitForReplacement(v *view.View, m *clusterv1.Machine) (verdict Verdict, r
 	}
 	for _, other := range v.Machines.Owned.SortedByCreationTimestamp() {
 		switch {
-		case other.Name == m.Name || view.InEtcdHook(other) || undrained(v, other) || view.AsksForRemediation(other):
+		case other.Name == m.Name || standsAside(v, other, m) || view.AsksForRemediation(other):
 		case !other.DeletionTimestamp.IsZero():
-			return deferred("Machine %s is being deleted", other.Name), retryAt
+			return deferred("%s", beingDeleted(other)), retryAt
 		case !other.Status.NodeRef.IsDefined():
 			return deferred("Machine %s has no Node yet", other.Name), retryAt
 		}
@@ -293,7 +293,7 @@ func updatedElsewhere(v *view.View, m *clusterv1.Machine) string {
 	// A host that goes too is none that comes back by itself: one would wait for the other for ever.
 	gone := []*workload.ControlPlaneNode{v.Workload.NodeOf(m)}
 	for _, other := range v.Machines.Owned {
-		if view.InEtcdHook(other) || view.AsksForRemediation(other) {
+		if view.KeepsHost(other) || view.AsksForRemediation(other) {
 			gone = append(gone, v.Workload.NodeOf(other))
 		}
 	}

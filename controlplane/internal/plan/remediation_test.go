@@ -71,6 +71,13 @@ func awaitTurn(v *view.View, name string) {
 		Reason: clusterv1.MachineDeletingWaitingForPreTerminateHookReason})
 }
 
+// drain makes a Machine one that is being deleted and whose Node is drained without a time limit.
+func drain(v *view.View, name string) {
+	awaitTurn(v, name)
+	conditions.Set(v.Machines.Owned[name], metav1.Condition{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue,
+		Reason: clusterv1.MachineDeletingDrainingNodeReason})
+}
+
 // drainedBeside is an upgrade that is paused because cp-0 has died, while cp-1 waits to leave etcd, whose host restarts as well or not.
 func drainedBeside(v *view.View, restarts bool) {
 	unwell(v, 31*time.Minute)
@@ -122,6 +129,40 @@ func TestContractRemediation(t *testing.T) {
 		"another was drained, waits for its turn, and restarts, and the pool is paused": {
 			members: three, reason: never, says: "hosts beside that of member n0 are cordoned, not ready, or being changed (1)",
 			change: func(v *view.View) { drainedBeside(v, true) },
+		},
+		"another is drained": {members: three, change: func(v *view.View) { drain(v, "cp-1") }},
+		"another is drained, and it is its own host that works": {
+			members: three, reason: wait, says: "Machine cp-1 is being deleted, and its Node is drained without a time limit",
+			change: func(v *view.View) {
+				drain(v, "cp-1")
+				says(clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue)(v.Machines.Owned["cp-0"])
+			},
+		},
+		"another is drained, whose host nothing keeps": {
+			members: three, reason: wait, says: "or annotation machine.cluster.x-k8s.io/exclude-node-draining on the Machine",
+			change: func(v *view.View) {
+				drain(v, "cp-1")
+				v.Machines.Owned["cp-1"].Annotations = nil
+			},
+		},
+		"another is being replaced, and is drained": {members: five, change: func(v *view.View) {
+			drain(v, "cp-1")
+			v.ControlPlane.Annotations[controlplanev1.RemediationInProgressAnnotation] = view.Remediation{Machine: "cp-1"}.String()
+		}},
+		"another is drained, and etcd would lose its quorum": {
+			members: members{dead(0), dead(1), voter(2)}, reason: never, says: "etcd quorum is lost",
+			change: func(v *view.View) { drain(v, "cp-1") },
+		},
+		"another is drained during an upgrade, and the pool is paused": {members: three, change: func(v *view.View) {
+			drainedBeside(v, false)
+			drain(v, "cp-1")
+		}},
+		"another is drained during an upgrade, and restarts, and the pool is paused": {
+			members: three, reason: never, says: "hosts beside that of member n0 are cordoned, not ready, or being changed (1)",
+			change: func(v *view.View) {
+				drainedBeside(v, true)
+				drain(v, "cp-1")
+			},
 		},
 		"another is about to be drained": {members: three, reason: wait, says: "Machine cp-1 is being deleted", change: func(v *view.View) {
 			awaitDrain(v, "cp-1")

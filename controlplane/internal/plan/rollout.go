@@ -76,7 +76,7 @@ func (d *RolloutDecision) decideNext(v *view.View, target *clusterv1.Machine) {
 	d.Blockers = remediations(v)
 	for _, m := range v.Machines.Owned.SortedByCreationTimestamp() {
 		if !m.DeletionTimestamp.IsZero() {
-			d.Blockers = append(d.Blockers, fmt.Sprintf("Machine %s is being deleted", m.Name))
+			d.Blockers = append(d.Blockers, beingDeleted(m))
 		}
 	}
 	if len(d.Blockers) > 0 {

@@ -94,7 +94,8 @@ func surplusTarget(v *view.View) *clusterv1.Machine {
 // decided here; a Machine that had to wait for that would be drained for nothing.
 func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string, until time.Time) {
 	target := surplusTarget(v)
-	if current := view.RemediationInProgress(v.ControlPlane); current != nil && current.Machine != target.Name && occupies(v, *current) {
+	current := view.RemediationInProgress(v.ControlPlane)
+	if current != nil && current.Machine != target.Name && occupies(v, *current, target) {
 		return nil, []string{fmt.Sprintf("Machine %s, which is not healthy, is being replaced", current.Machine)}, until
 	}
 	if blockers, until = unfitToLose(v, target); len(blockers) > 0 {
@@ -107,8 +108,8 @@ func nextSurplus(v *view.View) (surplus []*clusterv1.Machine, blockers []string,
 // it waits for nothing but time; zero when no time tells.
 func unfitToLose(v *view.View, target *clusterv1.Machine) (blockers []string, until time.Time) {
 	others := v.Machines.Owned.Filter(func(m *clusterv1.Machine) bool {
-		// One that only waits to be drained, or to leave etcd, may wait for this one, whose member does not serve.
-		return m.Name != target.Name && (nodeReady(target) || !view.InEtcdHook(m) && !undrained(v, m))
+		// One that stands aside may wait for this one, whose member does not serve.
+		return m.Name != target.Name && (nodeReady(target) || !standsAside(v, m, target))
 	})
 	blockers = append(unpropagated(v), unfitTopology(v)...)
 	blockers = append(blockers, unsettled(v, others)...)

@@ -124,6 +124,19 @@ func TestSurplusWithoutNode(t *testing.T) {
 	}
 }
 
+// TestDeadSurplusBesideADrain: the drain of another Machine may never end before the dead host of which there is one too many is gone.
+func TestDeadSurplusBesideADrain(t *testing.T) {
+	g := NewWithT(t)
+	v := currentView(5)
+	v.ControlPlane.Spec.Replicas = new(int32(3))
+	answering(v)
+	drain(v, "cp-0")
+	g.Expect(plan.DecideMachines(v, nil, false).Surplus).To(BeEmpty(), "all hosts run")
+	notReady(v, "cp-1", 30*time.Minute)
+	d := plan.DecideMachines(v, nil, false)
+	g.Expect(d.Surplus).To(HaveExactElements(HaveField("Name", "cp-1")), "%v", d.SurplusBlockers)
+}
+
 // TestDeadSurplusDuringAnUpdate: the update waits for a dead host of which there is one too many, and a Machine that waits to be drained
 // waits for the update.
 func TestDeadSurplusDuringAnUpdate(t *testing.T) {

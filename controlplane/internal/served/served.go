@@ -43,8 +43,8 @@ func Cluster(
 }
 
 // SameCluster asks the cluster that answers now whether it is the one that was installed for a control plane, before something is written
-// to it: the kubeconfig may lead to another one, whose Nodes have the same names. The error says which one answers. Nobody is asked before
-// an installation is recorded.
+// to it or told of it: the kubeconfig may lead to another one, whose Nodes have the same names. The error says which one answers. Nobody is
+// asked before an installation is recorded.
 func SameCluster(
 	ctx context.Context, identity workload.Identity, cluster client.ObjectKey, cp *controlplanev1.OpenshiftAssistedControlPlane,
 ) error {

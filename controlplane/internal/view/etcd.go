@@ -59,9 +59,23 @@ func inHook(m *clusterv1.Machine, hook, kind, reason string) bool {
 			return false
 		}
 	}
+	return deletes(m, reason)
+}
+
+// deletes reports whether Cluster API says that the deletion of a Machine is at a point.
+func deletes(m *clusterv1.Machine, reason string) bool {
 	deleting := conditions.Get(m, clusterv1.MachineDeletingCondition)
 	return deleting != nil && deleting.Status == metav1.ConditionTrue && deleting.Reason == reason
 }
+
+// IsDrained reports whether the Node of a Machine that is being deleted is being drained.
+func IsDrained(m *clusterv1.Machine) bool {
+	return !m.DeletionTimestamp.IsZero() && deletes(m, clusterv1.MachineDeletingDrainingNodeReason)
+}
+
+// KeepsHost reports whether a Machine that is being deleted has its Node drained, or has it drained already, and keeps its host until its
+// member has left etcd: its host goes, but not yet.
+func KeepsHost(m *clusterv1.Machine) bool { return InEtcdHook(m) || HasEtcdHook(m) && IsDrained(m) }
 
 // NodeOf is the Node of a control-plane Machine; nil when there is none. A Node of the name that status.nodeRef has, and with the provider
 // ID of another Machine, is that of a host that was given the name later. A Machine without status.nodeRef may have a Node that nobody has

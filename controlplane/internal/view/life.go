@@ -84,6 +84,12 @@ func (v *View) Verified() bool {
 	return v.Record != nil && v.Workload.ClusterID != "" && v.Workload.ClusterID == v.Record.ClusterID
 }
 
+// Recognized reports of an initialized cluster whether the one that answers is the recorded one, or none is recorded. It is not while its
+// ClusterVersion is not read: the kubeconfig may lead to another cluster, with Machines and Nodes of the same names.
+func (v *View) Recognized() bool {
+	return v.Record == nil || v.Workload.Version != nil || v.Workload.OtherCluster == "" && v.Verified()
+}
+
 // InstalledElsewhere reports of an installed cluster whether this management cluster's assisted-service does not know it as its own work.
 // hive, where it runs, marks every ClusterDeployment as installed in the end, but none as one to preserve.
 func (v *View) InstalledElsewhere() bool {

@@ -159,9 +159,9 @@ type Workload struct {
 	Settling    bool
 	SettledFrom time.Time
 	// Operators are the operators of an initialized cluster's control plane; nil while there is no connection, when they could not be read
-	// for longer than the grace period, and when another cluster answers than the recorded one.
+	// for longer than the grace period, and until the cluster that answers is recognised.
 	Operators map[string]workload.Operator
-	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster, and when another one answers.
+	// Etcd is what the operator of etcd reports; nil while there is no connection to an initialized cluster, and until that is recognised.
 	Etcd *workload.EtcdReport
 	// Version is what the cluster says of its release; nil while there is no connection to an initialized cluster, and when another cluster
 	// answers than the recorded one, whose ID OtherCluster is then.

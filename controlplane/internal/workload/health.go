@@ -21,6 +21,8 @@ type Health interface {
 	// subscriber. It is nil without an error when there is no connection; the subscriber is woken by the ClusterCache when there is one. With
 	// an error, the operators are those that were read last; nil when that is too long ago.
 	Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error)
+	// LastOperators are those that Operators has read last, without a look at the cluster; nil when that is too long ago.
+	LastOperators(cluster client.ObjectKey) map[string]Operator
 	// Updates reads whether the hosts of the control plane are about to be restarted, and lets every later change of that wake the
 	// subscriber. It is nil without an error when there is no connection.
 	Updates(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*Updates, error)
@@ -35,13 +37,18 @@ func (c Cached) LastAnswer(ctx context.Context, cluster client.ObjectKey) time.T
 func (c Cached) Operators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error) {
 	operators, err := c.readOperators(ctx, cluster, subscriber)
 	if err != nil {
-		last, _ := c.Answers.last(cluster).(map[string]Operator)
-		return last, err
+		return c.LastOperators(cluster), err
 	}
 	if operators != nil { // No connection is no answer, and leaves the one before.
 		c.Answers.keep(cluster, operators)
 	}
 	return operators, nil
+}
+
+// LastOperators are those that are remembered.
+func (c Cached) LastOperators(cluster client.ObjectKey) map[string]Operator {
+	last, _ := c.Answers.last(cluster).(map[string]Operator)
+	return last
 }
 
 func (c Cached) readOperators(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (map[string]Operator, error) {

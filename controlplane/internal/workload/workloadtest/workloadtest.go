@@ -6,6 +6,7 @@ package workloadtest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,6 +49,9 @@ type Health struct {
 	Err error
 	// Changes are what it says of changes that restart its hosts; nil is that there are none.
 	Changes *workload.Updates
+
+	// remembered are the operators that were read last.
+	remembered map[string]workload.Operator
 }
 
 // LastAnswer returns Last.
@@ -55,8 +59,14 @@ func (f *Health) LastAnswer(context.Context, client.ObjectKey) time.Time { retur
 
 // Operators returns Reported and Err.
 func (f *Health) Operators(context.Context, client.ObjectKey, workload.Subscriber) (map[string]workload.Operator, error) {
+	if f.Err == nil {
+		f.remembered = maps.Clone(f.Reported)
+	}
 	return f.Reported, f.Err
 }
+
+// LastOperators returns what Operators has returned last without an error.
+func (f *Health) LastOperators(client.ObjectKey) map[string]workload.Operator { return f.remembered }
 
 // Updates returns Changes and Err.
 func (f *Health) Updates(context.Context, client.ObjectKey, workload.Subscriber) (*workload.Updates, error) {
