@@ -173,6 +173,7 @@ func TestContractMove(t *testing.T) {
 		w := installedWorld(t).moved()
 		w.gate.missing = []string{assisted.CRDAgentClusterInstalls}
 		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
+		w.api.upgrades.Reported = installedVersion()
 		for range 3 {
 			w.reconcile()
 			w.core()
