@@ -23,12 +23,16 @@ const releasedFolder = "testdata/released"
 // release.
 var accepted = map[string]string{
 	"OpenshiftAssistedControlPlane v1beta1.spec: there is a new rule: " +
-		"self.install.?platform.orValue(self.replicas == 1 ? 'None' : 'BareMetal') == " +
-		"oldSelf.install.?platform.orValue(oldSelf.replicas == 1 ? 'None' : 'BareMetal')": "it takes more than the one before: a written default",
+		"(has(self.install.platform) ? self.install.platform : self.replicas == 1 ? 'None' : 'BareMetal') == " +
+		"(has(oldSelf.install.platform) ? oldSelf.install.platform : oldSelf.replicas == 1 ? 'None' : 'BareMetal')":
+		"it takes more than the one before: a written default",
 	"OpenshiftAssistedControlPlane v1beta1.spec: there is a new rule: " +
-		"self.install.?external.?platformName.orValue('Unknown') == oldSelf.install.?external.?platformName.orValue('Unknown') && " +
-		"self.install.?external.?cloudControllerManager.orValue('None') == " +
-		"oldSelf.install.?external.?cloudControllerManager.orValue('None')": "it takes more than the one before: written defaults",
+		"(has(self.install.external) && has(self.install.external.platformName) ? self.install.external.platformName : 'Unknown') == " +
+		"(has(oldSelf.install.external) && has(oldSelf.install.external.platformName) ? oldSelf.install.external.platformName : 'Unknown')" +
+		" && (has(self.install.external) && has(self.install.external.cloudControllerManager) ? " +
+		"self.install.external.cloudControllerManager : 'None') == (has(oldSelf.install.external) && " +
+		"has(oldSelf.install.external.cloudControllerManager) ? oldSelf.install.external.cloudControllerManager : 'None')":
+		"it takes more than the one before: written defaults",
 }
 
 // TestSchemasStayCompatible compares the CRDs with those of the last release: what it has served has to stay valid.

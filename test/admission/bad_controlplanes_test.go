@@ -135,8 +135,12 @@ var badControlPlanes = []change{
 	},
 	{"replicas", controlPlaneTemplate, "spec.template.spec.replicas", "3", "spec.template.spec.replicas", "unknown field"},
 	{
-		"address outside", controlPlaneTemplate, "spec.template.spec.install.apiVIPs", "[198.51.100.10]", "spec.template.spec.install.apiVIPs[0]",
-		"must be in networking.machineNetwork",
+		"address outside", controlPlaneTemplate, "spec.template.spec.install", `
+loadBalancer: {type: ClusterManaged}
+apiVIPs: [198.51.100.10]
+ingressVIPs: [192.0.2.11]
+networking: {machineNetwork: [192.0.2.0/24]}
+`, "spec.template.spec.install.apiVIPs[0]", "must be in networking.machineNetwork",
 	},
 	{
 		"base domain", controlPlaneTemplate, "spec.template.spec.install.baseDomain", "Example.com", "spec.template.spec.install.baseDomain",
