@@ -24,14 +24,14 @@ const releasedFolder = "testdata/released"
 var accepted = map[string]string{
 	"OpenshiftAssistedControlPlane v1beta1.spec: there is a new rule: " +
 		"(has(self.install.platform) ? self.install.platform : self.replicas == 1 ? 'None' : 'BareMetal') == " +
-		"(has(oldSelf.install.platform) ? oldSelf.install.platform : oldSelf.replicas == 1 ? 'None' : 'BareMetal')":
+		"(has(oldSelf.install.platform) ? oldSelf.install.platform : oldSelf.replicas == 1 ? 'None' : 'BareMetal')": "" +
 		"it takes more than the one before: a written default",
 	"OpenshiftAssistedControlPlane v1beta1.spec: there is a new rule: " +
 		"(has(self.install.external) && has(self.install.external.platformName) ? self.install.external.platformName : 'Unknown') == " +
 		"(has(oldSelf.install.external) && has(oldSelf.install.external.platformName) ? oldSelf.install.external.platformName : 'Unknown')" +
 		" && (has(self.install.external) && has(self.install.external.cloudControllerManager) ? " +
 		"self.install.external.cloudControllerManager : 'None') == (has(oldSelf.install.external) && " +
-		"has(oldSelf.install.external.cloudControllerManager) ? oldSelf.install.external.cloudControllerManager : 'None')":
+		"has(oldSelf.install.external.cloudControllerManager) ? oldSelf.install.external.cloudControllerManager : 'None')": "" +
 		"it takes more than the one before: written defaults",
 }
 

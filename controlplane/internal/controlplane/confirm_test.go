@@ -113,8 +113,8 @@ func TestNoInstallGoesWithHostsOfMachines(t *testing.T) {
 	g.Expect(w.deployment()).To(BeNil())
 }
 
-// TestChangedObjectsAreLeftAlone: an Agent that has changed since it was read is not unbound, and a Machine of the name of one that was read
-// keeps its hook.
+// TestChangedObjectsAreLeftAlone: an Agent that has changed since it was read is not unbound, and a Machine with the name of one that was
+// read keeps its hook.
 func TestChangedObjectsAreLeftAlone(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 3, 0)
