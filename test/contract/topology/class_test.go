@@ -144,7 +144,7 @@ func checkImmutable(t *testing.T, s story) {
 
 	variables := s.cluster(t).Spec.Topology.Variables
 	g.Expect(world.SetVariable(t.Context(), s.key, "openshiftClusterName", "another")).To(Succeed())
-	s.await(t, settleTimeout, "the refusal", s.topologyReconciled(metav1.ConditionFalse, "spec.install.clusterName: Invalid value"))
+	s.await(t, settleTimeout, "the refusal", s.topologyReconciled(metav1.ConditionFalse, "spec.install.clusterName: Forbidden: is immutable"))
 	g.Expect(world.ChangeTopology(t.Context(), s.key, func(topology *clusterv1.Topology) error {
 		topology.Variables = variables
 		return nil
