@@ -246,8 +246,8 @@ func TestContractPreflight(t *testing.T) {
 	}
 }
 
-// TestDrainWithoutEnd: a Machine that is being deleted keeps another from being made. When nothing ends the drain of its Node, a
-// person is told how to.
+// TestDrainWithoutEnd: a Machine that is being deleted keeps another from being made. When its Node is drained without a time limit, the
+// blocker names the field and the annotation that end the drain.
 func TestDrainWithoutEnd(t *testing.T) {
 	g := NewWithT(t)
 	v := installedView(3)
