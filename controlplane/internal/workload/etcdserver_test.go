@@ -62,8 +62,8 @@ type execServer struct {
 	answer   func(program string) said
 	// stop ends what hangs.
 	stop chan struct{}
-	// left has the end of every connection that hung.
-	left chan struct{}
+	// hung has the beginning of everything that hangs, and left the end of its connection.
+	hung, left chan struct{}
 
 	lock     sync.Mutex
 	programs []string
@@ -77,7 +77,9 @@ type connectionKey struct{}
 // serving is a cluster with an API server that answers, and with these objects.
 func serving(t *testing.T, protocol string, answer func(string) said, objects ...client.Object) (workload.Cached, *execServer) {
 	t.Helper()
-	s := &execServer{protocol: protocol, answer: answer, stop: make(chan struct{}), left: make(chan struct{}, 8)}
+	s := &execServer{
+		protocol: protocol, answer: answer, stop: make(chan struct{}), hung: make(chan struct{}, 8), left: make(chan struct{}, 8),
+	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connectionKey{}, c)
@@ -145,6 +147,7 @@ func (s *execServer) serve(w http.ResponseWriter, r *http.Request) {
 
 // hang waits for the end of the connection.
 func (s *execServer) hang(closed <-chan struct{}) {
+	s.hung <- struct{}{}
 	select {
 	case <-closed:
 		s.left <- struct{}{}
@@ -188,9 +191,13 @@ func (s *execServer) spdy(w http.ResponseWriter, r *http.Request, say said) {
 	defer func() { _ = conn.Close() }()
 	streams := map[string]io.Writer{}
 	for len(streams) < cap(arrivals) {
-		stream := <-arrivals
-		<-stream.replied
-		streams[stream.Headers().Get(corev1.StreamType)] = stream
+		select {
+		case stream := <-arrivals:
+			<-stream.replied
+			streams[stream.Headers().Get(corev1.StreamType)] = stream
+		case <-conn.CloseChan(): // The others do not arrive any more.
+			return
+		}
 	}
 	closed := make(chan struct{})
 	go func() {
