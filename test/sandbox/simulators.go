@@ -110,6 +110,7 @@ func (s *simulators) start(cp *localcontrolplane.ControlPlane, mgr ctrl.Manager,
 	}
 	s.assisted = assisted.New(assisted.Options{
 		Seed: opts.seed(), Durations: assisted.DefaultDurations().Scale(speed), Metal: s.metal, Workload: s.workload, Hardware: s.hardwareOf,
+		Workers: opts.AssistedWorkers,
 	})
 	if err := s.assisted.SetupWithManager(mgr); err != nil {
 		return err

@@ -86,6 +86,8 @@ type WorldOptions struct {
 	GracePeriod time.Duration
 	// LightAPIs lets this process play the API of every installed cluster, instead of a kube-apiserver for each.
 	LightAPIs bool
+	// AssistedWorkers is how many objects each controller of assisted-service reconciles at a time; 0: the simulator's default.
+	AssistedWorkers int
 	// WithoutManagers leaves the two managers out; StartManagers starts them later.
 	WithoutManagers bool
 	// LateCRDs starts both managers before any CRD of hive, assisted-service and Metal3 is there; InstallLateCRDs installs

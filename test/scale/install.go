@@ -61,6 +61,7 @@ type fleet struct {
 func startFleet(ctx context.Context, progress io.Writer, size int, speed float64) (*fleet, error) {
 	world, err := sandbox.NewWorld(ctx, sandbox.WorldOptions{
 		Progress: progress, LightAPIs: true, Speed: speed, ServerEnv: []string{fmt.Sprintf("GOGC=%d", roomy)},
+		AssistedWorkers: 1, // As assisted-service has.
 		Adjust: func(_ *localcontrolplane.ControlPlane, spec *localcontrolplane.ManagerSpec) {
 			spec.Args = append(spec.Args, insecureDiagnostics)
 		},

@@ -36,7 +36,7 @@ func (s *Simulator) setupClusterInstall(mgr ctrl.Manager) error {
 		Watches(&hivev1.ClusterDeployment{}, handler.EnqueueRequestsFromMapFunc(s.installsOf)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(s.installsOfKubeconfig)).
 		WatchesRawSource(s.acis.source()).
-		WithOptions(controllerOptions()).
+		WithOptions(s.controllerOptions()).
 		Complete(s.acis.tracked(s.reconcileClusterInstall))
 }
 

@@ -37,7 +37,7 @@ func (s *Simulator) setupAgent(mgr ctrl.Manager) error {
 		Named("assisted-agent").
 		For(&aiv1.Agent{}).
 		WatchesRawSource(s.agents.source()).
-		WithOptions(controllerOptions()).
+		WithOptions(s.controllerOptions()).
 		Complete(s.agents.tracked(s.reconcileAgent))
 }
 

@@ -22,7 +22,7 @@ func (s *Simulator) setupClusterDeployment(mgr ctrl.Manager) error {
 		Named("assisted-clusterdeployment").
 		For(&hivev1.ClusterDeployment{}).
 		Watches(&hiveext.AgentClusterInstall{}, handler.EnqueueRequestsFromMapFunc(deploymentOf)).
-		WithOptions(controllerOptions()).
+		WithOptions(s.controllerOptions()).
 		Complete(reconcile.Func(s.reconcileClusterDeployment))
 }
 

@@ -21,7 +21,7 @@ func (s *Simulator) setupHosts(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("assisted-hosts").
 		For(&bmov1alpha1.BareMetalHost{}).
-		WithOptions(controllerOptions()).
+		WithOptions(s.controllerOptions()).
 		Complete(reconcile.Func(s.reconcileHost))
 }
 

@@ -48,7 +48,7 @@ func (s *Simulator) setupInfraEnv(mgr ctrl.Manager) error {
 		Watches(&aiv1.NMStateConfig{}, handler.EnqueueRequestsFromMapFunc(s.infraEnvsInNamespace)).
 		Watches(&hivev1.ClusterDeployment{}, handler.EnqueueRequestsFromMapFunc(s.infraEnvsInNamespace)).
 		WatchesRawSource(s.infraEnvs.source()).
-		WithOptions(controllerOptions()).
+		WithOptions(s.controllerOptions()).
 		Complete(reconcile.Func(s.reconcileInfraEnv))
 }
 

@@ -118,6 +118,9 @@ type Options struct {
 	ShowEveryState bool
 	// NoHostsFromAPI turns off the discovery of hosts through BareMetalHosts: only BootHost starts hosts.
 	NoHostsFromAPI bool
+	// Workers is how many objects each controller reconciles at a time, by default 4: the service's controllers have one worker each, but
+	// its hours are not played in seconds. With many clusters, more workers change more of them in one moment than the service does.
+	Workers int
 }
 
 // HostHardware is the truth about one machine.
@@ -176,6 +179,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ImageTokenLength == 0 {
 		o.ImageTokenLength = 180
+	}
+	if o.Workers == 0 {
+		o.Workers = 4
 	}
 	return o
 }

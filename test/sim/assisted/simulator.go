@@ -186,8 +186,10 @@ func (n *notifier) tracked(fn reconcile.Func) reconcile.Func {
 
 // controllerOptions let several simulators live in one process and reconcile a few objects at a time. The priority queue of
 // controller-runtime up to v0.24 may hang when it is shut down (its issue 3538).
-func controllerOptions() controller.Options {
-	return controller.Options{SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: 4, UsePriorityQueue: ptr.To(false)}
+func (s *Simulator) controllerOptions() controller.Options {
+	return controller.Options{
+		SkipNameValidation: ptr.To(true), MaxConcurrentReconciles: s.backend.opts.Workers, UsePriorityQueue: ptr.To(false),
+	}
 }
 
 // paused returns a result that waits out a stopped service, which may be up again sooner than was said. ok is false while the service runs.
