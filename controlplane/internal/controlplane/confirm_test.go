@@ -56,11 +56,42 @@ func TestNoMachineGoesByAnOldSpec(t *testing.T) {
 }
 
 // TestNoHostGoesAtOnceByAnOldRecord: the cache shows the control plane of before its cluster was recorded. A host of that cluster goes when
-// its member has left etcd, and not at once.
+// its member has left etcd, and not at once. The annotation and the field of the status are written one after the other, and each is enough.
 func TestNoHostGoesAtOnceByAnOldRecord(t *testing.T) {
-	g := NewWithT(t)
-	w := livingWorld(t, 3)
-	w.finalize()
+	forgetRecord := func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+		delete(cp.Annotations, controlplanev1.InstalledClusterAnnotation)
+	}
+	forgetFlag := func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Status.Initialization.ControlPlaneInitialized = nil }
+	for name, lacks := range map[string]func(*controlplanev1.OpenshiftAssistedControlPlane){
+		"the annotation and the status tell of it": func(*controlplanev1.OpenshiftAssistedControlPlane) {},
+		"the annotation tells of it":               forgetFlag,
+		"the status tells of it":                   forgetRecord,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := livingWorld(t, 3)
+			w.finalize()
+			w.waitsInOurHook()
+			old := w.controlPlane()
+			forgetRecord(old)
+			forgetFlag(old)
+			w.freezeControlPlane(old)
+			now := w.controlPlane()
+			lacks(now)
+			w.must(w.client.Update(t.Context(), now))
+			now = w.controlPlane()
+			lacks(now)
+			w.must(w.client.Status().Update(t.Context(), now))
+			for range 3 {
+				_ = w.try() // Writing to the control plane of before conflicts.
+			}
+			g.Expect(w.machines()[1].Annotations).To(HaveKey(controlplanev1.EtcdHookAnnotation))
+		})
+	}
+}
+
+// waitsInOurHook has the second Machine wait in nothing but our hook.
+func (w *world) waitsInOurHook() {
 	m := w.machines()[1]
 	w.vanish(&m)
 	m = w.machines()[1]
@@ -69,16 +100,8 @@ func TestNoHostGoesAtOnceByAnOldRecord(t *testing.T) {
 			delete(m.Annotations, hook)
 		}
 	}
-	w.must(w.client.Update(t.Context(), &m))
+	w.must(w.client.Update(w.t.Context(), &m))
 	w.waitsInHook(&m, clusterv1.MachineDeletingWaitingForPreTerminateHookReason)
-	old := w.controlPlane()
-	delete(old.Annotations, controlplanev1.InstalledClusterAnnotation)
-	old.Status.Initialization.ControlPlaneInitialized = nil
-	w.freezeControlPlane(old)
-	for range 3 {
-		_ = w.try() // Writing to the control plane of before conflicts.
-	}
-	g.Expect(w.machines()[1].Annotations).To(HaveKey(controlplanev1.EtcdHookAnnotation))
 }
 
 // TestNoInstallGoesWithHostsOfMachines: the control plane is deleted, and the cache shows no Machines. Hosts of those that exist are bound,
