@@ -56,12 +56,15 @@ func TestNoMachineGoesByAnOldSpec(t *testing.T) {
 }
 
 // TestNoHostGoesAtOnceByAnOldRecord: the cache shows the control plane of before its cluster was recorded. A host of that cluster goes when
-// its member has left etcd, and not at once. The annotation and the field of the status are written one after the other, and each is enough.
+// its member has left etcd, and not at once. The annotation and the field of the status are written one after the other, and each is
+// enough.
 func TestNoHostGoesAtOnceByAnOldRecord(t *testing.T) {
 	forgetRecord := func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
 		delete(cp.Annotations, controlplanev1.InstalledClusterAnnotation)
 	}
-	forgetFlag := func(cp *controlplanev1.OpenshiftAssistedControlPlane) { cp.Status.Initialization.ControlPlaneInitialized = nil }
+	forgetFlag := func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
+		cp.Status.Initialization.ControlPlaneInitialized = nil
+	}
 	for name, lacks := range map[string]func(*controlplanev1.OpenshiftAssistedControlPlane){
 		"the annotation and the status tell of it": func(*controlplanev1.OpenshiftAssistedControlPlane) {},
 		"the annotation tells of it":               forgetFlag,
