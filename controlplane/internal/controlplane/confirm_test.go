@@ -56,8 +56,8 @@ func TestNoMachineGoesByAnOldSpec(t *testing.T) {
 }
 
 // TestNoHostGoesAtOnceByAnOldRecord: the cache shows the control plane of before its cluster was recorded. A host of that cluster goes when
-// its member has left etcd, and not at once. The annotation and the field of the status are written one after the other, and each is
-// enough.
+// its member has left etcd, and not at once. The annotation InstalledClusterAnnotation and status.initialization.controlPlaneInitialized
+// are written in two requests: either of them shows that the cluster is installed.
 func TestNoHostGoesAtOnceByAnOldRecord(t *testing.T) {
 	forgetRecord := func(cp *controlplanev1.OpenshiftAssistedControlPlane) {
 		delete(cp.Annotations, controlplanev1.InstalledClusterAnnotation)

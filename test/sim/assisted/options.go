@@ -118,8 +118,9 @@ type Options struct {
 	ShowEveryState bool
 	// NoHostsFromAPI turns off the discovery of hosts through BareMetalHosts: only BootHost starts hosts.
 	NoHostsFromAPI bool
-	// Workers is how many objects each controller reconciles at a time, by default 4: the service's controllers have one worker each, but
-	// its hours are not played in seconds. With many clusters, more workers change more of them in one moment than the service does.
+	// Workers is how many objects each controller reconciles at a time. The service's controllers reconcile one. The default is 4: a test
+	// plays an hour in seconds, and one worker would write a state after the next one has begun. With many clusters at nearly a real pace,
+	// set it to 1: four workers would change four clusters in one moment.
 	Workers int
 }
 

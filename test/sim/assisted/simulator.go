@@ -184,7 +184,7 @@ func (n *notifier) tracked(fn reconcile.Func) reconcile.Func {
 	}
 }
 
-// controllerOptions let several simulators live in one process and reconcile a few objects at a time. The priority queue of
+// controllerOptions let several simulators live in one process, and reconcile Options.Workers objects at a time. The priority queue of
 // controller-runtime up to v0.24 may hang when it is shut down (its issue 3538).
 func (s *Simulator) controllerOptions() controller.Options {
 	return controller.Options{
