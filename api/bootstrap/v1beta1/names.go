@@ -228,7 +228,8 @@ const (
 	HostMissingReason = "HostMissing"
 )
 
-// HostRecognizedCondition is True when exactly one Agent was recognised as the Machine's host and claimed for it (DESIGN D6).
+// HostRecognizedCondition is True when exactly one Agent was recognised as the Machine's host and is claimed for it, or only has to be
+// discovered before one patch claims and binds it (DESIGN D6, D37).
 const (
 	HostRecognizedCondition = "HostRecognized"
 
@@ -287,7 +288,7 @@ const (
 	// AgentInstalledReason: the installation of the host is complete.
 	AgentInstalledReason = "Installed"
 
-	// WaitingForRecognitionReason: there is no claimed Agent yet; see HostRecognized.
+	// WaitingForRecognitionReason: no Agent is recognised yet; see HostRecognized.
 	WaitingForRecognitionReason = "WaitingForRecognition"
 
 	// AgentDiscoveringReason: the Agent is collecting its inventory and is not ready to be bound.

@@ -106,11 +106,23 @@ func decide(s *scope) decision {
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
 	}
-	if d.claim != nil && d.bind != nil {
-		d.bind.claim, d.claim = s.claim(), nil
-	}
+	d.claimWithBind(s)
 	d.holdBind(s)
 	return d
+}
+
+// claimWithBind leaves the claim to the one patch that binds the Agent: in this pass when it binds, and in a later one when the host only
+// has to be discovered first, which takes moments and changes the Agent again. Until then the config's record of the Agent stands for the
+// claim: of what is unclaimed nothing is let in, and what is recognised leaves with its Machine. An Agent that waits for anything else is
+// claimed at once, for that can last.
+func (d *decision) claimWithBind(s *scope) {
+	switch {
+	case d.claim == nil:
+	case d.bind != nil:
+		d.bind.claim, d.claim = s.claim(), nil
+	case d.installed.Reason == bootstrapv1.AgentDiscoveringReason:
+		d.claim = nil
+	}
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
@@ -288,7 +300,7 @@ func nodeLabels(s *scope) map[string]string {
 	return labels
 }
 
-// discoveringFact says why a claimed, unbound Agent cannot be bound yet.
+// discoveringFact says why an unbound Agent that is recognised cannot be bound yet.
 func discoveringFact(agent *assisted.Agent) fact.Fact {
 	if f, ok := problemFact(agent); ok {
 		return f
