@@ -77,6 +77,11 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 			}
 			g.Expect(recorded).To(Equal([]string{bootstrapv1.ConfigFinalizer, "demo-x"}))
 			g.Expect(infraEnvs.Items).To(HaveLen(1))
+			g.Expect(live.Status.Conditions).To(BeEmpty(), "the pass that the record triggers says that the image is being made, or made")
+			s.config, s.read, s.first = live, live.DeepCopy(), live.DeepCopy()
+			setStatus(s, result{decision: &d, outcomes: o})
+			g.Expect(r.patchConfig(ctx, s, result{decision: &d, outcomes: o})).To(Succeed())
+			g.Expect(c.Get(ctx, key, live)).To(Succeed())
 			g.Expect(live.Status.Conditions).NotTo(BeEmpty())
 		})
 	}

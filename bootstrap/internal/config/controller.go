@@ -297,7 +297,7 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 	leaves := len(s.config.Finalizers) < len(s.read.Finalizers)
 	outcome := r.saveRecords(ctx, s)
 	stored := s.read
-	if !outcome.Stops() && !leaves && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
+	if !outcome.Stops() && !leaves && !saidByNext(s, came) && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
 		status := s.read.DeepCopy()
 		status.Status = s.config.Status
 		alone, err := kube.PatchStatus(ctx, r.Client, s.read, status, ownedConditions)

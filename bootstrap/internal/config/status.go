@@ -53,6 +53,20 @@ func (r result) lookAgain() time.Duration {
 	return r.decision.retryAfter
 }
 
+// saidByNext reports whether the next pass writes the status of a config that this pass has taken up: the record that was just written
+// triggers it within a second, and all that there is to say before is that the image is being made, which is mostly over by then (DESIGN
+// D37).
+func saidByNext(s *scope, r result) bool {
+	takenUp := !controllerutil.ContainsFinalizer(s.first, bootstrapv1.ConfigFinalizer) &&
+		controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
+	if !takenUp || r.decision == nil || r.outcomes.err() != nil {
+		return false
+	}
+	image := r.decision.image
+	return image.Reason == bootstrapv1.InfraEnvPendingReason && // With another message, the API server has refused something.
+		image.Message == conditions.GetMessage(s.config, bootstrapv1.DiscoveryImageReadyCondition)
+}
+
 // setStatus sets on the config what the pass came to: what is published, and every condition but those of the host, which are in
 // the summary. It is called once, on every way out of a pass. What was not decided keeps what an earlier pass has said.
 func setStatus(s *scope, r result) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -159,6 +160,38 @@ func TestLongImageURL(t *testing.T) {
 			}
 			g.Expect(d.mediaURL).To(Equal(long))
 			g.Expect(writableAs(s.infraMachine, d.mediaURL).GroupVersionKind().Version).To(Equal(test.written))
+		})
+	}
+}
+
+// The pass that takes a config up leaves to the next one that the image is being made, and nothing else.
+func TestFirstStatus(t *testing.T) {
+	pending := pendingFact("demo-x")
+	refused, failed := kube.OutcomeOf(kube.Refusal("correct it")), kube.OutcomeOf(errors.New("no answer"))
+	for name, test := range map[string]struct {
+		known    bool
+		decision *decision
+		outcomes outcomes
+		left     bool
+	}{
+		"the image is being made":              {decision: &decision{image: pending}, left: true},
+		"the image is being made for a while":  {known: true, decision: &decision{image: pending}},
+		"the image is there":                   {decision: &decision{image: fact.Done(bootstrapv1.DiscoveryImageReadyReason)}},
+		"something else is waited for":         {decision: &decision{image: fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set it")}},
+		"the API server refuses the InfraEnv":  {decision: &decision{image: pending}, outcomes: outcomes{infraEnv: refused}},
+		"the API server does not answer":       {decision: &decision{image: pending}, outcomes: outcomes{infraEnv: failed}},
+		"not all that is needed could be read": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := prepared()
+			controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
+			s.read, s.first = s.config.DeepCopy(), s.config.DeepCopy()
+			if !test.known {
+				s.first.Finalizers = nil
+			}
+			r := result{decision: test.decision, outcomes: test.outcomes}
+			setStatus(s, r)
+			NewWithT(t).Expect(saidByNext(s, r)).To(Equal(test.left))
 		})
 	}
 }

@@ -24,12 +24,19 @@ func TestWhenTheClaimWaitsForTheBind(t *testing.T) {
 	}{
 		{name: "it is discovered", change: func(*scope) {}, reason: bootstrapv1.AgentDiscoveringReason},
 		{name: "a check fails", change: func(s *scope) {
-			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{"network": {{ID: "ntp-synced", Status: "failure", Message: "no NTP server"}}}
+			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{
+				"network": {{ID: "ntp-synced", Status: "failure", Message: "no NTP server"}},
+			}
 		}, reason: bootstrapv1.AgentValidationsFailingReason, claimed: true},
 		{name: "the service does not hear from it", change: func(s *scope) {
 			s.agents[0].Status.Conditions = []assisted.Condition{{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse}}
 		}, reason: bootstrapv1.AgentDisconnectedReason, claimed: true},
-		{name: "the cluster takes no hosts", change: func(s *scope) { s.install = nil }, reason: bootstrapv1.WaitingForClusterReason, claimed: true},
+		{
+			name:    "the cluster takes no hosts",
+			change:  func(s *scope) { s.install = nil },
+			reason:  bootstrapv1.WaitingForClusterReason,
+			claimed: true,
+		},
 		{name: "it has another architecture", change: func(s *scope) { s.agents[0].Status.Inventory.CPU.Architecture = "s390x" },
 			reason: bootstrapv1.ArchitectureMismatchReason, claimed: true},
 	}
