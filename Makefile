@@ -15,8 +15,8 @@ TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum 
 # LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
 # Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest
-# begin.
-TEST_FLAGS := -trimpath -race -count=1 -timeout=30m -p=4
+# begin. make lint runs vet, once for the whole repository.
+TEST_FLAGS := -trimpath -vet=off -race -count=1 -timeout=30m -p=4
 # make test-contract and its parts run without the race detector. They start the managers as programs, so that it would see nothing but the
 # simulators in the process of the test. make test runs the simulators with it, and its package test/e2e builds the managers with it.
 CONTRACT_SUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD)) \
@@ -193,7 +193,7 @@ test-unit: ## Run the tests of the code below api, internal, bootstrap, controlp
 .PHONY: test-lifecycles
 test-lifecycles: ## Run the stories of both managers with every seed, call and crash, without the race detector.
 ##> With it make test tries a few.
-	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -count=1 \
+	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -vet=off -count=1 \
 		./controlplane/internal/controlplane ./bootstrap/internal/config
 
 .PHONY: test-integration
