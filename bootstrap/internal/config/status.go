@@ -53,9 +53,9 @@ func (r result) lookAgain() time.Duration {
 	return r.decision.retryAfter
 }
 
-// saidByNext reports whether the next pass writes the status of a config that this pass has taken up: the record that was just written
-// triggers it within a second, and all that there is to say before is that the image is being made, which is mostly over by then (DESIGN
-// D37).
+// saidByNext reports whether this pass leaves the status to the next one (DESIGN D37). It does when it has taken the config up, and all
+// that the status would say is that the image is being made: its patch of the finalizer triggers the next pass within a second, and mostly
+// the image is there by then. A later pass always writes, so that a crash in between loses nothing.
 func saidByNext(s *scope, r result) bool {
 	takenUp := !controllerutil.ContainsFinalizer(s.first, bootstrapv1.ConfigFinalizer) &&
 		controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)

@@ -112,9 +112,9 @@ func decide(s *scope) decision {
 }
 
 // claimWithBind leaves the claim to the one patch that binds the Agent: in this pass when it binds, and in a later one when the host only
-// has to be discovered first, which takes moments and changes the Agent again. Until then the config's record of the Agent stands for the
-// claim: of what is unclaimed nothing is let in, and what is recognised leaves with its Machine. An Agent that waits for anything else is
-// claimed at once, for that can last.
+// has to be discovered first. Discovery takes moments, and its end changes the Agent, which triggers that pass. Until then the config's
+// annotation names the Agent: when the Agent is lost, its host is rebooted, and when the Machine is deleted, leaves deletes the Agent too.
+// An Agent that waits for anything else is claimed at once, for that can last.
 func (d *decision) claimWithBind(s *scope) {
 	switch {
 	case d.claim == nil:
