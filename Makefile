@@ -15,8 +15,9 @@ TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum 
 # LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
 # Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest
-# begin. make lint runs vet, once for the whole repository.
-TEST_FLAGS := -trimpath -vet=off -race -count=1 -timeout=30m -p=4
+# begin. make lint runs vet, once for the whole repository. There are a hundred programs to link, a quarter faster without what only a
+# debugger reads. The time limit ends a package that hangs, not one that is slow.
+TEST_FLAGS := -trimpath -vet=off -race -ldflags=-w -count=1 -timeout=45m -p=4
 # make test-contract and its parts run without the race detector. They start the managers as programs, so that it would see nothing but the
 # simulators in the process of the test. make test runs the simulators with it, and its package test/e2e builds the managers with it.
 CONTRACT_SUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD)) \
@@ -26,12 +27,13 @@ CONTRACT_SUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/tes
 tool = $(GO_BUILD) run $(GO_FLAGS) ./test/localcontrolplane/cmd/tools $(1)
 
 UNIT_PACKAGES := ./api/... ./internal/... ./bootstrap/... ./controlplane/... ./hack/...
-E2E_PACKAGES := ./test/e2e/... ./test/chaos/... ./test/faults/... ./test/infrastructure/...
-# What make test leaves out, to stay short: the pages of capabilities, Cluster API's rules, templates and releases as they are installed,
-# and what is replayed with Prometheus.
+E2E_PACKAGES := ./test/e2e/... ./test/infrastructure/...
+FAULT_PACKAGES := ./test/chaos/... ./test/faults/...
+# What make test leaves out, to stay short: crashes and faults of whole clusters, the pages of capabilities, Cluster API's rules, templates
+# and releases as they are installed, and what is replayed with Prometheus.
 # The longest begin.
-CONTRACT_PACKAGES := ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... ./test/templates/... \
-	./test/release/... ./test/operator/... ./test/monitoring/... ./test/chart/...
+CONTRACT_PACKAGES := $(FAULT_PACKAGES) ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... \
+	./test/templates/... ./test/release/... ./test/operator/... ./test/monitoring/... ./test/chart/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
 	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring \
 	-e /test/chart)
@@ -193,7 +195,7 @@ test-unit: ## Run the tests of the code below api, internal, bootstrap, controlp
 .PHONY: test-lifecycles
 test-lifecycles: ## Run the stories of both managers with every seed, call and crash, without the race detector.
 ##> With it make test tries a few.
-	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -vet=off -count=1 \
+	$(TEST_ENV) GOGC=800 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(GO_FLAGS) -vet=off -ldflags=-w -count=1 \
 		./controlplane/internal/controlplane ./bootstrap/internal/config
 
 .PHONY: test-integration
@@ -202,14 +204,14 @@ test-integration: ## Run the tests against a real API server, and the simulators
 
 .PHONY: test-e2e
 test-e2e: ## Run the tests of both managers as processes, from template to cluster.
-	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) ./test/capabilities/...
+	$(TESTSUM) $(TEST_FLAGS) $(E2E_PACKAGES) $(FAULT_PACKAGES) ./test/capabilities/...
 
 .PHONY: test-chaos
 test-chaos: ## Kill managers, and let everything around them fail, one thing after the other: CHAOS_SEED=n chooses when they die.
 	CHAOS_DAY=true $(TESTSUM) $(TEST_FLAGS) ./test/chaos/...
 
 .PHONY: test-contract
-test-contract: ## Run the tests of Cluster API's rules that need whole clusters, and those of templates and releases.
+test-contract: ## Run crashes and faults, Cluster API's rules that need whole clusters, templates and releases.
 	$(CONTRACT_SUM) $(CONTRACT_PACKAGES)
 
 .PHONY: test-report

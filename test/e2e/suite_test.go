@@ -134,6 +134,6 @@ func (s scene) delete(ctx context.Context) {
 	cluster := &clusterv1.Cluster{}
 	cluster.Namespace, cluster.Name = s.request.Namespace, s.request.Name
 	Expect(client.IgnoreNotFound(world.Client.Delete(ctx, cluster))).To(Succeed())
-	Expect(world.Watch.Await(ctx, deleteTimeout, "the deletion of "+s.key().String(), world.Gone(s.key()))).To(Succeed())
-	Expect(world.Watch.Await(ctx, settleTimeout, "the hosts", world.HostsAvailable(s.request.Namespace, s.hosts))).To(Succeed())
+	Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, deleteTimeout, "the deletion of "+s.key().String(), world.Gone(s.key()))).To(Succeed())
+	Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, settleTimeout, "the hosts", world.HostsAvailable(s.request.Namespace, s.hosts))).To(Succeed())
 }

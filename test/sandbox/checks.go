@@ -101,9 +101,9 @@ func (w *World) Gone(key types.NamespacedName) Check {
 	}
 }
 
-// AwaitCluster is Watch.Await for a check on a Cluster; when it is in vain, the error has what clusterctl shows of it.
+// AwaitCluster is Watch.AwaitIn for a check on a Cluster; when it is in vain, the error has what clusterctl shows of it.
 func (w *World) AwaitCluster(ctx context.Context, cluster types.NamespacedName, timeout time.Duration, what string, check Check) error {
-	err := w.Watch.Await(ctx, timeout, what, check)
+	err := w.Watch.AwaitIn(ctx, cluster.Namespace, timeout, what, check)
 	if err == nil {
 		return nil
 	}

@@ -158,7 +158,7 @@ func (s *FaultScene) awaitPhase(ctx context.Context, phases ...string) error {
 }
 
 func (s *FaultScene) await(ctx context.Context, what string, check Check) error {
-	return s.World.Watch.Await(ctx, max(installTimeout, scaled(installTimeout, s.Speed)), what, check)
+	return s.World.Watch.AwaitIn(ctx, s.Cluster.Namespace, max(installTimeout, scaled(installTimeout, s.Speed)), what, check)
 }
 
 // infraEnv returns an InfraEnv that machines can boot from.

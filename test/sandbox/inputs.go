@@ -92,7 +92,7 @@ func (w *World) createInputs(ctx context.Context, namespace string, hosts int, l
 			return fmt.Errorf("cannot create %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
 		}
 	}
-	return w.Watch.Await(ctx, hostsTimeout, "the BareMetalHosts to become available", w.HostsAvailable(namespace, hosts))
+	return w.Watch.AwaitIn(ctx, namespace, hostsTimeout, "the BareMetalHosts to become available", w.HostsAvailable(namespace, hosts))
 }
 
 // newHost makes a BareMetalHost and the Secret of its BMC.

@@ -65,14 +65,14 @@ func (r *run) askForWorker(ctx context.Context) error {
 	if err := r.scaleWorkers(ctx, 1); err != nil {
 		return err
 	}
-	timeout, boots := r.slower(settleTimeout), r.world.boots(r.cluster, minorOSImage)
-	if err := r.world.Watch.Await(ctx, timeout, "a host to get the image of "+minorOSImage, boots); err != nil {
+	boots := r.world.boots(r.cluster, minorOSImage)
+	if err := r.await(ctx, settleTimeout, "a host to get the image of "+minorOSImage, boots); err != nil {
 		return err
 	}
 	if err := r.scaleWorkers(ctx, -1); err != nil {
 		return err
 	}
-	err := r.world.Watch.Await(ctx, timeout, "the worker to be given up", func(ctx context.Context) (string, error) {
+	err := r.await(ctx, settleTimeout, "the worker to be given up", func(ctx context.Context) (string, error) {
 		machines, err := r.world.Machines(ctx, r.cluster)
 		if err != nil || len(machines) == r.request.Machines() {
 			return "", err

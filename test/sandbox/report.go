@@ -41,14 +41,14 @@ func (w lineWriter) Write(data []byte) (int, error) {
 // report shows the cluster, where the time went, what the managers wrote, and how to look further.
 func (r *run) report(ctx context.Context) error {
 	r.timeline.enterPhase("")
-	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, r.cluster.Name)
 	if err != nil {
 		return err
 	}
 	svg := r.outFile(timelineChart)
 	out := r.opts.Output
 	return errors.Join(
-		section(out, "clusterctl describe cluster "+runCluster, func(out io.Writer) error {
+		section(out, "clusterctl describe cluster "+r.cluster.Name, func(out io.Writer) error {
 			_, err := io.WriteString(out, description)
 			return err
 		}),
@@ -60,7 +60,7 @@ func (r *run) report(ctx context.Context) error {
 		section(out, "While it runs", func(out io.Writer) error {
 			_, err := fmt.Fprintf(
 				out, "%s get clusters,machines,oacp,oac,bmh,agents\n%s\n%s --kubeconfig %s get nodes\n", r.kubectl(), r.clusterctl(),
-				r.tool("kubectl"), r.outFile(clusterKubeconfig),
+				r.tool("kubectl"), r.clusterKubeconfig(),
 			)
 			return err
 		}),
@@ -77,7 +77,7 @@ func (r *run) kubectl() string {
 // clusterctl is the command that describes the cluster.
 func (r *run) clusterctl() string {
 	return fmt.Sprintf("%s --kubeconfig %s -n %s describe cluster %s", r.tool("clusterctl"), r.outFile(managementKubeconfig),
-		r.cluster.Namespace, runCluster)
+		r.cluster.Namespace, r.cluster.Name)
 }
 
 // writeKubeconfig lets the user look at the management cluster from the beginning, also if the cluster is never installed.
@@ -115,11 +115,14 @@ func (r *run) linkTools(ctx context.Context) error {
 	return nil
 }
 
+// clusterKubeconfig is the file for the kubeconfig of the installed cluster.
+func (r *run) clusterKubeconfig() string { return r.outFile("kubeconfig-" + r.cluster.Name) }
+
 // clear removes what an earlier run has left in Options.Out: its kubeconfigs point to servers that are gone.
 func (r *run) clear() error {
-	var errs []error
-	page := report.FileName(runCluster)
-	for _, name := range []string{managementKubeconfig, clusterKubeconfig, timelineText, timelineChart, page, logFolder} {
+	errs := []error{os.RemoveAll(r.clusterKubeconfig())}
+	page := report.FileName(r.cluster.Name)
+	for _, name := range []string{managementKubeconfig, timelineText, timelineChart, page, logFolder} {
 		errs = append(errs, os.RemoveAll(r.outFile(name)))
 	}
 	return errors.Join(errs...)
@@ -151,7 +154,7 @@ func (r *run) explain(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), describeTimeout)
 	defer cancel()
-	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, r.cluster.Name)
 	if err != nil {
 		description = err.Error() + "\n"
 	}
@@ -169,7 +172,7 @@ func (r *run) explain(ctx context.Context) {
 
 // showCluster prints what clusterctl says of the cluster now.
 func (r *run) showCluster(ctx context.Context) error {
-	description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+	description, err := r.world.Describe(ctx, r.cluster.Namespace, r.cluster.Name)
 	if err == nil {
 		r.show(description)
 	}
@@ -178,7 +181,7 @@ func (r *run) showCluster(ctx context.Context) error {
 
 // show prints what clusterctl says of the cluster.
 func (r *run) show(description string) {
-	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", runCluster, description)
+	fmt.Fprintf(r.opts.Output, "\nclusterctl describe cluster %s\n%s\n", r.cluster.Name, description)
 }
 
 // keepLogs copies the logs out of the management cluster's folder, which goes with it.

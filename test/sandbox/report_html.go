@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capi-openshift/agent-providers/internal/report"
@@ -52,7 +51,7 @@ func (r *run) writeReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := report.Collect(ctx, r.world.Client, types.NamespacedName{Namespace: r.cluster.Namespace, Name: runCluster})
+	in, err := report.Collect(ctx, r.world.Client, r.cluster)
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (r *run) writeReport(ctx context.Context) error {
 		}
 		in.Writes = append(in.Writes, writer)
 	}
-	path := r.outFile(report.FileName(runCluster))
+	path := r.outFile(report.FileName(r.cluster.Name))
 	if err := report.WriteFile(path, in); err != nil {
 		return err
 	}

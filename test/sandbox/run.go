@@ -21,12 +21,10 @@ import (
 
 const (
 	runNamespace = "demo"
-	runCluster   = "demo"
 	runAddress   = "127.10.1.5"
 
 	// The files and folders in Options.Out.
 	managementKubeconfig = "kubeconfig-management"
-	clusterKubeconfig    = "kubeconfig-" + runCluster
 	timelineText         = "timeline.txt"
 	timelineChart        = "timeline.svg"
 	logFolder            = "logs"
@@ -74,7 +72,8 @@ type Options struct {
 	// World is one that runs already and that several runs share, each in another Namespace. It has to outlive the run. Default: a World of
 	// the run's own.
 	World *World
-	// Namespace of the cluster. Default: demo.
+	// Namespace of the cluster, and its name too. Cluster API core hands a change of a Node to the Machine with a Node of that name, whatever
+	// its cluster, and Nodes are named after their clusters. Default: demo.
 	Namespace string
 	// Out is the folder that gets the timeline and the kubeconfigs. It is made when missing.
 	Out string
@@ -149,13 +148,14 @@ func newRun(opts Options) (*run, error) {
 	flavor := flavors[opts.Template]
 	opts.Topology = cmp.Or(opts.Topology, TopologyOf(opts.Template))
 	opts.Output = &lockedWriter{out: opts.Output}
+	name := cmp.Or(opts.Namespace, runNamespace)
 	r := &run{
-		opts: opts, cluster: types.NamespacedName{Namespace: cmp.Or(opts.Namespace, runNamespace), Name: runCluster},
+		opts: opts, cluster: types.NamespacedName{Namespace: name, Name: name},
 		timeline: newTimeline(), recorder: report.NewRecorder(), world: opts.World,
 	}
 	r.narrator = newNarrator(opts.Output, r.timeline, r.cluster.Namespace)
 	r.request = ClusterRequest{
-		Namespace: r.cluster.Namespace, Name: runCluster, Topology: opts.Topology, Template: opts.Template,
+		Namespace: name, Name: name, Topology: opts.Topology, Template: opts.Template,
 		Workers: ptr.Deref(opts.Workers, cmp.Or(flavor.workers, shapes[opts.Topology].workers)),
 		Address: cmp.Or(opts.Address, flavor.address, runAddress),
 		// All workers of a single-node cluster join on day 2.
@@ -288,6 +288,11 @@ func (r *run) steps() []step {
 
 func (r *run) slower(d time.Duration) time.Duration {
 	return max(d, scaled(d, r.opts.Speed))
+}
+
+// await is Watch.AwaitIn for what happens to the cluster; timeout is at speed 1, or faster.
+func (r *run) await(ctx context.Context, timeout time.Duration, what string, check Check) error {
+	return r.world.Watch.AwaitIn(ctx, r.cluster.Namespace, r.slower(timeout), what, check)
 }
 
 func (r *run) worldOptions() WorldOptions {

@@ -85,14 +85,14 @@ func (r *run) install(ctx context.Context) (err error) {
 
 // awaitMachines waits until the cluster is Available with all its Machines Ready.
 func (r *run) awaitMachines(ctx context.Context) error {
-	return r.world.Watch.Await(ctx, r.slower(installTimeout), "the cluster", r.world.Running(r.cluster, r.request.Machines()))
+	return r.await(ctx, installTimeout, "the cluster", r.world.Running(r.cluster, r.request.Machines()))
 }
 
 // verify checks everything about the cluster that a user may rely on.
 func (r *run) verify(ctx context.Context) error {
 	machines := r.request.Machines()
 	settled := All(r.world.controlPlaneSettled(r.cluster, r.request.ControlPlaneReplicas()), r.world.configsSettled(r.cluster, machines))
-	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the conditions to settle", settled); err != nil {
+	if err := r.await(ctx, settleTimeout, "the conditions to settle", settled); err != nil {
 		return err
 	}
 	if r.world.LostQuorum(r.cluster) {
@@ -112,7 +112,7 @@ func (r *run) verifyHosts(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig := r.outFile(clusterKubeconfig)
+	kubeconfig := r.clusterKubeconfig()
 	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 		return err
 	}
 	outdated := r.world.WorkersOutdated(r.cluster, machines)
-	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the workers to be outdated", outdated); err != nil {
+	if err := r.await(ctx, settleTimeout, "the workers to be outdated", outdated); err != nil {
 		return err
 	}
 	r.narrator.printf("deleting the workers: those in their places are made with the changed variable")
@@ -206,7 +206,7 @@ func (r *run) changeVariable(ctx context.Context) error {
 		r.world.WorkersReplaced(r.cluster, machines), r.world.ControlPlaneKept(r.cluster, machines, ""),
 		r.world.Running(r.cluster, count), r.world.configsSettled(r.cluster, count), r.world.workersUse(r.cluster, changedNTPSource),
 	)
-	if err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the workers to be replaced", replaced); err != nil {
+	if err := r.await(ctx, installTimeout, "the workers to be replaced", replaced); err != nil {
 		return err
 	}
 	after, err := r.verifyHosts(ctx)
@@ -224,7 +224,7 @@ func (r *run) delete(ctx context.Context) error {
 		return fmt.Errorf("cannot delete Cluster %s: %w", r.cluster, err)
 	}
 	gone := All(r.world.Gone(r.cluster), r.world.HostsAvailable(r.cluster.Namespace, r.hosts))
-	if err := r.world.Watch.Await(ctx, r.slower(deleteTimeout), "the deletion of the cluster", gone); err != nil {
+	if err := r.await(ctx, deleteTimeout, "the deletion of the cluster", gone); err != nil {
 		return err
 	}
 	if !r.request.Managed() {
@@ -235,7 +235,7 @@ func (r *run) delete(ctx context.Context) error {
 
 // compare waits until the garbage collector has caught up, and fails with what is left.
 func (r *run) compare(ctx context.Context) error {
-	return r.world.Watch.Await(ctx, settleTimeout, "nothing to be left", func(ctx context.Context) (string, error) {
+	return r.await(ctx, settleTimeout, "nothing to be left", func(ctx context.Context) (string, error) {
 		after, err := r.snapshot(ctx)
 		if err != nil {
 			return "", err
@@ -255,8 +255,8 @@ func (r *run) reportFault(ctx context.Context) error {
 
 // awaitDescription waits until clusterctl shows all the texts.
 func (r *run) awaitDescription(ctx context.Context, what string, texts func() []string) error {
-	return r.world.Watch.Await(ctx, r.slower(reportTimeout), what, func(ctx context.Context) (string, error) {
-		description, err := r.world.Describe(ctx, r.cluster.Namespace, runCluster)
+	return r.await(ctx, reportTimeout, what, func(ctx context.Context) (string, error) {
+		description, err := r.world.Describe(ctx, r.cluster.Namespace, r.cluster.Name)
 		if err != nil {
 			return "", err
 		}

@@ -262,7 +262,7 @@ func (w *World) hostOf(ctx context.Context, cluster types.NamespacedName, machin
 
 // awaitReplaced waits until Machines are gone.
 func (r *run) awaitReplaced(ctx context.Context, timeout time.Duration, gone ...types.UID) error {
-	return r.world.Watch.Await(ctx, r.slower(timeout), "the Machines to be gone", func(ctx context.Context) (string, error) {
+	return r.await(ctx, timeout, "the Machines to be gone", func(ctx context.Context) (string, error) {
 		machines, err := r.world.MachineUIDs(ctx, r.cluster)
 		if err != nil {
 			return "", err
@@ -282,7 +282,7 @@ func (r *run) verifyControlPlane(ctx context.Context) error {
 		return err
 	}
 	voters := r.world.Voters(r.cluster, r.request.ControlPlaneReplicas())
-	if err := r.world.Watch.Await(ctx, r.slower(settleTimeout), "the members of etcd", voters); err != nil {
+	if err := r.await(ctx, settleTimeout, "the members of etcd", voters); err != nil {
 		return err
 	}
 	return r.verify(ctx)

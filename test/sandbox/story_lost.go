@@ -73,7 +73,7 @@ func (r *run) awaitLapse(ctx context.Context, vanished string, wait time.Duratio
 // awaitInstalling waits until an attempt installs its hosts.
 func (r *run) awaitInstalling(ctx context.Context, attempt int) error {
 	what := fmt.Sprintf("attempt %d to install its hosts", attempt)
-	return r.world.Watch.Await(ctx, r.slower(installTimeout), what, func(ctx context.Context) (string, error) {
+	return r.await(ctx, installTimeout, what, func(ctx context.Context) (string, error) {
 		controlPlane := &controlplanev1.OpenshiftAssistedControlPlane{}
 		if err := r.world.Client.Get(ctx, InstallKey(r.cluster), controlPlane); err != nil {
 			return "there is no control plane", client.IgnoreNotFound(err)

@@ -204,7 +204,7 @@ func (r *run) failAll(ctx context.Context, stage string) error {
 
 // awaitInstalled waits until the condition Installed of the control plane has a reason, and its message all the texts.
 func (r *run) awaitInstalled(ctx context.Context, reason string, texts ...string) error {
-	err := r.world.Watch.Await(ctx, r.slower(installTimeout), "the reason "+reason, func(ctx context.Context) (string, error) {
+	err := r.await(ctx, installTimeout, "the reason "+reason, func(ctx context.Context) (string, error) {
 		controlPlane, err := r.world.controlPlaneOf(ctx, r.cluster)
 		if err != nil {
 			return "", err
@@ -245,7 +245,7 @@ func (r *run) verifyWait(ctx context.Context, want time.Time) error {
 // awaitAttempt waits until the installation has begun anew, for which the control plane provider may not have run for long enough yet.
 func (r *run) awaitAttempt(ctx context.Context, attempt int) error {
 	what := fmt.Sprintf("attempt %d", attempt)
-	return r.world.Watch.Await(ctx, retryGrace+r.slower(settleTimeout), what, func(ctx context.Context) (string, error) {
+	return r.await(ctx, retryGrace+settleTimeout, what, func(ctx context.Context) (string, error) {
 		controlPlane, err := r.world.controlPlaneOf(ctx, r.cluster)
 		if err != nil {
 			return "", err

@@ -210,7 +210,7 @@ func (r *run) deleteAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig := r.outFile(clusterKubeconfig)
+	kubeconfig := r.clusterKubeconfig()
 	if err := r.world.WriteKubeconfig(ctx, r.cluster, kubeconfig); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (r *run) upgradeSteps() []step {
 			if err := r.wantRelease(ctx, MinorRelease); err != nil {
 				return err
 			}
-			return r.world.Watch.Await(ctx, r.slower(settleTimeout), "the upgrade to wait for its acknowledgement",
+			return r.await(ctx, settleTimeout, "the upgrade to wait for its acknowledgement",
 				r.world.Upgrading(r.cluster, controlplanev1.UpgradeNotAcknowledgedReason))
 		}},
 		{"acknowledge and upgrade to " + MinorRelease.Version, func(ctx context.Context) error {
@@ -62,7 +62,7 @@ func (r *run) upgradeSteps() []step {
 			if err := r.world.simulators.workload.RequestOutOfBand(ctx, InstallKey(r.cluster), LaterRelease.Version, false); err != nil {
 				return err
 			}
-			return r.world.Watch.Await(ctx, r.slower(installTimeout), "the control plane to tell which versions to set",
+			return r.await(ctx, installTimeout, "the control plane to tell which versions to set",
 				r.world.Outran(r.cluster, LaterRelease))
 		}},
 		{"set the versions that the cluster has", func(ctx context.Context) error {

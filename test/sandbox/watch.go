@@ -67,8 +67,10 @@ func watchedKinds() []client.Object {
 type Watch struct {
 	client.Reader
 
-	mu       sync.Mutex
-	changed  chan struct{}
+	mu      sync.Mutex
+	changed chan struct{}
+	// changes are the times of the last change in each namespace.
+	changes  map[string]time.Time
 	handlers []func(client.Object)
 	stop     context.CancelFunc
 	stopped  chan struct{}
@@ -81,7 +83,7 @@ func newWatch(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) 
 		return nil, fmt.Errorf("cannot create the sandbox's cache: %w", err)
 	}
 	background, cancel := context.WithCancel(context.Background())
-	w := &Watch{Reader: objects, changed: make(chan struct{}), stop: cancel, stopped: make(chan struct{})}
+	w := &Watch{Reader: objects, changed: make(chan struct{}), changes: map[string]time.Time{}, stop: cancel, stopped: make(chan struct{})}
 	go func() {
 		defer close(w.stopped)
 		// It returns nil when its context ends; what it cannot list is told by WaitForCacheSync.
@@ -116,7 +118,14 @@ func (w *Watch) eventHandler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    w.notify,
 		UpdateFunc: func(_, o any) { w.notify(o) },
-		DeleteFunc: func(any) { w.wake() },
+		DeleteFunc: func(o any) {
+			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = tombstone.Obj
+			}
+			if object, ok := o.(client.Object); ok {
+				w.wake(object.GetNamespace())
+			}
+		},
 	}
 }
 
@@ -131,12 +140,13 @@ func (w *Watch) notify(o any) {
 	for _, handle := range handlers {
 		handle(object)
 	}
-	w.wake()
+	w.wake(object.GetNamespace())
 }
 
-func (w *Watch) wake() {
+func (w *Watch) wake(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.changes[namespace] = time.Now()
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
@@ -185,6 +195,29 @@ const shortestRest = 200 * time.Millisecond
 // took, because some list everything there is and run clusterctl, and the world changes all the time; and once more when the time is over:
 // then the error says what was missing. what names the goal in that error.
 func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, check Check) error {
+	none := func(time.Time) time.Duration { return 0 }
+	return w.await(ctx, timeout, none, what, check)
+}
+
+// mostPatience is how many times its timeout AwaitIn waits at most: what is tried in vain again and again changes all the time.
+const mostPatience = 4
+
+// AwaitIn is Await for what happens in a namespace. The time is over when no watched object there has changed for as long as timeout: how
+// long a cluster takes depends on how busy the machine is, a cluster that is stuck does not change.
+func (w *Watch) AwaitIn(ctx context.Context, namespace string, timeout time.Duration, what string, check Check) error {
+	patience := func(start time.Time) time.Duration {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return min(timeout-time.Since(w.changes[namespace]), mostPatience*timeout-time.Since(start))
+	}
+	return w.await(ctx, timeout, patience, what, check)
+}
+
+// await is Await that goes on when the time is over, for as long as patience says, which gets the time when it began.
+func (w *Watch) await(
+	ctx context.Context, timeout time.Duration, patience func(time.Time) time.Duration, what string, check Check,
+) error {
+	begin := time.Now()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for expired := false; ; {
@@ -196,10 +229,14 @@ func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, c
 		case missing == "":
 			return nil
 		case expired:
-			return fmt.Errorf("waited %s for %s, in vain: %s", timeout, what, missing)
+			return fmt.Errorf("waited %s for %s, in vain: %s", time.Since(begin).Round(time.Second), what, missing)
 		}
 		if expired, err = awaitChange(ctx, timer.C, changed, max(shortestRest, time.Since(start))); err != nil {
 			return fmt.Errorf("interrupted while waiting for %s: %s: %w", what, missing, err)
+		}
+		if more := patience(begin); expired && more > 0 {
+			expired = false
+			timer.Reset(more)
 		}
 	}
 }
