@@ -10,7 +10,7 @@ const (
 	PhaseHostChosen = "host_chosen"
 	// PhaseBooted: the host is provisioned, so its Agent is waited for (HostRecognized has left WaitingForHost).
 	PhaseBooted = "booted"
-	// PhaseRecognised: an Agent is recognised as the host (HostRecognized is True, reason Recognized).
+	// PhaseRecognised: an Agent is recognised as the host and claimed (HostRecognized is True, reason Recognized).
 	PhaseRecognised = "recognised"
 	// PhaseBound: the Agent is given to the cluster (the config has the annotation bootstrap.cluster.x-k8s.io/installation-disk).
 	PhaseBound = "bound"

@@ -15,7 +15,7 @@ const (
 	HostChosen Phase = "host_chosen"
 	// Booted ends when the host was booted for discovery.
 	Booted Phase = "booted"
-	// Recognised ends when an Agent is recognised as the Machine's host.
+	// Recognised ends when an Agent is claimed for the Machine.
 	Recognised Phase = "recognised"
 	// Bound ends when the Agent is bound to the cluster.
 	Bound Phase = "bound"
@@ -40,7 +40,7 @@ var phaseText = map[Phase]struct{ label, meaning string }{
 	Media:      {"boot media", "the discovery image or ignition is published"},
 	HostChosen: {"host chosen", "Metal3 has chosen a BareMetalHost"},
 	Booted:     {"booted", "the host was booted for discovery"},
-	Recognised: {"recognised", "the host has registered and its Agent is recognised"},
+	Recognised: {"recognised", "the host has registered and its Agent is claimed"},
 	Bound:      {"bound", "the Agent is bound to the cluster"},
 	Installing: {"installing", "the installation of the host has begun"},
 	Installed:  {"installed", "the host runs the installed system"},

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,8 +91,6 @@ func (n *narrator) observe(object client.Object) {
 		headline = n.installHeadline(o)
 	case *bmov1alpha1.BareMetalHost:
 		headline = n.hostHeadline(o)
-	case *bootstrapv1.OpenshiftAssistedConfig:
-		headline = n.configHeadline(o)
 	case *assisted.Agent:
 		headline = n.agentHeadline(o)
 	case *assisted.InfraEnv:
@@ -220,16 +217,6 @@ func (n *narrator) hostHeadline(host *bmov1alpha1.BareMetalHost) string {
 	return headline
 }
 
-// configHeadline names the Agent that is recognised as the host of the config's Machine, which may be claimed later.
-func (n *narrator) configHeadline(config *bootstrapv1.OpenshiftAssistedConfig) string {
-	agent, machine := config.Annotations[bootstrapv1.AgentAnnotation], metav1.GetControllerOf(config)
-	if agent == "" || machine == nil || !conditions.IsTrue(config, bootstrapv1.HostRecognizedCondition) {
-		return ""
-	}
-	n.timeline.pass(machine.UID, machine.Name, AgentRecognised)
-	return "recognises Agent " + agent
-}
-
 // hostStages are the stages of a host's installation that are worth a line.
 var hostStages = map[string]bool{"Writing image to disk": true, "Rebooting": true, "Joined": true}
 
@@ -239,7 +226,7 @@ func (n *narrator) agentHeadline(agent *assisted.Agent) string {
 		if agent.Status.Inventory.Hostname == "" {
 			return ""
 		}
-		return fmt.Sprintf("has registered from %s and is not claimed yet", agent.Status.Inventory.Hostname)
+		return fmt.Sprintf("has registered from %s and is not recognised yet", agent.Status.Inventory.Hostname)
 	}
 	id := n.byName[types.NamespacedName{Namespace: agent.Namespace, Name: machine}]
 	n.timeline.pass(id.uid, id.name, AgentRecognised)

@@ -89,7 +89,7 @@ func aboutItself(event *auditv1.Event) bool {
 type registration struct {
 	// created is when the Agent was made, and told when the service has told its inventory: the event that a claim answers.
 	created, told time.Time
-	// claimed is when the manager first wrote to it, and bound when it did so last: one write claims and binds a host that may be bound.
+	// claimed is when the manager first wrote to it, and bound when it did so last.
 	claimed, bound time.Time
 }
 
@@ -107,10 +107,10 @@ func registrationsSince(path string, offset int64, namespace, manager string) (m
 			agents[ref.Name] = agent
 		}
 		switch {
+		case event.User.Username == manager && agent.claimed.IsZero():
+			agent.claimed = at
 		case event.User.Username == manager:
-			if agent.bound = at; agent.claimed.IsZero() {
-				agent.claimed = at
-			}
+			agent.bound = at
 		case ref.Subresource == "status" && agent.told.IsZero():
 			agent.told = at
 		}

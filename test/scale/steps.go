@@ -31,7 +31,7 @@ var installSteps = []answeredStep{
 	},
 	{"config has its Machine, to InfraEnv", bootstrapName, "patch openshiftassistedconfigs", "create infraenvs"},
 	{"InfraEnv has its image, to boot medium", bootstrapName, "patch infraenvs/status", "patch metal3machines"},
-	{"Agent, to claim, alone or with the binding", bootstrapName, "create agents", "patch agents"},
+	{"Agent, to claim", bootstrapName, "create agents", "patch agents"},
 }
 
 // stepTimes are the seconds from causes to answers, sorted, by the name of the step. A step that has no answer in a namespace has no time.

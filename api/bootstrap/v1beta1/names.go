@@ -228,8 +228,7 @@ const (
 	HostMissingReason = "HostMissing"
 )
 
-// HostRecognizedCondition is True when exactly one Agent was recognised as the Machine's host and is claimed for it, or only has to be
-// discovered before one patch claims and binds it (DESIGN D6, D37).
+// HostRecognizedCondition is True when exactly one Agent was recognised as the Machine's host and claimed for it (DESIGN D6).
 const (
 	HostRecognizedCondition = "HostRecognized"
 
@@ -288,7 +287,7 @@ const (
 	// AgentInstalledReason: the installation of the host is complete.
 	AgentInstalledReason = "Installed"
 
-	// WaitingForRecognitionReason: no Agent is recognised yet; see HostRecognized.
+	// WaitingForRecognitionReason: there is no claimed Agent yet; see HostRecognized.
 	WaitingForRecognitionReason = "WaitingForRecognition"
 
 	// AgentDiscoveringReason: the Agent is collecting its inventory and is not ready to be bound.

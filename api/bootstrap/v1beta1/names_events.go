@@ -23,8 +23,8 @@ const (
 	// EventDataSecretCreated: the bootstrap data Secret of a host that boots a disk image was created, with the discovery ignition.
 	EventDataSecretCreated = "DataSecretCreated"
 
-	// EventAgentClaimed: an Agent was recognised and claimed for the Machine, and waits for more than its discovery before it is bound. An
-	// Agent that is claimed and bound in one step has EventAgentBound alone.
+	// EventAgentClaimed: an Agent was recognised and claimed for the Machine, and is bound later. An Agent that is claimed and bound in one
+	// step has EventAgentBound alone.
 	EventAgentClaimed = "AgentClaimed"
 
 	// EventAgentBound: the Agent was given its role, hostname, labels and cluster, and, unless a disk was chosen for it, was approved.

@@ -106,23 +106,11 @@ func decide(s *scope) decision {
 	default:
 		d.installed = decideInstallation(s, &d.joining, agent)
 	}
-	d.claimWithBind(s)
+	if d.claim != nil && d.bind != nil {
+		d.bind.claim, d.claim = s.claim(), nil
+	}
 	d.holdBind(s)
 	return d
-}
-
-// claimWithBind leaves the claim to the one patch that binds the Agent: in this pass when it binds, and in a later one when the host only
-// has to be discovered first. Discovery takes moments, and its end changes the Agent, which triggers that pass. Until then the config's
-// annotation names the Agent: when the Agent is lost, its host is rebooted, and when the Machine is deleted, leaves deletes the Agent too.
-// An Agent that waits for anything else is claimed at once, for that can last.
-func (d *decision) claimWithBind(s *scope) {
-	switch {
-	case d.claim == nil:
-	case d.bind != nil:
-		d.bind.claim, d.claim = s.claim(), nil
-	case d.installed.Reason == bootstrapv1.AgentDiscoveringReason:
-		d.claim = nil
-	}
 }
 
 // hostFact says whether the Machine's BareMetalHost is well.
@@ -300,7 +288,7 @@ func nodeLabels(s *scope) map[string]string {
 	return labels
 }
 
-// discoveringFact says why an unbound Agent that is recognised cannot be bound yet.
+// discoveringFact says why a claimed, unbound Agent cannot be bound yet.
 func discoveringFact(agent *assisted.Agent) fact.Fact {
 	if f, ok := problemFact(agent); ok {
 		return f
