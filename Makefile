@@ -19,7 +19,8 @@ TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum 
 # debugger reads. The time limit ends a package that hangs, not one that is slow.
 TEST_FLAGS := -trimpath -vet=off -race -ldflags=-w -count=1 -timeout=45m -p=4
 # make test-contract and its parts run without the race detector. They start the managers as programs, so that it would see nothing but the
-# simulators in the process of the test. make test runs the simulators with it, and its package test/e2e builds the managers with it.
+# simulators and the test itself. make test runs the simulators with it, and its package test/e2e builds the managers with it; make test-e2e
+# and make test-chaos run crashes and faults with it.
 CONTRACT_SUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=0 go run $(GO_FLAGS) ./hack/testsum $(if $(LOAD),-load=$(LOAD)) \
 	$(filter-out -race,$(TEST_FLAGS))
 

@@ -200,7 +200,7 @@ func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, c
 }
 
 // mostPatience is how many times its timeout AwaitIn waits at most: what is tried in vain again and again changes all the time.
-const mostPatience = 4
+const mostPatience = 3
 
 // AwaitIn is Await for what happens in a namespace. The time is over when no watched object there has changed for as long as timeout: how
 // long a cluster takes depends on how busy the machine is, a cluster that is stuck does not change.

@@ -56,6 +56,7 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 				g.Expect(c.Update(ctx, live)).To(Succeed())
 			}
 
+			waitsForHost(s.config) // As the host's pass says.
 			d := decide(s)
 			r := &Reconciler{
 				Client: c, Recorder: events.NewFakeRecorder(10), controller: capicontrollerutil.NewFakeController(),

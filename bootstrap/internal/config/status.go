@@ -54,12 +54,16 @@ func (r result) lookAgain() time.Duration {
 }
 
 // saidByNext reports whether this pass leaves the status to the next one (DESIGN D37). It does when it has taken the config up, and all
-// that the status would say is that the image is being made: its patch of the finalizer triggers the next pass within a second, and mostly
-// the image is there by then. A later pass always writes, so that a crash in between loses nothing.
+// that the status would say is that the image is being made and that the host is waited for: its patch of the finalizer triggers the next
+// pass within a second, and mostly the image is there by then. A later pass always writes, so that a crash in between loses nothing.
 func saidByNext(s *scope, r result) bool {
 	takenUp := !controllerutil.ContainsFinalizer(s.first, bootstrapv1.ConfigFinalizer) &&
 		controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
 	if !takenUp || r.decision == nil || r.outcomes.err() != nil {
+		return false
+	}
+	if !conditions.IsTrue(s.config, bootstrapv1.HostHealthyCondition) ||
+		conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition) != bootstrapv1.WaitingForHostReason {
 		return false
 	}
 	image := r.decision.image

@@ -164,7 +164,13 @@ func TestLongImageURL(t *testing.T) {
 	}
 }
 
-// The pass that takes a config up leaves to the next one that the image is being made, and nothing else.
+// waitsForHost sets what the host's pass says before Metal3 has chosen a host.
+func waitsForHost(config *bootstrapv1.OpenshiftAssistedConfig) {
+	fact.Done(bootstrapv1.HostNotAssociatedReason).Set(config, bootstrapv1.HostHealthyCondition)
+	fact.Waiting(bootstrapv1.WaitingForHostReason, "none is chosen").Set(config, bootstrapv1.HostRecognizedCondition)
+}
+
+// The pass that takes a config up leaves to the next one that the image is being made and that the host is waited for, and nothing else.
 func TestFirstStatus(t *testing.T) {
 	pending := pendingFact("demo-x")
 	refused, failed := kube.OutcomeOf(kube.Refusal("correct it")), kube.OutcomeOf(errors.New("no answer"))
@@ -172,7 +178,9 @@ func TestFirstStatus(t *testing.T) {
 		known    bool
 		decision *decision
 		outcomes outcomes
-		left     bool
+		// told is what the host's pass has said of a condition, if it is not that no host is chosen yet.
+		told map[string]fact.Fact
+		left bool
 	}{
 		"the image is being made":              {decision: &decision{image: pending}, left: true},
 		"the image is being made for a while":  {known: true, decision: &decision{image: pending}},
@@ -181,6 +189,15 @@ func TestFirstStatus(t *testing.T) {
 		"the API server refuses the InfraEnv":  {decision: &decision{image: pending}, outcomes: outcomes{infraEnv: refused}},
 		"the API server does not answer":       {decision: &decision{image: pending}, outcomes: outcomes{infraEnv: failed}},
 		"not all that is needed could be read": {},
+		"the host is broken": {decision: &decision{image: pending}, told: map[string]fact.Fact{
+			bootstrapv1.HostHealthyCondition: fact.Waiting(bootstrapv1.HostErrorReason, "power it on"),
+		}},
+		"the host is recognised": {decision: &decision{image: pending}, told: map[string]fact.Fact{
+			bootstrapv1.HostRecognizedCondition: fact.Done(bootstrapv1.HostRecognizedReason),
+		}},
+		"the host could not be looked at": {decision: &decision{image: pending}, told: map[string]fact.Fact{
+			bootstrapv1.HostRecognizedCondition: fact.Waiting(bootstrapv1.ReadFailedReason, "no answer"),
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := prepared()
@@ -188,6 +205,10 @@ func TestFirstStatus(t *testing.T) {
 			s.read, s.first = s.config.DeepCopy(), s.config.DeepCopy()
 			if !test.known {
 				s.first.Finalizers = nil
+			}
+			waitsForHost(s.config)
+			for conditionType, told := range test.told {
+				told.Set(s.config, conditionType)
 			}
 			r := result{decision: test.decision, outcomes: test.outcomes}
 			setStatus(s, r)

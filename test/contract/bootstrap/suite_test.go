@@ -87,7 +87,8 @@ func newScene(ctx context.Context) (*scene, error) {
 	}
 	s := &scene{
 		World: world, always: watchInvariants(world),
-		installed: types.NamespacedName{Namespace: "running", Name: "demo"}, doomed: types.NamespacedName{Namespace: "doomed", Name: "demo"},
+		// With different names, because Cluster API core mixes up Nodes of one name (docs/troubleshooting.md).
+		installed: types.NamespacedName{Namespace: "running", Name: "demo"}, doomed: types.NamespacedName{Namespace: "doomed", Name: "doomed"},
 	}
 	if err := s.install(ctx); err != nil {
 		return nil, errors.Join(err, world.Stop())
