@@ -33,8 +33,9 @@ FAULT_PACKAGES := ./test/chaos/... ./test/faults/...
 # What make test leaves out, to stay short: crashes and faults of whole clusters, the pages of capabilities, Cluster API's rules, templates
 # and releases as they are installed, and what is replayed with Prometheus.
 # The longest begin.
-CONTRACT_PACKAGES := $(FAULT_PACKAGES) ./test/capabilities/... ./test/clusterctl/... ./test/contract/topology/... ./test/contract/... \
-	./test/templates/... ./test/release/... ./test/operator/... ./test/monitoring/... ./test/chart/...
+CONTRACT_PACKAGES := ./test/clusterctl $(FAULT_PACKAGES) ./test/contract/machines ./test/monitoring ./test/contract/topology \
+	./test/contract/controlplane ./test/capabilities/... ./test/chart/... ./test/operator/... ./test/clusterctl/... ./test/contract/... \
+	./test/templates/... ./test/release/... ./test/monitoring/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
 	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring \
 	-e /test/chart)
