@@ -62,7 +62,7 @@ var _ = Describe("deletion (DESIGN D12)", func() {
 			snapshot, err := sandbox.TakeSnapshot(ctx, world.Management.Admin())
 			Expect(err).NotTo(HaveOccurred())
 			s.apply(ctx)
-			Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, installTimeout, "the point of deletion", until(s))).To(Succeed())
+			s.await(ctx, installTimeout, "the point of deletion", until(s))
 			if before != nil {
 				before(ctx, s)
 			}

@@ -30,7 +30,7 @@ import (
 func (s scene) claimed(ctx context.Context) types.NamespacedName {
 	GinkgoHelper()
 	var host types.NamespacedName
-	Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, installTimeout, "a host that is recognised", func(ctx context.Context) (string, error) {
+	s.await(ctx, installTimeout, "a host that is recognised", func(ctx context.Context) (string, error) {
 		for i := range s.hosts {
 			host = s.host(i)
 			key, ok := world.Assisted.AgentOf(host)
@@ -46,7 +46,7 @@ func (s scene) claimed(ctx context.Context) types.NamespacedName {
 			}
 		}
 		return "no host was recognised", nil
-	})).To(Succeed())
+	})
 	return host
 }
 

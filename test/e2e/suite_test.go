@@ -113,6 +113,12 @@ func newScene(ctx context.Context, namespace, name string, topology sandbox.Topo
 	return s
 }
 
+// await waits for what happens to the cluster.
+func (s scene) await(ctx context.Context, timeout time.Duration, what string, check sandbox.Check) {
+	GinkgoHelper()
+	Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, timeout, what, check)).To(Succeed())
+}
+
 // apply applies the cluster's template.
 func (s scene) apply(ctx context.Context) {
 	GinkgoHelper()
@@ -134,6 +140,6 @@ func (s scene) delete(ctx context.Context) {
 	cluster := &clusterv1.Cluster{}
 	cluster.Namespace, cluster.Name = s.request.Namespace, s.request.Name
 	Expect(client.IgnoreNotFound(world.Client.Delete(ctx, cluster))).To(Succeed())
-	Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, deleteTimeout, "the deletion of "+s.key().String(), world.Gone(s.key()))).To(Succeed())
-	Expect(world.Watch.AwaitIn(ctx, s.request.Namespace, settleTimeout, "the hosts", world.HostsAvailable(s.request.Namespace, s.hosts))).To(Succeed())
+	s.await(ctx, deleteTimeout, "the deletion of "+s.key().String(), world.Gone(s.key()))
+	s.await(ctx, settleTimeout, "the hosts", world.HostsAvailable(s.request.Namespace, s.hosts))
 }

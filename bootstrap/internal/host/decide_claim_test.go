@@ -23,7 +23,9 @@ func TestClaimedAtOnce(t *testing.T) {
 	}{
 		{name: "it is discovered", change: func(*scope) {}, reason: bootstrapv1.AgentDiscoveringReason},
 		{name: "a check fails", change: func(s *scope) {
-			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{"network": {{ID: "ntp-synced", Status: "failure", Message: "no NTP server"}}}
+			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{
+				"network": {{ID: "ntp-synced", Status: "failure", Message: "no NTP server"}},
+			}
 		}, reason: bootstrapv1.AgentValidationsFailingReason},
 		{name: "the service does not hear from it", change: func(s *scope) {
 			s.agents[0].Status.Conditions = []assisted.Condition{{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse}}

@@ -118,7 +118,12 @@ type tenant struct {
 // newTenant makes the inputs of a cluster. address is the last byte of its API's loopback address; filter is the label of all its objects.
 func newTenant(t *testing.T, w *sandbox.World, namespace string, address int, filter string) tenant {
 	t.Helper()
-	request := sandbox.ClusterRequest{Namespace: namespace, Name: namespace, Topology: sandbox.SNO, Address: fmt.Sprintf("127.30.6.%d", address)}
+	request := sandbox.ClusterRequest{
+		Namespace: namespace,
+		Name:      namespace,
+		Topology:  sandbox.SNO,
+		Address:   fmt.Sprintf("127.30.6.%d", address),
+	}
 	NewWithT(t).Expect(w.CreateInputs(t.Context(), namespace, request.Machines())).To(Succeed())
 	return tenant{world: w, request: request, filter: filter}
 }
