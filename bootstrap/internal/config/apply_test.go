@@ -78,8 +78,9 @@ func TestInfraEnvIsRecordedFirst(t *testing.T) {
 			}
 			g.Expect(recorded).To(Equal([]string{bootstrapv1.ConfigFinalizer, "demo-x"}))
 			g.Expect(infraEnvs.Items).To(HaveLen(1))
-			g.Expect(live.Status.Conditions).To(BeEmpty(), "the pass that the record triggers says that the image is being made, or made")
-			s.config, s.read, s.first = live, live.DeepCopy(), live.DeepCopy()
+			g.Expect(live.Status.Conditions).To(BeEmpty(), "a later pass says that the image is made, or being made")
+			s.config, s.read, s.first, s.now = live, live.DeepCopy(), live.DeepCopy(), s.now.Add(firstStatusWithin)
+			waitsForHost(s.config)
 			setStatus(s, result{decision: &d, outcomes: o})
 			g.Expect(r.patchConfig(ctx, s, result{decision: &d, outcomes: o})).To(Succeed())
 			g.Expect(c.Get(ctx, key, live)).To(Succeed())

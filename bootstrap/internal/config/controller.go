@@ -238,6 +238,9 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duratio
 		lookAgain, hostErr = r.host(ctx, s)
 	}
 	setStatus(s, came)
+	if saidByNext(s, came) {
+		lookAgain = sooner(lookAgain, firstStatusWithin)
+	}
 	return sooner(lookAgain, came.lookAgain()), came, kerrors.NewAggregate([]error{hostErr, err})
 }
 

@@ -53,13 +53,23 @@ func (r result) lookAgain() time.Duration {
 	return r.decision.retryAfter
 }
 
-// saidByNext reports whether this pass leaves the status to the next one (DESIGN D37). It does when it has taken the config up, and all
-// that the status would say is that the image is being made and that the host is waited for: its patch of the finalizer triggers the next
-// pass within a second, and mostly the image is there by then. A later pass always writes, so that a crash in between loses nothing.
+const (
+	// firstStatusWithin is how old a config may be that has no status yet.
+	firstStatusWithin = 5 * time.Second
+	// clocksDiffer is by how much the API server's clock may be ahead: creation timestamps are its own.
+	clocksDiffer = 2 * time.Second
+)
+
+// saidByNext reports whether this pass leaves the first status to a later one (DESIGN D37). It does when it has taken the config up or the
+// config is young, and all that the status would say is that the image is being made and that the host is waited for: mostly the image is
+// there within seconds, and triggers the pass that says so. If it is not, the time does. A crash in between loses nothing, because every
+// other pass writes a status that is missing.
 func saidByNext(s *scope, r result) bool {
-	takenUp := !controllerutil.ContainsFinalizer(s.first, bootstrapv1.ConfigFinalizer) &&
-		controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
-	if !takenUp || r.decision == nil || r.outcomes.err() != nil {
+	age := s.now.Sub(s.config.CreationTimestamp.Time)
+	young := age > -clocksDiffer && age < firstStatusWithin
+	takenUp := !controllerutil.ContainsFinalizer(s.first, bootstrapv1.ConfigFinalizer)
+	has := len(s.first.Status.Conditions) > 0 || !controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
+	if has || !takenUp && !young || r.decision == nil || r.outcomes.err() != nil {
 		return false
 	}
 	if !conditions.IsTrue(s.config, bootstrapv1.HostHealthyCondition) ||

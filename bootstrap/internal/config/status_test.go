@@ -170,12 +170,14 @@ func waitsForHost(config *bootstrapv1.OpenshiftAssistedConfig) {
 	fact.Waiting(bootstrapv1.WaitingForHostReason, "none is chosen").Set(config, bootstrapv1.HostRecognizedCondition)
 }
 
-// The pass that takes a config up leaves to the next one that the image is being made and that the host is waited for, and nothing else.
+// A pass leaves to a later one that the image of a young config is being made and that the host is waited for, and nothing else.
 func TestFirstStatus(t *testing.T) {
 	pending := pendingFact("demo-x")
 	refused, failed := kube.OutcomeOf(kube.Refusal("correct it")), kube.OutcomeOf(errors.New("no answer"))
 	for name, test := range map[string]struct {
 		known    bool
+		takenUp  bool
+		age      time.Duration
 		decision *decision
 		outcomes outcomes
 		// told is what the host's pass has said of a condition, if it is not that no host is chosen yet.
@@ -183,7 +185,10 @@ func TestFirstStatus(t *testing.T) {
 		left bool
 	}{
 		"the image is being made":              {decision: &decision{image: pending}, left: true},
-		"the image is being made for a while":  {known: true, decision: &decision{image: pending}},
+		"the config has a status":              {known: true, decision: &decision{image: pending}},
+		"the config is old and is taken up":    {takenUp: true, age: time.Hour, decision: &decision{image: pending}, left: true},
+		"the image is being made for a while":  {age: firstStatusWithin, decision: &decision{image: pending}},
+		"the API server's clock is far ahead":  {age: -clocksDiffer, decision: &decision{image: pending}},
 		"the image is there":                   {decision: &decision{image: fact.Done(bootstrapv1.DiscoveryImageReadyReason)}},
 		"something else is waited for":         {decision: &decision{image: fact.Waiting(bootstrapv1.WaitingForPullSecretReason, "set it")}},
 		"the API server refuses the InfraEnv":  {decision: &decision{image: pending}, outcomes: outcomes{infraEnv: refused}},
@@ -202,8 +207,13 @@ func TestFirstStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := prepared()
 			controllerutil.AddFinalizer(s.config, bootstrapv1.ConfigFinalizer)
+			s.now = time.Now()
+			s.config.CreationTimestamp = metav1.NewTime(s.now.Add(-test.age))
+			if test.known {
+				fact.Done("Any").Set(s.config, bootstrapv1.DeletingCondition)
+			}
 			s.read, s.first = s.config.DeepCopy(), s.config.DeepCopy()
-			if !test.known {
+			if test.takenUp {
 				s.first.Finalizers = nil
 			}
 			waitsForHost(s.config)
