@@ -15,8 +15,8 @@ TESTSUM := $(TEST_ENV) GOGC=300 CGO_ENABLED=1 go run $(GO_FLAGS) ./hack/testsum 
 # LOAD=2 runs two busy loops beside the tests: they have to pass on a busy machine too.
 # No cached results: the tests run the managers as programs, which the go command does not count among what a test depends on.
 # Most packages run API servers or whole clusters, and wait for most of their time: four at a time keep two cores busy, if the longest
-# begin. make lint runs vet, once for the whole repository. There are a hundred programs to link, a quarter faster without what only a
-# debugger reads. The time limit ends a package that hangs, not one that is slow.
+# begin. make lint runs vet, once for the whole repository. There are a hundred programs to link, which takes a quarter less without
+# DWARF, which only a debugger reads. The time limit ends a package that hangs, not one that is slow.
 TEST_FLAGS := -trimpath -vet=off -race -ldflags=-w -count=1 -timeout=45m -p=4
 # make test-contract and its parts run without the race detector. They start the managers as programs, so that it would see nothing but the
 # simulators and the test itself. make test runs the simulators with it, and its package test/e2e builds the managers with it; make test-e2e
@@ -32,7 +32,7 @@ E2E_PACKAGES := ./test/e2e/... ./test/infrastructure/...
 FAULT_PACKAGES := ./test/chaos/... ./test/faults/...
 # What make test leaves out, to stay short: crashes and faults of whole clusters, the pages of capabilities, Cluster API's rules, templates
 # and releases as they are installed, and what is replayed with Prometheus.
-# The longest begin.
+# The longest begin: they are named first, and go runs a package that is named twice once.
 CONTRACT_PACKAGES := ./test/clusterctl $(FAULT_PACKAGES) ./test/contract/machines ./test/monitoring ./test/contract/topology \
 	./test/contract/controlplane ./test/capabilities/... ./test/chart/... ./test/operator/... ./test/clusterctl/... ./test/contract/... \
 	./test/templates/... ./test/release/... ./test/monitoring/...

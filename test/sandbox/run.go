@@ -290,7 +290,7 @@ func (r *run) slower(d time.Duration) time.Duration {
 	return max(d, scaled(d, r.opts.Speed))
 }
 
-// await is Watch.AwaitIn for what happens to the cluster; timeout is at speed 1, or faster.
+// await is Watch.AwaitIn for what happens to the cluster. A run that is slower than speed 1 waits longer than timeout, in proportion.
 func (r *run) await(ctx context.Context, timeout time.Duration, what string, check Check) error {
 	return r.world.Watch.AwaitIn(ctx, r.cluster.Namespace, r.slower(timeout), what, check)
 }

@@ -119,11 +119,8 @@ func (w *Watch) eventHandler() toolscache.ResourceEventHandler {
 		AddFunc:    w.notify,
 		UpdateFunc: func(_, o any) { w.notify(o) },
 		DeleteFunc: func(o any) {
-			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = tombstone.Obj
-			}
-			if object, ok := o.(client.Object); ok {
-				w.wake(object.GetNamespace())
+			if name, err := toolscache.DeletionHandlingObjectToName(o); err == nil {
+				w.wake(name.Namespace)
 			}
 		},
 	}
@@ -202,8 +199,8 @@ func (w *Watch) Await(ctx context.Context, timeout time.Duration, what string, c
 // mostPatience is how many times its timeout AwaitIn waits at most: what is tried in vain again and again changes all the time.
 const mostPatience = 3
 
-// AwaitIn is Await for what happens in a namespace. The time is over when no watched object there has changed for as long as timeout: how
-// long a cluster takes depends on how busy the machine is, a cluster that is stuck does not change.
+// AwaitIn is Await for what happens in a namespace: it gives up when no watched object there has changed for as long as timeout. On a busy
+// machine a cluster takes longer; only one that is stuck does not change.
 func (w *Watch) AwaitIn(ctx context.Context, namespace string, timeout time.Duration, what string, check Check) error {
 	patience := func(start time.Time) time.Duration {
 		w.mu.Lock()
@@ -213,7 +210,8 @@ func (w *Watch) AwaitIn(ctx context.Context, namespace string, timeout time.Dura
 	return w.await(ctx, timeout, patience, what, check)
 }
 
-// await is Await that goes on when the time is over, for as long as patience says, which gets the time when it began.
+// await is Await with more patience: when the time is over, patience returns for how long to go on, 0 for not at all. It gets the time at
+// which the wait began.
 func (w *Watch) await(
 	ctx context.Context, timeout time.Duration, patience func(time.Time) time.Duration, what string, check Check,
 ) error {

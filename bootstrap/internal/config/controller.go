@@ -238,7 +238,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (lookAgain time.Duratio
 		lookAgain, hostErr = r.host(ctx, s)
 	}
 	setStatus(s, came)
-	if saidByNext(s, came) {
+	if saidLater(s, came) {
 		lookAgain = sooner(lookAgain, firstStatusWithin)
 	}
 	return sooner(lookAgain, came.lookAgain()), came, kerrors.NewAggregate([]error{hostErr, err})
@@ -300,7 +300,7 @@ func (r *Reconciler) patchConfig(ctx context.Context, s *scope, came result) err
 	leaves := len(s.config.Finalizers) < len(s.read.Finalizers)
 	outcome := r.saveRecords(ctx, s)
 	stored := s.read
-	if !outcome.Stops() && !leaves && !saidByNext(s, came) && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
+	if !outcome.Stops() && !leaves && !saidLater(s, came) && !equality.Semantic.DeepEqual(s.read.Status, s.config.Status) {
 		status := s.read.DeepCopy()
 		status.Status = s.config.Status
 		alone, err := kube.PatchStatus(ctx, r.Client, s.read, status, ownedConditions)

@@ -54,22 +54,24 @@ func (r result) lookAgain() time.Duration {
 }
 
 const (
-	// firstStatusWithin is how old a config may be that has no status yet.
+	// firstStatusWithin is how old a config without a status may be before a pass writes its status, whatever it says.
 	firstStatusWithin = 5 * time.Second
-	// clocksDiffer is by how much the API server's clock may be ahead: creation timestamps are its own.
+	// clocksDiffer is by how much the API server's clock may be ahead of the manager's: the creation timestamp is the API server's time.
 	clocksDiffer = 2 * time.Second
 )
 
-// saidByNext reports whether this pass leaves the first status to a later one (DESIGN D37). It does when it has taken the config up or the
-// config is young, and all that the status would say is that the image is being made and that the host is waited for: mostly the image is
-// there within seconds, and triggers the pass that says so. If it is not, the time does. A crash in between loses nothing, because every
-// other pass writes a status that is missing.
-func saidByNext(s *scope, r result) bool {
-	age := s.now.Sub(s.config.CreationTimestamp.Time)
-	young := age > -clocksDiffer && age < firstStatusWithin
+// saidLater reports whether this pass leaves the first status of a config to a later pass (DESIGN D37). It does when it has taken the
+// config up, or when the config is young, and when the status would only say that the image is being made and that the host is waited for.
+// Mostly assisted-service makes the image within seconds, which triggers the later pass; otherwise the pass that firstStatusWithin asks
+// for writes the status. A crash in between loses nothing: the manager starts with a pass for every config.
+func saidLater(s *scope, r result) bool {
+	recorded := controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
+	if !recorded || len(s.first.Status.Conditions) > 0 || r.decision == nil || r.outcomes.err() != nil {
+		return false
+	}
 	takenUp := !controllerutil.ContainsFinalizer(s.first, bootstrapv1.ConfigFinalizer)
-	has := len(s.first.Status.Conditions) > 0 || !controllerutil.ContainsFinalizer(s.read, bootstrapv1.ConfigFinalizer)
-	if has || !takenUp && !young || r.decision == nil || r.outcomes.err() != nil {
+	age := s.now.Sub(s.config.CreationTimestamp.Time)
+	if !takenUp && (age <= -clocksDiffer || age >= firstStatusWithin) {
 		return false
 	}
 	if !conditions.IsTrue(s.config, bootstrapv1.HostHealthyCondition) ||

@@ -222,7 +222,7 @@ func TestFirstStatus(t *testing.T) {
 			}
 			r := result{decision: test.decision, outcomes: test.outcomes}
 			setStatus(s, r)
-			NewWithT(t).Expect(saidByNext(s, r)).To(Equal(test.left))
+			NewWithT(t).Expect(saidLater(s, r)).To(Equal(test.left))
 		})
 	}
 }
