@@ -290,11 +290,11 @@ func (r *Reconciler) wroteInstall(v *view.View, install client.Object) {
 // by now. The hostname stays: the service would clean up the wrong Node (ASSISTED 8.8 rule 5).
 func (r *Reconciler) unbind(ctx context.Context, v *view.View, names []string) error {
 	var errs []error
-	for i := range v.Install.Agents {
-		if !slices.Contains(names, v.Install.Agents[i].Name) {
+	for _, a := range v.Install.Agents {
+		if !slices.Contains(names, a.Name) {
 			continue
 		}
-		agent := v.Install.Agents[i].DeepCopy()
+		agent := a.DeepCopy()
 		written, err := r.lockedPatch(ctx, agent, nil, map[string]any{"spec": map[string]any{"clusterDeploymentName": nil, "approved": false}})
 		if written {
 			r.eventAbout(v, agent, controlplanev1.EventHostUnbound, "UnbindHost",

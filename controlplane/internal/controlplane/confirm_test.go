@@ -146,7 +146,9 @@ func TestChangedObjectsAreLeftAlone(t *testing.T) {
 	w := newWorld(t, 3, 0)
 	w.run(nil, w.available)
 	v := &view.View{ControlPlane: w.controlPlane()}
-	v.Install.Agents = w.agents()
+	for _, agent := range w.agents() {
+		v.Install.Agents = append(v.Install.Agents, &agent)
+	}
 	agent := w.agents()[0]
 	agent.Spec.ClusterDeploymentName = &assisted.ClusterReference{Namespace: namespace, Name: "another"}
 	w.must(w.client.Update(t.Context(), &agent))

@@ -19,15 +19,15 @@ func TestWhyAnInstallationFailed(t *testing.T) {
 	installing.Status.Conditions[0].Reason = assisted.ReasonInstallationInProgress
 	yes, no := corev1.ConditionTrue, corev1.ConditionFalse
 	for name, test := range map[string]struct {
-		agents []assisted.Agent
+		agents []*assisted.Agent
 		failed corev1.ConditionStatus
 		info   string
 		want   string
 	}{
-		"a host failed, its cluster not yet":     {[]assisted.Agent{broken}, no, "", definitions.InstallReasonHost},
-		"a host and its cluster failed":          {[]assisted.Agent{broken, victim}, yes, hostsFailed, definitions.InstallReasonHost},
-		"the cluster tells before the host does": {[]assisted.Agent{installing}, yes, hostsFailed, definitions.InstallReasonHost},
-		"it took too long":                       {[]assisted.Agent{victim}, yes, "installation timeout", definitions.InstallReasonCluster},
+		"a host failed, its cluster not yet":     {[]*assisted.Agent{broken}, no, "", definitions.InstallReasonHost},
+		"a host and its cluster failed":          {[]*assisted.Agent{broken, victim}, yes, hostsFailed, definitions.InstallReasonHost},
+		"the cluster tells before the host does": {[]*assisted.Agent{installing}, yes, hostsFailed, definitions.InstallReasonHost},
+		"it took too long":                       {[]*assisted.Agent{victim}, yes, "installation timeout", definitions.InstallReasonCluster},
 		"somebody cancelled it":                  {nil, no, "Cluster was cancelled by user", definitions.InstallReasonCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -202,14 +202,26 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 	return nil
 }
 
-// observeConfigs reads what the bootstrap provider says of the hosts of all Machines.
+// observeConfigs reads what the bootstrap provider says of the hosts of all Machines. One list has those of thousands of workers; only a
+// config that does not have the label of its Cluster yet is read by its own name.
 func (r *Reconciler) observeConfigs(ctx context.Context, v *view.View) error {
-	v.Machines.Configs = map[string]*bootstrapv1.OpenshiftAssistedConfig{}
+	list := &bootstrapv1.OpenshiftAssistedConfigList{}
+	if err := r.Client.List(ctx, list, append(inCluster(v), client.UnsafeDisableDeepCopy)...); err != nil {
+		return fmt.Errorf("list OpenshiftAssistedConfigs: %w", err)
+	}
+	labelled := make(map[string]*bootstrapv1.OpenshiftAssistedConfig, len(list.Items))
+	for i := range list.Items {
+		labelled[list.Items[i].Name] = &list.Items[i]
+	}
+	v.Machines.Configs = make(map[string]*bootstrapv1.OpenshiftAssistedConfig, len(list.Items))
 	for _, m := range v.Machines.All() {
 		key := types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.Bootstrap.ConfigRef.Name}
-		config, err := kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, key, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return err
+		config := labelled[key.Name]
+		if config == nil {
+			var err error
+			if config, err = kube.GetOrNil[bootstrapv1.OpenshiftAssistedConfig](ctx, r.Client, key, client.UnsafeDisableDeepCopy); err != nil {
+				return err
+			}
 		}
 		if config != nil {
 			v.Machines.Configs[m.Name] = config

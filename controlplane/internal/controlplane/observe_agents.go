@@ -27,11 +27,13 @@ func (r *Reconciler) observeAgents(ctx context.Context, v *view.View) error {
 	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), index.BoundTo(key), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Agents: %w", err)
 	}
-	v.Install.Agents = list.Items
+	for i := range list.Items {
+		v.Install.Agents = append(v.Install.Agents, &list.Items[i])
+	}
 	if install := v.Install.AgentClusterInstall; install != nil {
 		names, _ := assisted.DayOneAgents(install)
 		for _, name := range names {
-			if slices.ContainsFunc(list.Items, func(a assisted.Agent) bool { return a.Name == name }) {
+			if slices.ContainsFunc(v.Install.Agents, func(a *assisted.Agent) bool { return a.Name == name }) {
 				continue
 			}
 			agent, err := kube.GetOrNil[assisted.Agent](ctx, r.Client, types.NamespacedName{Namespace: key.Namespace, Name: name})
@@ -39,11 +41,11 @@ func (r *Reconciler) observeAgents(ctx context.Context, v *view.View) error {
 				return err
 			}
 			if agent != nil {
-				v.Install.Agents = append(v.Install.Agents, *agent)
+				v.Install.Agents = append(v.Install.Agents, agent)
 			}
 		}
 	}
-	slices.SortFunc(v.Install.Agents, func(a, b assisted.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.Install.Agents, func(a, b *assisted.Agent) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
@@ -94,4 +95,33 @@ func TestPassReadsItsClusterOnly(t *testing.T) {
 	})
 	w.reconcile()
 	NewWithT(t).Expect(objects).To(BeNumerically(">", 10))
+}
+
+// TestReadsDoNotGrowWithWorkers: a control plane that is installed is looked at whenever one of its workers changes. What is read of each
+// worker by itself would be read again for all of them.
+func TestReadsDoNotGrowWithWorkers(t *testing.T) {
+	reads := func(workers int) int {
+		w := newWorld(t, 3, workers)
+		w.run(nil, w.available)
+		for i := range workers {
+			w.must(w.client.Create(context.Background(), &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: fmt.Sprintf("worker-%d", i), Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName},
+			}}))
+		}
+		w.reconcile()
+		count := 0
+		w.r.Client = w.intercepted(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				count++
+				return c.Get(ctx, key, o, opts...)
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				count++
+				return c.List(ctx, list, opts...)
+			},
+		})
+		w.reconcile()
+		return count
+	}
+	NewWithT(t).Expect(reads(6)).To(Equal(reads(1)))
 }

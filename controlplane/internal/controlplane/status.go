@@ -191,7 +191,7 @@ func versionsMatchCondition(v *view.View) *metav1.Condition {
 	check := plan.VersionCheck{
 		Version: v.ControlPlane.Spec.Version, Release: v.ControlPlane.Spec.DistributionVersion,
 		Resolved: v.ControlPlane.Status.Release, ControlPlane: v.Machines.Owned.SortedByCreationTimestamp(),
-		Workers: collections.FromMachines(v.Machines.Workers...).SortedByCreationTimestamp(),
+		Workers: v.Machines.Workers,
 	}
 	if v.Cluster.Spec.Topology.IsDefined() {
 		check.Topology = v.Cluster.Name

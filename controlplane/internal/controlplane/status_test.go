@@ -132,8 +132,8 @@ func testAvailableWithoutOperators(t *testing.T) {
 	g.Expect(availableCondition(v, decision{}, &outcomes{})).To(HaveField("Status", metav1.ConditionTrue))
 }
 
-func agentOf(name, state, info string) assisted.Agent {
-	return assisted.Agent{
+func agentOf(name, state, info string) *assisted.Agent {
+	return &assisted.Agent{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Annotations: map[string]string{bootstrapv1.ClaimAnnotation: "machine-" + name + "/uid"},
 		},
@@ -150,7 +150,7 @@ func agentOf(name, state, info string) assisted.Agent {
 func TestFailureNamesTheHostThatFailedByItself(t *testing.T) {
 	v := viewOf(false)
 	v.Install.AgentClusterInstall = &hiveext.AgentClusterInstall{}
-	v.Install.Agents = []assisted.Agent{
+	v.Install.Agents = []*assisted.Agent{
 		agentOf("a", "error", clusterFailedToInstall), agentOf("b", "error", "Failed - disk is broken"), agentOf("c", "error", "Failed - late"),
 	}
 	failure := func() string {
@@ -190,12 +190,12 @@ func TestWaitingForHosts(t *testing.T) {
 	tests := []struct {
 		name       string
 		conditions []hivev1.ClusterInstallCondition
-		agents     []assisted.Agent
+		agents     []*assisted.Agent
 		reason     string
 	}{
 		{"nothing is wrong", nil, nil, controlplanev1.WaitingForHostsReason},
 		{"the service cannot use the spec", unsynced, nil, controlplanev1.SpecNotSyncedReason},
-		{"while a host binds it is not told", unsynced, []assisted.Agent{binding}, controlplanev1.WaitingForHostsReason},
+		{"while a host binds it is not told", unsynced, []*assisted.Agent{binding}, controlplanev1.WaitingForHostsReason},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -34,6 +35,9 @@ func (w *world) machineSet() {
 				OwnerReferences: []metav1.OwnerReference{{Kind: "MachineSet", Name: "ms", UID: "ms", Controller: new(true)}},
 			},
 			Spec: clusterv1.MachineSpec{ClusterName: clusterName, Version: kubelet},
+		}
+		m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: bootstrapv1.GroupVersion.Group, Kind: view.ConfigKind, Name: m.Name,
 		}
 		w.must(client.IgnoreAlreadyExists(w.client.Create(context.Background(), m)))
 	}

@@ -197,9 +197,9 @@ func dayOneWorkers(v *view.View) []*clusterv1.Machine {
 // workersOf are the worker Machines that Agents of these names are claimed for.
 func workersOf(v *view.View, names []string) []*clusterv1.Machine {
 	claims := sets.New[string]()
-	for i := range v.Install.Agents {
-		if slices.Contains(names, v.Install.Agents[i].Name) {
-			claims.Insert(v.Install.Agents[i].Annotations[bootstrapv1.ClaimAnnotation])
+	for _, a := range v.Install.Agents {
+		if slices.Contains(names, a.Name) {
+			claims.Insert(a.Annotations[bootstrapv1.ClaimAnnotation])
 		}
 	}
 	var machines []*clusterv1.Machine

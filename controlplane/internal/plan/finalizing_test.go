@@ -79,14 +79,14 @@ func TestRetryOfWhatHoldsNoData(t *testing.T) {
 		},
 		"not all hosts were installed": func(v *view.View) { v.Install.AgentClusterInstall.Status.Progress.TotalPercentage = 79 },
 		"a worker is installed": func(v *view.View) {
-			worker := *v.Install.Agents[0].DeepCopy()
+			worker := v.Install.Agents[0].DeepCopy()
 			worker.Name, worker.Spec.Role, worker.Annotations = "worker", assisted.RoleWorker, nil
 			worker.Status.Progress.CurrentStage = "Done"
 			v.Install.Agents = append(v.Install.Agents, worker)
 		},
 		"the hosts are not turned to errors yet": func(v *view.View) {
-			for i := range v.Install.Agents {
-				v.Install.Agents[i].Status.Conditions[0].Reason = assisted.ReasonInstallationInProgress
+			for _, agent := range v.Install.Agents {
+				agent.Status.Conditions[0].Reason = assisted.ReasonInstallationInProgress
 			}
 		},
 	} {

@@ -48,7 +48,7 @@ func failedView(retries int32) *view.View {
 		config := &bootstrapv1.OpenshiftAssistedConfig{}
 		config.Status.Conditions = []metav1.Condition{{Type: bootstrapv1.HostHealthyCondition, Status: metav1.ConditionTrue}}
 		v.Machines.Configs[name] = config
-		agent := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "agent-" + name}}
+		agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: "agent-" + name}}
 		agent.Annotations = map[string]string{bootstrapv1.ClaimAnnotation: assisted.Claim(machine)}
 		agent.Spec.ClusterDeploymentName = &assisted.ClusterReference{Namespace: "ns", Name: "cp"}
 		agent.Spec.Role = assisted.RoleMaster

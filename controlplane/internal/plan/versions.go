@@ -58,7 +58,7 @@ type VersionCheck struct {
 	Running string
 	// Upgrading: the Nodes are about to get the version of the release.
 	Upgrading bool
-	// ControlPlane and Workers are the Machines, in the order in which they are looked at.
+	// ControlPlane are the Machines of the control plane, the oldest first, and Workers all others, in no order.
 	ControlPlane, Workers []*clusterv1.Machine
 }
 
@@ -133,14 +133,21 @@ func (c VersionCheck) workerRemedy(worker *clusterv1.Machine) string {
 	}
 }
 
-// differentWorker is the first worker whose Node runs another version than its Machine has; nil when there is none.
+// differentWorker is the oldest worker whose Node runs another version than its Machine has; nil when there is none. It looks at all of
+// them once: to sort thousands in every pass would take longer than the rest of the check.
 func (c VersionCheck) differentWorker() *clusterv1.Machine {
+	var oldest *clusterv1.Machine
 	for _, m := range c.Workers {
-		if kubelet := view.KubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version {
-			return m
+		if kubelet := view.KubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version && (oldest == nil || older(m, oldest)) {
+			oldest = m
 		}
 	}
-	return nil
+	return oldest
+}
+
+// older reports whether Machine a was made before b. Of those of one second the first by name is the older one.
+func older(a, b *clusterv1.Machine) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions, where the

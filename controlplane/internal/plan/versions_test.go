@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,12 @@ func TestContractVersionCheck(t *testing.T) {
 		m := machineOf(spec, kubelet)
 		m.Name = name
 		return []*clusterv1.Machine{m}
+	}
+	made := func(seconds int64, machines []*clusterv1.Machine) []*clusterv1.Machine {
+		for _, m := range machines {
+			m.CreationTimestamp = metav1.Unix(seconds, 0)
+		}
+		return machines
 	}
 	const plain, hashed = "v1.33.4", "v1.33.4+abc"
 	resolved := controlplanev1.ReleaseStatus{Image: "quay.io/ocp:a", Version: "4.20.4", KubernetesVersion: "v1.33.5"}
@@ -160,6 +167,19 @@ func TestContractVersionCheck(t *testing.T) {
 			name:  "CP-72 a worker's version is compared with its own Machine",
 			check: plan.VersionCheck{Version: hashed, ControlPlane: named("cp-0", hashed, hashed), Workers: named("w", plain, hashed)}, known: true,
 			want: `The Node of worker Machine w runs v1.33.4+abc and its version is "v1.33.4", so that Cluster API takes it for upgrading: ` +
+				"set the version of its MachineDeployment to v1.33.4+abc",
+		},
+		{
+			name: "CP-72 of several such workers the oldest is named, and of those of one second the first by name",
+			check: plan.VersionCheck{
+				Version: hashed, ControlPlane: named("cp-0", hashed, hashed),
+				Workers: slices.Concat(
+					made(2, named("a", plain, hashed)), made(1, named("c", plain, hashed)), made(1, named("b", plain, hashed)),
+					made(0, named("matches", hashed, hashed)),
+				),
+			},
+			known: true,
+			want: `The Node of worker Machine b runs v1.33.4+abc and its version is "v1.33.4", so that Cluster API takes it for upgrading: ` +
 				"set the version of its MachineDeployment to v1.33.4+abc",
 		},
 		{

@@ -120,7 +120,7 @@ type Install struct {
 	ImageSet            *hivev1.ClusterImageSet
 	// Agents are the Agents of the namespace that are bound to the ClusterDeployment, and those that the first installation was closed with,
 	// by name. They are the cache's own: none may be changed.
-	Agents []assisted.Agent
+	Agents []*assisted.Agent
 	// Strangers are the Agents of other namespaces that are bound to the ClusterDeployment, as namespace/name. Only read while
 	// assisted-service says that the numbers of hosts do not fit.
 	Strangers []string
@@ -239,9 +239,9 @@ func (v *View) ClusterKey() types.NamespacedName {
 // BoundAgents are the Agents that are bound to the ClusterDeployment, by name.
 func (v *View) BoundAgents() []*assisted.Agent {
 	var bound []*assisted.Agent
-	for i := range v.Install.Agents {
-		if v.Install.Agents[i].BoundTo(v.ControlPlane.Namespace, v.ControlPlane.Name) {
-			bound = append(bound, &v.Install.Agents[i])
+	for _, a := range v.Install.Agents {
+		if a.BoundTo(v.ControlPlane.Namespace, v.ControlPlane.Name) {
+			bound = append(bound, a)
 		}
 	}
 	return bound
