@@ -202,8 +202,8 @@ func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) er
 	return nil
 }
 
-// observeConfigs reads what the bootstrap provider says of the hosts of all Machines. One list has those of thousands of workers; only a
-// config that does not have the label of its Cluster yet is read by its own name.
+// observeConfigs reads what the bootstrap provider says of the hosts of all Machines. It lists the configs of the Cluster at once, since a
+// cluster may have thousands of workers, and reads a config by its name only while the config lacks the label of the Cluster.
 func (r *Reconciler) observeConfigs(ctx context.Context, v *view.View) error {
 	list := &bootstrapv1.OpenshiftAssistedConfigList{}
 	if err := r.Client.List(ctx, list, append(inCluster(v), client.UnsafeDisableDeepCopy)...); err != nil {

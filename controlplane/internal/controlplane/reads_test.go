@@ -97,8 +97,8 @@ func TestPassReadsItsClusterOnly(t *testing.T) {
 	NewWithT(t).Expect(objects).To(BeNumerically(">", 10))
 }
 
-// TestReadsDoNotGrowWithWorkers: a control plane that is installed is looked at whenever one of its workers changes. What is read of each
-// worker by itself would be read again for all of them.
+// TestReadsDoNotGrowWithWorkers: each change of a worker triggers a pass of its control plane, so a pass must not make a read for every
+// worker.
 func TestReadsDoNotGrowWithWorkers(t *testing.T) {
 	reads := func(workers int) int {
 		w := newWorld(t, 3, workers)

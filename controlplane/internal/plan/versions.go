@@ -13,6 +13,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -133,21 +134,16 @@ func (c VersionCheck) workerRemedy(worker *clusterv1.Machine) string {
 	}
 }
 
-// differentWorker is the oldest worker whose Node runs another version than its Machine has; nil when there is none. It looks at all of
-// them once: to sort thousands in every pass would take longer than the rest of the check.
+// differentWorker is the oldest worker whose Node runs another version than its Machine has; nil when there is none. Only those are sorted:
+// a cluster may have thousands of workers, and mostly none of them differs.
 func (c VersionCheck) differentWorker() *clusterv1.Machine {
-	var oldest *clusterv1.Machine
+	var different []*clusterv1.Machine
 	for _, m := range c.Workers {
-		if kubelet := view.KubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version && (oldest == nil || older(m, oldest)) {
-			oldest = m
+		if kubelet := view.KubeletVersion(m); kubelet != "" && kubelet != m.Spec.Version {
+			different = append(different, m)
 		}
 	}
-	return oldest
-}
-
-// older reports whether Machine a was made before b. Of those of one second the first by name is the older one.
-func older(a, b *clusterv1.Machine) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
+	return collections.FromMachines(different...).Oldest()
 }
 
 // releaseProblem compares with what the registry said of the release. While that is not known it compares minor versions, where the
