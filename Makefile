@@ -171,11 +171,12 @@ verify: generate ## Fail when a generated file, go.mod or a tool's module is not
 .PHONY: apidiff
 apidiff: ## Fail when the Go API is not compatible with that of the last release: BASE=revision for another one.
 	apidiff=$$($(call tool,apidiff)); \
-	$(GO_BUILD) run $(GO_FLAGS) ./hack/apidiff -apidiff="$$apidiff" $(if $(BASE),-base=$(BASE))
+	GOFLAGS=$(GO_FLAGS) $(GO_BUILD) run ./hack/apidiff -apidiff="$$apidiff" $(if $(BASE),-base=$(BASE))
 
 .PHONY: lint
 lint: ## Run golangci-lint.
-	golangci_lint=$$($(call tool,golangci-lint)); export CGO_ENABLED=0; \
+	@# golangci-lint and apidiff have packages compiled: with other flags than the rest, they would be compiled once more.
+	golangci_lint=$$($(call tool,golangci-lint)); export CGO_ENABLED=0 GOFLAGS=$(GO_FLAGS); \
 	"$$golangci_lint" run ./...; \
 	cd test/e2e-capi && "$$golangci_lint" run ./...
 
