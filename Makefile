@@ -34,8 +34,8 @@ FAULT_PACKAGES := ./test/chaos/... ./test/faults/...
 # and releases as they are installed, and what is replayed with Prometheus.
 # The longest begin: they are named first, and go runs a package that is named twice once.
 CONTRACT_PACKAGES := ./test/clusterctl $(FAULT_PACKAGES) ./test/contract/machines ./test/monitoring ./test/contract/topology \
-	./test/contract/controlplane ./test/capabilities/... ./test/chart/... ./test/operator/... ./test/clusterctl/... ./test/contract/... \
-	./test/templates/... ./test/release/... ./test/monitoring/...
+	./test/contract/controlplane ./test/operator/... ./test/chart/... ./test/capabilities/... ./test/contract/bootstrap \
+	./test/clusterctl/... ./test/contract/... ./test/templates/... ./test/release/... ./test/monitoring/...
 integration_packages = $$($(GO_BUILD) list ./test/... | grep -v -e /test/e2e -e /test/chaos -e /test/faults -e /test/infrastructure \
 	-e /test/contract -e /test/templates -e /test/release -e /test/clusterctl -e /test/operator -e /test/capabilities -e /test/monitoring \
 	-e /test/chart)
@@ -175,7 +175,7 @@ apidiff: ## Fail when the Go API is not compatible with that of the last release
 
 .PHONY: lint
 lint: ## Run golangci-lint.
-	@# golangci-lint and apidiff have packages compiled: with other flags than the rest, they would be compiled once more.
+	@# golangci-lint has packages compiled, as apidiff has: with other flags than the rest, they would be compiled once more.
 	golangci_lint=$$($(call tool,golangci-lint)); export CGO_ENABLED=0 GOFLAGS=$(GO_FLAGS); \
 	"$$golangci_lint" run ./...; \
 	cd test/e2e-capi && "$$golangci_lint" run ./...
@@ -188,8 +188,9 @@ format: ## Format the code as lint wants it.
 
 .PHONY: test
 test: ## Run the tests with the race detector; the last line is "N passed, N failed".
-	@# Whole clusters first, since they take longest, and three packages at a time: beside a fourth a cluster takes twice as long on two cores.
-	$(TESTSUM) $(TEST_FLAGS) -p=3 $(E2E_PACKAGES) ./controlplane/internal/controlplane $(integration_packages) $(UNIT_PACKAGES)
+	@# The longest first, and three packages at a time: beside a fourth a whole cluster takes twice as long on two cores.
+	$(TESTSUM) $(TEST_FLAGS) -p=3 ./test/e2e/... ./test/sim/assisted ./test/scale ./controlplane/internal/controlplane ./test/sim/metal3 \
+		$(E2E_PACKAGES) $(integration_packages) $(UNIT_PACKAGES)
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the code below api, internal, bootstrap, controlplane and hack; one of them starts an API server.

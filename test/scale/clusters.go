@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -138,33 +140,77 @@ func (h *hub) patchStatus(ctx context.Context, o client.Object, status map[strin
 	return nil
 }
 
-// resyncs is how many of them are measured, since each informer begins at a time of its own.
-const resyncs = 2
-
-// resyncPeriod leaves time for all passes of a resync.
-func resyncPeriod(size int) time.Duration {
-	return 10*time.Second + time.Duration(size)*70*time.Millisecond
-}
+const (
+	// resyncs is how often every object is looked at again while that is measured. Informers begin at a time of their own and have a period
+	// that is up to a tenth longer or shorter: what is looked at once more or less often than the rest is a small part of that.
+	resyncs = 3
+	// resyncPeriod is the same for all sizes: what managers cost meanwhile, without a resync, is then a like part of all of them.
+	resyncPeriod = 30 * time.Second
+)
 
 // resync runs managers that look at everything again after a while, and counts what one look costs.
 func (m *measurement) resync(ctx context.Context, h *hub, profile string, size int) error {
 	if !m.wants(profileResync) {
 		return nil
 	}
-	period := resyncPeriod(size)
-	if _, err := h.run(ctx, settleTimeout(size), "--sync-period="+period.String()); err != nil {
+	if _, err := h.run(ctx, settleTimeout(size), "--sync-period="+resyncPeriod.String()); err != nil {
 		return err
 	}
-	result, err := h.phase(ctx, profile, func(ctx context.Context) (time.Duration, error) { return period, h.rest(ctx, resyncs*period) })
+	var looks map[string]float64
+	result, err := h.phase(ctx, profile, func(ctx context.Context) (took time.Duration, err error) {
+		begin := time.Now()
+		looks, err = h.looks(ctx, resyncs)
+		return time.Since(begin), err
+	})
+	if err != nil {
+		return err
+	}
 	result.Size = size
 	for manager, cost := range result.Costs {
-		cost.CPUSeconds, cost.Passes = cost.CPUSeconds/resyncs, cost.Passes/resyncs
+		cost.CPUSeconds, cost.Passes = cost.CPUSeconds/looks[manager], int(float64(cost.Passes)/looks[manager])
 		result.Costs[manager] = cost
 	}
-	if err := m.add(result, err); err != nil {
+	if err := m.add(result, nil); err != nil {
 		return err
 	}
 	return h.stopManagers(ctx)
+}
+
+// looks returns when both managers have looked at each of their objects so often, and how often each has by then.
+func (h *hub) looks(ctx context.Context, often float64) (map[string]float64, error) {
+	objects, before := map[string]float64{}, map[string]float64{}
+	for name, r := range h.replicas {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(lookedAt[name])
+		if err := h.client.List(ctx, list); err != nil {
+			return nil, fmt.Errorf("list every %s: %w", lookedAt[name].Kind, err)
+		}
+		told, err := r.gauges(ctx)
+		if err != nil {
+			return nil, err
+		}
+		objects[name], before[name] = float64(len(list.Items)), told.looks
+	}
+	looks := map[string]float64{}
+	// The first look may come a period late, since an object is looked at no sooner than a period after its manager leads.
+	timeout := time.Duration(2*often+2) * resyncPeriod
+	err := wait.PollUntilContextTimeout(ctx, sampleInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		h.sample()
+		done := true
+		for name, r := range h.replicas {
+			told, err := r.gauges(ctx)
+			if err != nil {
+				return false, err
+			}
+			looks[name] = (told.looks - before[name]) / objects[name]
+			done = done && looks[name] >= often
+		}
+		return done, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait until every object was looked at %.0f times, of %v so far: %w", often, looks, err)
+	}
+	return looks, nil
 }
 
 // failover runs two replicas of each manager and kills those that lead. What is measured is from then until the others have settled, of

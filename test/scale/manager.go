@@ -9,10 +9,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
+	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/test/localcontrolplane"
 )
 
@@ -40,6 +45,8 @@ func startReplica(ctx context.Context, cp *localcontrolplane.ControlPlane, spec 
 type gauges struct {
 	// passes are those of all its controllers, but for the one that probes connections again and again.
 	passes float64
+	// looks are those of the controller whose objects users make: OpenshiftAssistedConfigs or OpenshiftAssistedControlPlanes.
+	looks float64
 	// queued are requests that wait for a pass, and active those that have one.
 	queued, active float64
 	// leading is 1 once the replica has the Lease.
@@ -83,6 +90,15 @@ func (r *replica) metrics(ctx context.Context, read func(io.Reader) error) error
 // probing is the controller of Cluster API that looks at connections again and again, whatever happens.
 const probing = `controller="clustercache"`
 
+// looking are the controllers that look at what users make.
+var looking = regexp.MustCompile(`controller="(openshiftassistedconfig|openshiftassistedcontrolplane)"`)
+
+// lookedAt are the kinds of what they look at, by manager.
+var lookedAt = map[string]schema.GroupVersionKind{
+	bootstrapName:    bootstrapv1.GroupVersion.WithKind("OpenshiftAssistedConfigList"),
+	controlPlaneName: controlplanev1.GroupVersion.WithKind("OpenshiftAssistedControlPlaneList"),
+}
+
 // readGauges reads the text that Prometheus reads.
 func readGauges(text io.Reader) (gauges, error) {
 	var g gauges
@@ -101,6 +117,9 @@ func readGauges(text io.Reader) (gauges, error) {
 		}
 		value, err := strconv.ParseFloat(line[at+1:], 64)
 		*sum, errs = *sum+value, append(errs, err)
+		if sum == &g.passes && looking.MatchString(line) {
+			g.looks += value
+		}
 	}
 	g.heapMiB /= 1 << 20
 	return g, errors.Join(append(errs, lines.Err())...)

@@ -22,6 +22,7 @@ leader_election_master_status{name="openshift-assisted-control-plane"} 1
 go_memstats_heap_inuse_bytes 1.048576e+07
 controller_runtime_reconcile_total{controller="openshiftassistedconfig",result="success"} 40
 controller_runtime_reconcile_total{controller="openshiftassistedconfig",result="error"} 2
+controller_runtime_reconcile_total{controller="nodeproviderid",result="success"} 3
 controller_runtime_reconcile_total{controller="clustercache",result="requeue_after"} 1000
 controller_runtime_active_workers{controller="openshiftassistedconfig"} 1
 controller_runtime_active_workers{controller="clustercache"} 3
@@ -30,7 +31,7 @@ capi_cluster_cache_connection_up{cluster_name="site",cluster_namespace="site-000
 capi_cluster_cache_connection_up{cluster_name="site",cluster_namespace="site-00002"} 0
 `))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told).To(Equal(gauges{passes: 42, queued: 5, active: 1, leading: 1, connected: 1, goroutines: 1234, heapMiB: 10}))
+	g.Expect(told).To(Equal(gauges{passes: 45, looks: 42, queued: 5, active: 1, leading: 1, connected: 1, goroutines: 1234, heapMiB: 10}))
 	g.Expect(told.idle()).To(BeFalse())
 	g.Expect(gauges{leading: 1}.idle()).To(BeTrue())
 	g.Expect(gauges{}.idle()).To(BeFalse(), "one that waits for the Lease will have to do what there is to do")

@@ -102,8 +102,8 @@ func TestContractRoles(t *testing.T) {
 			NewWithT(t).Expect(got).To(ConsistOf(want), manager)
 		}
 	})
-	// Last: the policies would refuse what is tried above as a manager. The owners of the objects that are written do not exist, so that
-	// the garbage collector would delete them while they are tried.
+	// Last: the policies would refuse what is tried above as a manager. The owners of the objects that are written do not exist: the garbage
+	// collector would delete these objects between one write and the next.
 	t.Run("admission policies narrow what the managers write", func(t *testing.T) {
 		NewWithT(t).Expect(cp.Kill("kube-controller-manager")).To(Succeed())
 		testWrites(t, api, cp.Tools())

@@ -31,6 +31,13 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
+const (
+	// fillingTime is how long the cache may take to be filled before a control plane tells that it cannot be read.
+	fillingTime = time.Minute
+	// fillingRetryInterval is when a pass begins again that found the cache not filled. Its read waits as well, until the cache is.
+	fillingRetryInterval = time.Second
+)
+
 // crdGate tells which CRDs are not served yet.
 type crdGate interface {
 	Missing(crds ...string) []string
@@ -151,6 +158,10 @@ func (r *Reconciler) pass(
 	ctx context.Context, before, cp *controlplanev1.OpenshiftAssistedControlPlane, cluster *clusterv1.Cluster,
 ) (_ ctrl.Result, reterr error) {
 	v, err := r.observe(ctx, cp, cluster)
+	if r.stillFills(err) {
+		ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the cache to be filled", "error", err.Error())
+		return ctrl.Result{RequeueAfter: fillingRetryInterval}, nil
+	}
 	if err != nil {
 		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
 		tellUnread(cp, err)
@@ -182,6 +193,14 @@ func (r *Reconciler) pass(
 	}
 	o = r.apply(ctx, v, d)
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})
+}
+
+// stillFills reports whether a read failed because the manager has only begun to fill its cache. Kinds that are read and not watched, such
+// as Metal3Machines, are filled from the first read on, which takes longer than a read may where there are thousands. That is no news of
+// the control plane: without this, each start of the manager would write that into a hundred statuses, and take it back.
+func (r *Reconciler) stillFills(err error) bool {
+	now := r.now()
+	return apierrors.IsTimeout(err) && now.Sub(r.leading.since(now)) < fillingTime
 }
 
 // ensureFinalizer stores the finalizer, before which nothing may be created (CONTRACT CP-68).

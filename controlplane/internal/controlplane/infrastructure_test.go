@@ -108,14 +108,10 @@ func TestTemplateThatDoesNotExist(t *testing.T) {
 func TestTemplateThatCannotBeReadInTime(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(t, 3, 0)
-	w.r.Infrastructure.Cached = w.intercepted(interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if o.GetObjectKind().GroupVersionKind().Kind == "Metal3MachineTemplate" {
-				return apierrors.NewTimeoutError("the cache is not filled", 1)
-			}
-			return c.Get(ctx, key, o, opts...)
-		},
-	})
+	w.unfilled("Metal3MachineTemplate")
+	g.Expect(w.try()).To(Succeed())
+	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(BeEmpty(), "the manager has begun to fill its cache a moment ago")
+	w.now = w.now.Add(fillingTime)
 	var err error
 	for range 5 {
 		err = w.try()
@@ -124,6 +120,43 @@ func TestTemplateThatCannotBeReadInTime(t *testing.T) {
 	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(ContainSubstring("the cache is not filled"))
 	g.Expect(w.install()).NotTo(BeNil())
 	g.Expect(w.machines()).To(BeEmpty())
+}
+
+// unfilled lets reads of a kind time out, as long as its cache is not filled.
+func (w *world) unfilled(kind string) {
+	w.r.Infrastructure.Cached = w.intercepted(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == kind {
+				return apierrors.NewTimeoutError("the cache is not filled", 1)
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+}
+
+// TestCacheThatIsFilledLate: after a start of the manager, nothing is written while its cache is being filled. Only when that takes longer
+// than a minute does a control plane say so, and what it says goes as soon as the cache is filled.
+func TestCacheThatIsFilledLate(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t, 3, 0)
+	w.run(nil, w.available)
+	w.reconcile()
+	before, filled := w.controlPlane(), w.r.Infrastructure.Cached
+	w.now, w.r.leading = w.now.Add(time.Minute), leadership{}
+	w.unfilled("Metal3Machine")
+	for range 4 {
+		g.Expect(w.reconcile().RequeueAfter).To(Equal(fillingRetryInterval))
+		w.now = w.now.Add(fillingTime / 4)
+	}
+	g.Expect(w.controlPlane().ResourceVersion).To(Equal(before.ResourceVersion))
+
+	g.Expect(w.try()).To(MatchError(ContainSubstring("the cache is not filled")))
+	g.Expect(w.message(controlplanev1.AvailableCondition)).To(ContainSubstring("the cache is not filled"))
+	g.Expect(w.available()).To(BeTrue())
+
+	w.r.Infrastructure.Cached = filled
+	w.reconcile()
+	g.Expect(w.message(controlplanev1.AvailableCondition)).To(BeEmpty())
 }
 
 // TestInfrastructureNotAllowedLater: when the role is gone after a restart of the manager, it is not known whether Machines are up to date,

@@ -178,6 +178,9 @@ func (r *Reconciler) served(crd string) bool { return len(r.gate.Missing(crd)) =
 func (r *Reconciler) observeMachineObjects(ctx context.Context, v *view.View) error {
 	ref, namespace := v.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef, v.ControlPlane.Namespace
 	v.Machines.Template, v.Machines.TemplateProblem = r.Infrastructure.Get(ctx, ref, namespace)
+	if r.stillFills(v.Machines.TemplateProblem) {
+		return fmt.Errorf("read %s %s: %w", ref.Kind, ref.Name, v.Machines.TemplateProblem)
+	}
 	if v.Machines.Template == nil && v.Machines.TemplateProblem == nil {
 		v.Machines.TemplateProblem = view.ErrNoTemplate
 	}
