@@ -297,5 +297,6 @@ report: ## Write a page about a cluster of any management cluster: CLUSTER=name 
 
 .PHONY: scale
 scale: ## Measure what both managers cost with many clusters, and with many hosts of one, and how that grows:
-##> PROFILE=idle,restart,storm,resync,failover,burst,fairness,install SIZES=small|full|50,200,500 SPEED=0.1 WINDOW=5m OUT=folder
+##> PROFILE=idle,restart,storm,resync,failover,burst,fairness,install SPEED=0.1 WINDOW=5m
+##> SIZES=small|full|50,200,500|hosts:300,1000 OUT=folder
 	$(GO_BUILD) run $(GO_FLAGS) ./test/scale/cmd/scale $(scale_flags)

@@ -61,6 +61,12 @@ func (a *Agent) MayBeBound() bool {
 	return a.Unbound() && a.Status.DebugInfo.State == AgentStateKnownUnbound
 }
 
+// Examined reports whether the service has said anything of a host since it registered. What it says of one that it has not examined yet
+// changes within seconds, so that whatever is written to its Agent meanwhile is likely to be refused as outdated.
+func (a *Agent) Examined() bool {
+	return a.Status.DebugInfo.State != "" && a.Status.DebugInfo.State != AgentStateDiscoveringUnbound
+}
+
 // Unbound reports whether the Agent's spec refers to no ClusterDeployment.
 func (a *Agent) Unbound() bool { return a.Spec.ClusterDeploymentName == nil }
 

@@ -163,6 +163,9 @@ const DriveTypeHDD = "HDD"
 
 // States of an Agent for which no condition exists (DESIGN D8).
 const (
+	// AgentStateDiscoveringUnbound: registered, bound to no cluster, and not examined yet: its hardware is not reported, or was reported
+	// since the service last looked, which it does every 8 to 10 s.
+	AgentStateDiscoveringUnbound = "discovering-unbound"
 	// AgentStateKnownUnbound: discovered, its checks pass, and bound to no cluster: it may be bound now.
 	AgentStateKnownUnbound = "known-unbound"
 	// AgentStateKnown: bound and ready to be installed.

@@ -101,13 +101,14 @@ func TestRegistrations(t *testing.T) {
 func TestParseSizes(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(ParseSizes("20,10")).To(Equal(Sizes{Clusters: []int{10, 20}, Hosts: []int{10, 20}}))
+	g.Expect(ParseSizes("hosts:20,10")).To(Equal(Sizes{Hosts: []int{10, 20}}))
 	for _, name := range []string{"small", "full"} {
 		sizes, err := ParseSizes(name)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(len(sizes.Clusters)).To(BeNumerically(">=", 3), "a fit needs three sizes")
 		g.Expect(len(sizes.Hosts)).To(BeNumerically(">=", 3))
 	}
-	for _, text := range []string{"", "medium", "10,,20", "0", "-5"} {
+	for _, text := range []string{"", "medium", "10,,20", "0", "-5", "hosts:"} {
 		_, err := ParseSizes(text)
 		g.Expect(err).To(HaveOccurred(), text)
 	}

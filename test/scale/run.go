@@ -32,20 +32,30 @@ var pinned = map[string]Sizes{
 	"full":  {Clusters: []int{50, 200, 500, 1000}, Hosts: []int{50, 200, 500, 1000}},
 }
 
-// ParseSizes reads small, full, or numbers with commas between them, which are then those of clusters and of hosts.
+// onlyHostsPrefix begins sizes that are those of hosts alone: as many clusters take many times as long.
+const onlyHostsPrefix = "hosts:"
+
+// ParseSizes reads small, full, or numbers with commas between them, which are then those of clusters and of hosts, or of hosts alone.
 func ParseSizes(text string) (Sizes, error) {
 	if sizes, ok := pinned[text]; ok {
 		return sizes, nil
 	}
+	text, onlyHosts := strings.CutPrefix(text, onlyHostsPrefix)
 	var sizes []int
 	for word := range strings.SplitSeq(text, ",") {
 		size, err := strconv.Atoi(word)
 		if err != nil || size < 1 {
-			return Sizes{}, fmt.Errorf("%q is no size: choose small, full, or numbers with commas between them", word)
+			return Sizes{}, fmt.Errorf(
+				"%q is no size: choose small, full, or numbers with commas between them, after %s if there are to be no clusters", word,
+				onlyHostsPrefix,
+			)
 		}
 		sizes = append(sizes, size)
 	}
 	slices.Sort(sizes)
+	if onlyHosts {
+		return Sizes{Hosts: sizes}, nil
+	}
 	return Sizes{Clusters: sizes, Hosts: sizes}, nil
 }
 

@@ -252,7 +252,8 @@ const (
 	// gives it, nor in the same time after a power cycle. Nothing is tried again by itself; a host that registers all the same is let in.
 	HostNeverRegisteredReason = "HostNeverRegistered"
 
-	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is claimed in one of the next passes.
+	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is claimed when the Machine has its pre-terminate hook and
+	// assisted-service has examined the host, which takes seconds.
 	ClaimingAgentReason = "Claiming"
 
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.

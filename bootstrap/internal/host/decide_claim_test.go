@@ -13,21 +13,24 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
 
-// TestClaimedAtOnce: an Agent is claimed as soon as it is recognised, whatever it waits for. A second machine that registers as the same
-// Agent meanwhile is kept out by the claim, and by nothing else.
+// TestClaimedAtOnce: an Agent is claimed as soon as it is recognised and examined, whatever it waits for. A second machine that registers as
+// the same Agent meanwhile is kept out by the claim, and by nothing else.
 func TestClaimedAtOnce(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(s *scope)
 		reason string
 	}{
-		{name: "it is discovered", change: func(*scope) {}, reason: bootstrapv1.AgentDiscoveringReason},
+		{name: "it may not be bound", change: func(s *scope) { s.agents[0].Status.DebugInfo.State = "insufficient-unbound" },
+			reason: bootstrapv1.AgentDiscoveringReason},
 		{name: "a check fails", change: func(s *scope) {
+			s.agents[0].Status.DebugInfo.State = "insufficient-unbound"
 			s.agents[0].Status.ValidationsInfo = common.ValidationsStatus{
 				"network": {{ID: "ntp-synced", Status: "failure", Message: "no NTP server"}},
 			}
 		}, reason: bootstrapv1.AgentValidationsFailingReason},
 		{name: "the service does not hear from it", change: func(s *scope) {
+			s.agents[0].Status.DebugInfo.State = "disconnected-unbound"
 			s.agents[0].Status.Conditions = []assisted.Condition{{Type: assisted.ConditionConnected, Status: corev1.ConditionFalse}}
 		}, reason: bootstrapv1.AgentDisconnectedReason},
 		{name: "the cluster takes no hosts", change: func(s *scope) { s.install = nil }, reason: bootstrapv1.WaitingForClusterReason},
@@ -38,7 +41,7 @@ func TestClaimedAtOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := discovered()
-			s.agents[0].Annotations, s.agents[0].Status.DebugInfo.State = nil, "discovering-unbound"
+			s.agents[0].Annotations = nil
 			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
 			tt.change(s)
 			d := decide(s)
@@ -47,6 +50,49 @@ func TestClaimedAtOnce(t *testing.T) {
 			g.Expect(d.record).To(Equal("a-0"), "its loss is noticed")
 			g.Expect(d.claim).NotTo(BeNil())
 			g.Expect(d.bind).To(BeNil())
+		})
+	}
+}
+
+// TestNotClaimedBeforeItIsExamined: of a host that the service examines in the next seconds nothing is written but that it is recognised.
+// Then one patch claims and binds its Agent; a claim of its own would be refused as outdated, or cost one more write of each object.
+func TestNotClaimedBeforeItIsExamined(t *testing.T) {
+	tests := map[string]struct {
+		state    string
+		change   func(s *scope)
+		examined bool
+	}{
+		"its hardware was just reported": {state: assisted.AgentStateDiscoveringUnbound},
+		"its InfraEnv says who it is":    {change: func(s *scope) { s.config.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv }},
+		"it has been examined":           {state: assisted.AgentStateKnownUnbound, examined: true},
+		"a power cycle was asked for meanwhile": {state: assisted.AgentStateDiscoveringUnbound, change: func(s *scope) {
+			record := powerCycle{Machine: s.claim(), Time: s.now, Boot: maxBoots}
+			s.host.Annotations = map[string]string{bootstrapv1.PowerCycleAnnotation: record.String()}
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := discovered()
+			s.agents[0].Annotations, s.agents[0].Status.DebugInfo.State = nil, tt.state
+			delete(s.config.Annotations, bootstrapv1.AgentAnnotation)
+			if tt.change != nil {
+				tt.change(s)
+			}
+			d := decide(s)
+			if tt.examined {
+				g.Expect(d.recognized.Reason).To(Equal(bootstrapv1.HostRecognizedReason))
+				g.Expect(d.bind.claim).NotTo(BeEmpty())
+				return
+			}
+			g.Expect(d.recognized.Reason).To(Equal(bootstrapv1.ClaimingAgentReason))
+			g.Expect(d.recognized.Message).To(ContainSubstring("a-0"))
+			g.Expect(d.installed.Reason).To(Equal(bootstrapv1.WaitingForRecognitionReason))
+			g.Expect(d.claim).To(BeNil())
+			g.Expect(d.bind).To(BeNil())
+			g.Expect(d.record + d.disk).To(BeEmpty())
+			g.Expect(d.wait).To(BeZero(), "the host has registered: it is not power-cycled")
+			g.Expect(d.lookAgain).To(BeZero(), "an event tells")
 		})
 	}
 }

@@ -145,6 +145,10 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 			"Agent %s is new, and its host was installed: the host has booted the discovery image instead of its disk, and is not installed again; "+
 				"let it boot its disk, or delete Machine %s to install a host anew", agent.Name, s.machine.Name,
 		)
+	case !old && !agent.Examined():
+		return fact.Waiting(
+			bootstrapv1.ClaimingAgentReason, "Agent %s is recognised, and is claimed when assisted-service has examined the host", agent.Name,
+		)
 	}
 	if s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil) {
 		// What was asked for when an Agent of this name was lost before must not be taken for what its next loss asks for.

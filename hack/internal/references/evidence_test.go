@@ -136,7 +136,19 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-var requirement = regexp.MustCompile(`(?m)^\s*(?:require )?(\S+) (v\S+)(?: // indirect)?$`)
+// requirement is a line of a go.mod: a module, its version, and what says that only others need it.
+var requirement = regexp.MustCompile(`(?m)^\s*(?:require )?(\S+) (v\S+)( // indirect)?$`)
+
+// requirements returns the lines of a go.mod that require a module.
+func requirements(t *testing.T, path string) [][]string {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	found := requirement.FindAllStringSubmatch(string(text), -1)
+	g.Expect(found).NotTo(BeEmpty(), path)
+	return found
+}
 
 // pins returns what go.mod and the modules of the tools require: "module version". What only older API modules of others require, in
 // hack/tools/crds, does not count but for these themselves.
@@ -148,10 +160,8 @@ func pins(t *testing.T) map[string]bool {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(paths).NotTo(BeEmpty())
 	for _, path := range append(paths, filepath.Join(root, "go.mod")) {
-		text, err := os.ReadFile(path)
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, match := range requirement.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(path, "/crds/") || !strings.HasSuffix(match[0], "// indirect") {
+		for _, match := range requirements(t, path) {
+			if !strings.Contains(path, "/crds/") || match[3] == "" {
 				found[match[1]+" "+match[2]] = true
 			}
 		}
