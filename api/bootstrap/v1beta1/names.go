@@ -252,8 +252,8 @@ const (
 	// gives it, nor in the same time after a power cycle. Nothing is tried again by itself; a host that registers all the same is let in.
 	HostNeverRegisteredReason = "HostNeverRegistered"
 
-	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is claimed when the Machine has its pre-terminate hook and
-	// assisted-service has examined the host, which takes seconds.
+	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is not claimed yet: the Machine gets its pre-terminate hook
+	// first, or assisted-service takes more than two minutes to examine the host.
 	ClaimingAgentReason = "Claiming"
 
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.

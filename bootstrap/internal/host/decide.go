@@ -87,7 +87,7 @@ func decide(s *scope) decision {
 		)
 	} else {
 		d.recognition, agent = decideIdentity(s)
-		d.lookAgain = d.wait.left(s.now)
+		d.lookAgain = max(d.wait.left(s.now), d.examine)
 	}
 	remembered, keeps := rememberedFact(s, agent)
 	switch {

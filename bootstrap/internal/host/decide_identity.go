@@ -8,6 +8,7 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/bootstrap/internal/identity"
@@ -39,13 +40,15 @@ type recognition struct {
 	reboot, rebooted bool
 	// wait is how far a host is that was booted and has not registered; its zero value says nothing.
 	wait registrationWait
+	// examine is how long assisted-service may still take to examine a host that was recognised; 0 when an event tells.
+	examine time.Duration
 	// forget is true when the record of a power cycle goes from the BareMetalHost, because the host has registered since.
 	forget bool
 	// record is the name of the Agent to record on the config; empty when it is recorded.
 	record string
 	// doubted: the Agent is only shown, because its installation has begun: nothing is decided about it any more (DESIGN D6).
 	doubted bool
-	// recognized is what the condition HostRecognized says.
+	// recognized is what the condition HostRecognized says; its zero value leaves the condition as it is.
 	recognized fact.Fact
 }
 
@@ -146,9 +149,7 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 				"let it boot its disk, or delete Machine %s to install a host anew", agent.Name, s.machine.Name,
 		)
 	case !old && !agent.Examined():
-		return fact.Waiting(
-			bootstrapv1.ClaimingAgentReason, "Agent %s is recognised, and is claimed when assisted-service has examined the host", agent.Name,
-		)
+		return unexaminedFact(s, d, agent)
 	}
 	if s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil) {
 		// What was asked for when an Agent of this name was lost before must not be taken for what its next loss asks for.
@@ -163,6 +164,23 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 	}
 	d.claim, d.forget = agent, wasCycled(s)
 	return fact.Done(bootstrapv1.HostRecognizedReason)
+}
+
+// examineTime is how long a host may take from its registration until assisted-service has examined it: it has reported its hardware by then,
+// and the service looks every 8 to 10 s.
+const examineTime = 2 * time.Minute
+
+// unexaminedFact says of a host that is claimed when assisted-service has examined it no more than that its Agent is waited for, which
+// HostRecognized says already, unless that takes longer than it may: each text is a write of ours and one of Cluster API's (DESIGN D37).
+func unexaminedFact(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
+	left := agent.CreationTimestamp.Add(examineTime).Sub(s.now)
+	if left > 0 && conditions.GetReason(s.config, bootstrapv1.HostRecognizedCondition) == bootstrapv1.WaitingForAgentReason {
+		d.examine = left
+		return fact.Fact{}
+	}
+	return fact.Waiting(
+		bootstrapv1.ClaimingAgentReason, "Agent %s is recognised, and is claimed when assisted-service has examined the host", agent.Name,
+	)
 }
 
 // earlierLife reports whether an Agent that is not claimed for the Machine is there for another reason than that its host runs what the
