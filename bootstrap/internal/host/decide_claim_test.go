@@ -15,8 +15,8 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/fact"
 )
 
-// TestClaimedAtOnce: an Agent is claimed as soon as it is recognised and examined, whatever it waits for. A second machine that registers as
-// the same Agent meanwhile is kept out by the claim, and by nothing else.
+// TestClaimedAtOnce: an Agent is claimed as soon as it is recognised and examined, whatever it waits for. A second machine that registers
+// as the same Agent meanwhile is kept out by the claim, and by nothing else.
 func TestClaimedAtOnce(t *testing.T) {
 	tests := []struct {
 		name   string

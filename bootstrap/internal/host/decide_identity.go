@@ -120,7 +120,6 @@ func hookFact(s *scope, agent *assisted.Agent) fact.Fact {
 // decideClaim claims the Agent of the Machine's host, or deletes it when it is of an earlier life of the host. The config records the Agent
 // before either: an Agent that is gone afterwards has left a host that waits for a reboot, whoever deleted it (ASSISTED fact 11).
 func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
-	old := earlierLife(s, agent)
 	switch {
 	case joined(s):
 		// It is the running host that registers anew, or one that pretends to be it.
@@ -148,26 +147,38 @@ func decideClaim(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
 			"Agent %s is new, and its host was installed: the host has booted the discovery image instead of its disk, and is not installed again; "+
 				"let it boot its disk, or delete Machine %s to install a host anew", agent.Name, s.machine.Name,
 		)
-	case !old && !agent.Examined():
+	case earlierLife(s, agent):
+		return decideLeftover(s, d, agent)
+	case !agent.Examined():
 		return unexaminedFact(s, d, agent)
 	}
-	if s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name && (!old || s.host != nil) {
-		// What was asked for when an Agent of this name was lost before must not be taken for what its next loss asks for.
-		d.record, d.forget = agent.Name, wasCycled(s)
-	}
-	if old {
-		d.leftover = agent
-		return fact.Waiting(
-			bootstrapv1.WaitingForAgentReason,
-			"Agent %s is of an earlier life of the host and is being deleted; the host is rebooted to register again", agent.Name,
-		)
-	}
+	recordAgent(s, d, agent)
 	d.claim, d.forget = agent, wasCycled(s)
 	return fact.Done(bootstrapv1.HostRecognizedReason)
 }
 
-// examineTime is how long a host may take from its registration until assisted-service has examined it: it has reported its hardware by then,
-// and the service looks every 8 to 10 s.
+// decideLeftover deletes an Agent of an earlier life of the host. Without a BareMetalHost there is nothing to reboot when it is gone.
+func decideLeftover(s *scope, d *recognition, agent *assisted.Agent) fact.Fact {
+	if s.host != nil {
+		recordAgent(s, d, agent)
+	}
+	d.leftover = agent
+	return fact.Waiting(
+		bootstrapv1.WaitingForAgentReason,
+		"Agent %s is of an earlier life of the host and is being deleted; the host is rebooted to register again", agent.Name,
+	)
+}
+
+// recordAgent has the config record an Agent before it is claimed or deleted. What was asked for when an Agent of this name was lost before
+// must not be taken for what its next loss asks for.
+func recordAgent(s *scope, d *recognition, agent *assisted.Agent) {
+	if s.config.Annotations[bootstrapv1.AgentAnnotation] != agent.Name {
+		d.record, d.forget = agent.Name, wasCycled(s)
+	}
+}
+
+// examineTime is how long a host may take from its registration until assisted-service has examined it: it has reported its hardware by
+// then, and the service looks every 8 to 10 s.
 const examineTime = 2 * time.Minute
 
 // unexaminedFact says of a host that is claimed when assisted-service has examined it no more than that its Agent is waited for, which

@@ -47,7 +47,9 @@ func parse(args []string) (opts scale.Options, record string, err error) {
 	profiles := flags.String(
 		"profile", "", "what is measured, one or several of "+strings.Join(scale.Profiles(), ",")+"; default: all but install",
 	)
-	sizes := flags.String("sizes", "small", "small, full, or numbers of clusters and hosts with commas between them; after hosts: of hosts alone")
+	sizes := flags.String(
+		"sizes", "small", "small, full, or numbers of clusters and hosts with commas between them; after hosts: of hosts alone",
+	)
 	flags.DurationVar(&opts.Idle, "idle", 0, "for how long idle managers are watched; default: 1m")
 	flags.DurationVar(&opts.Window, "window", 0, "within which all hosts of a burst register, or all clusters are made; default: 1m, and none")
 	flags.Float64Var(&opts.Speed, "speed", 1, "how many times faster than by default the simulators install, such as 0.1")
