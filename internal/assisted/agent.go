@@ -61,8 +61,8 @@ func (a *Agent) MayBeBound() bool {
 	return a.Unbound() && a.Status.DebugInfo.State == AgentStateKnownUnbound
 }
 
-// Examined reports whether the service has said anything of a host since it registered. What it says of one that it has not examined yet
-// changes within seconds, so that whatever is written to its Agent meanwhile is likely to be refused as outdated.
+// Examined reports whether the service has said anything of an unbound host since it registered. What it says of one that it has not
+// examined yet changes within seconds, so that whatever is written to its Agent meanwhile is likely to be refused as outdated.
 func (a *Agent) Examined() bool {
 	return a.Status.DebugInfo.State != "" && a.Status.DebugInfo.State != AgentStateDiscoveringUnbound
 }

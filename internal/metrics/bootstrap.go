@@ -123,7 +123,8 @@ var (
 		Help:   "Seconds for which the host that is in a state longest has been in it; of installing: in its stage.",
 		Labels: []Label{{Name: "state", Constants: "State", Values: HostStates}},
 		Source: "waiting_for_host: creation of the config; waiting_for_agent, not_recognised, several_match and duplicate: the end of the " +
-			"BareMetalHost's provisioning, or the loss of the Agent; ready: since when HostRecognized is True; installing: " +
+			"BareMetalHost's provisioning, or the loss of the Agent; ready: since when HostRecognized is True, or the manager saw " +
+			"the host recognised; installing: " +
 			"status.progress.stageStartTime of the Agent; validations_failing and disconnected: since when the Agent's condition Validated or " +
 			"Connected is False; installed: since when AgentInstalled is True; other states, and an Agent that does not tell: when the manager " +
 			"saw the host change to the state",

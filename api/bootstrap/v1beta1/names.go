@@ -244,8 +244,9 @@ const (
 	// Metal3 waits to be bound and the BareMetalHost is gone: its Node could not be found.
 	WaitingForHostReason = "WaitingForHost"
 
-	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet; the message says
-	// when the host is power-cycled or given up.
+	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet, or
+	// one has, and assisted-service examines its host, for two minutes at most; the message says when a host that has not registered is
+	// power-cycled or given up.
 	WaitingForAgentReason = "WaitingForAgent"
 
 	// HostNeverRegisteredReason: the host has not registered in the time that spec.install.hostRegistrationTimeoutSeconds of the control plane
@@ -253,7 +254,7 @@ const (
 	HostNeverRegisteredReason = "HostNeverRegistered"
 
 	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is not claimed yet: the Machine gets its pre-terminate hook
-	// first, or assisted-service takes more than two minutes to examine the host.
+	// first, or assisted-service has not examined the host. While WaitingForAgent is told, the latter is told after two minutes only.
 	ClaimingAgentReason = "Claiming"
 
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.

@@ -266,7 +266,7 @@ type OpenshiftAssistedConfigStatus struct {
 	DataSecretName string `json:"dataSecretName,omitempty"`
 
 	// hostRegistration is how far the host is that was booted and has not registered with assisted-service yet; it is not set before, and not
-	// afterwards.
+	// after its Agent is claimed.
 	// +optional
 	HostRegistration HostRegistrationStatus `json:"hostRegistration,omitempty,omitzero"`
 

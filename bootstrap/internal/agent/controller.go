@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -177,8 +178,12 @@ func (r *Reconciler) explain(ctx context.Context, agent *assisted.Agent) error {
 	return r.note(ctx, agent, text)
 }
 
-// explanation says why no host is recognised in an Agent; it is empty when one is, and where nothing is known of hosts.
+// explanation says why no host is recognised in an Agent; it is empty when one is, where nothing is known of hosts, and where the InfraEnv
+// tells whose host it is.
 func (r *Reconciler) explanation(ctx context.Context, agent *assisted.Agent) (string, error) {
+	if told, err := r.toldByInfraEnv(ctx, agent); err != nil || told {
+		return "", err
+	}
 	can, shared, err := r.in(agent.Namespace).HostsOf(ctx, agent)
 	if err != nil {
 		return "", err
@@ -195,6 +200,15 @@ func (r *Reconciler) explanation(ctx context.Context, agent *assisted.Agent) (st
 	}
 	return fmt.Sprintf("no BareMetalHost has one of the MAC addresses %s and serial number %q",
 		strings.Join(agent.MACAddresses(), " "), agent.Status.Inventory.SystemVendor.SerialNumber), nil
+}
+
+// toldByInfraEnv reports whether a config takes the only Agent of its own InfraEnv for its host, and has taken no other one (DESIGN D6).
+func (r *Reconciler) toldByInfraEnv(ctx context.Context, agent *assisted.Agent) (bool, error) {
+	alone, err := r.in(agent.Namespace).Configs(ctx, index.ConfigAlone, agent.Labels[assisted.InfraEnvLabel])
+	return slices.ContainsFunc(alone, func(c *bootstrapv1.OpenshiftAssistedConfig) bool {
+		recorded := c.Annotations[bootstrapv1.AgentAnnotation]
+		return recorded == "" || recorded == agent.Name
+	}), err
 }
 
 // someHosts returns up to two BareMetalHosts of a namespace, any of them.

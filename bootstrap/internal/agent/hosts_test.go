@@ -18,7 +18,7 @@ import (
 )
 
 // TestExplanation: an Agent gets the note that no host is recognised in it, unless it is one, or somebody vouches for it; an address that
-// many hosts have makes it none.
+// many hosts have makes it none. An InfraEnv that is the identity of one host tells by itself.
 func TestExplanation(t *testing.T) {
 	const unknown = `no BareMetalHost has one of the MAC addresses`
 	host := func(name, mac string, inspected ...string) *bmov1alpha1.BareMetalHost {
@@ -31,6 +31,12 @@ func TestExplanation(t *testing.T) {
 	}
 	vouching := host("h9", "")
 	vouching.Annotations = map[string]string{bootstrapv1.VouchedAgentAnnotation: "a-0"}
+	alone := func(recorded string) *bootstrapv1.OpenshiftAssistedConfig {
+		c := &bootstrapv1.OpenshiftAssistedConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m-0",
+			Annotations: map[string]string{bootstrapv1.InfraEnvAnnotation: "m-0-env", bootstrapv1.AgentAnnotation: recorded}}}
+		c.Spec.HostIdentity = bootstrapv1.HostIdentityInfraEnv
+		return c
+	}
 	for name, tt := range map[string]struct {
 		macs  []string
 		hosts []client.Object
@@ -44,9 +50,14 @@ func TestExplanation(t *testing.T) {
 			macs: []string{"dd:00"}, hosts: []client.Object{host("h0", "aa:00", "dd:00"), host("h1", "aa:01", "dd:00")}, want: unknown + " dd:00",
 		},
 		"somebody vouches for it": {macs: []string{"ff:00"}, hosts: []client.Object{vouching}},
+		"its InfraEnv tells":      {macs: []string{"ff:00"}, hosts: []client.Object{host("h0", "aa:00"), alone("")}},
+		"its InfraEnv told":       {macs: []string{"ff:00"}, hosts: []client.Object{host("h0", "aa:00"), alone("a-0")}},
+		"another Agent was first": {macs: []string{"ff:00"}, hosts: []client.Object{host("h0", "aa:00"), alone("a-1")}, want: unknown + " ff:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a-0"}}
+			agent := &assisted.Agent{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "a-0", Labels: map[string]string{assisted.InfraEnvLabel: "m-0-env"},
+			}}
 			for _, mac := range tt.macs {
 				agent.Status.Inventory.Interfaces = append(agent.Status.Inventory.Interfaces, assisted.Interface{MACAddress: mac})
 			}

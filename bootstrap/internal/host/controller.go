@@ -98,7 +98,8 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, c capicontroll
 // Came is what came of the pass of a host.
 type Came struct {
 	// LookAgain is when the pass is to be repeated, because no event tells that a bound host has taken longer than its checks may take, that
-	// a host has not registered in time, or that a bind that has failed is due again; 0 is when something changes.
+	// a host has not registered, or assisted-service not examined it, in time, or that a bind that has failed is due again; 0 is when
+	// something changes.
 	LookAgain time.Duration
 	// Hooked is true when the Machine has its pre-terminate hook.
 	Hooked bool

@@ -31,6 +31,8 @@ type stage struct {
 	agents     []assisted.Agent
 	// behind tells whose inventory an Agent shows.
 	behind map[string]string
+	// registered is when the service began to examine the host of each Agent.
+	registered map[string]time.Duration
 	// began are the Agents whose installation has begun.
 	began map[string]bool
 	// rebooted is when each host was power-cycled, because its Agent was deleted.
@@ -45,7 +47,10 @@ const (
 func (g *stage) at(d time.Duration) metav1.Time { return metav1.NewTime(g.zero.Add(d)) }
 
 func newStage(st story) *stage {
-	g := &stage{story: st, zero: born.Time, behind: map[string]string{}, began: map[string]bool{}, rebooted: map[string]time.Duration{}}
+	g := &stage{
+		story: st, zero: born.Time, behind: map[string]string{}, registered: map[string]time.Duration{}, began: map[string]bool{},
+		rebooted: map[string]time.Duration{},
+	}
 	for i, cluster := range []string{"one", "one", "two"} {
 		s := discovered()
 		name := fmt.Sprintf("m-%d", i)
@@ -84,7 +89,7 @@ func (g *stage) register(who, name, infraEnv, mac, serialNumber string) {
 	i := slices.IndexFunc(g.agents, func(a assisted.Agent) bool { return a.Name == name })
 	if i < 0 {
 		a := assisted.Agent{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", CreationTimestamp: g.at(g.now)}}
-		a.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
+		a.Status.DebugInfo.State, g.registered[name] = assisted.AgentStateDiscoveringUnbound, g.now
 		g.agents = append(g.agents, a)
 		slices.SortFunc(g.agents, func(a, b assisted.Agent) int { return cmp.Compare(a.Name, b.Name) })
 		i = slices.IndexFunc(g.agents, func(a assisted.Agent) bool { return a.Name == name })
@@ -92,10 +97,25 @@ func (g *stage) register(who, name, infraEnv, mac, serialNumber string) {
 	a := &g.agents[i]
 	if a.Labels[assisted.InfraEnvLabel] != infraEnv {
 		a.Labels, a.Spec = map[string]string{assisted.InfraEnvLabel: infraEnv}, assisted.AgentSpec{} // Moved to another InfraEnv.
-		a.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
+		a.Status.DebugInfo.State, g.registered[name] = assisted.AgentStateDiscoveringUnbound, g.now
 	}
 	a.Status.Inventory.Interfaces = []assisted.Interface{{MACAddress: mac}}
 	a.Status.Inventory.SystemVendor.SerialNumber = serialNumber
+}
+
+// examineTakes is how long the service takes to examine a host: it looks every 8 to 10 s.
+const examineTakes = 10 * time.Second
+
+// examine lets the service examine the hosts that registered long enough before a time.
+func (g *stage) examine(until time.Duration) {
+	for i := range g.agents {
+		a := &g.agents[i]
+		if a.Status.DebugInfo.State == assisted.AgentStateDiscoveringUnbound && g.registered[a.Name]+examineTakes <= until {
+			a.Status.DebugInfo.State = assisted.AgentStateKnownUnbound
+			g.now = max(g.now, g.registered[a.Name]+examineTakes)
+		}
+	}
+	g.settle()
 }
 
 // registerReal registers the machine behind a BareMetalHost.
@@ -178,16 +198,20 @@ func (g *stage) begin() {
 // play lets a story happen, and calls check when all Machines have done what there is to do after each event.
 func (g *stage) play(check func()) {
 	for _, e := range g.events() {
+		g.examine(e.at)
+		check()
 		g.now = e.at
 		e.do()
 		g.settle()
 		check()
 	}
+	g.examine(never)
+	check()
 	for i := range g.scopes {
 		if rebooted, ok := g.rebooted[fmt.Sprintf("h%d", i)]; ok {
 			g.now = max(g.now, rebooted+rebootTakes)
 			g.registerReal(i)
-			g.settle()
+			g.examine(never)
 			check()
 		}
 	}

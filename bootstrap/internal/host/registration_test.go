@@ -160,7 +160,7 @@ func (st story) rival() bool {
 // undisputed reports whether nothing in the story keeps h0 out: no rival, and no mistyped BareMetalHost from before its claim, which comes
 // last where the host is rebooted on account of an earlier life.
 func (st story) undisputed() bool {
-	return !st.rival() && st.typo > realsRegister+time.Second && (!st.earlier || st.typo == never)
+	return !st.rival() && st.typo > realsRegister+examineTakes && (!st.earlier || st.typo == never)
 }
 
 // TestRegistration plays stories of registration, and lets the real decisions say who is let in: strangers with the MAC address of a host,

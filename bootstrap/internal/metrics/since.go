@@ -42,6 +42,10 @@ func (w waiting) since() metav1.Time {
 			return at
 		}
 	case metrics.StateReady:
+		// One that is not claimed yet is so since it was seen recognised: HostRecognized is False since the config was made.
+		if !conditions.IsTrue(w.config, bootstrapv1.HostRecognizedCondition) && recognized.Before(&w.seen) {
+			return w.seen
+		}
 	case metrics.StateInstalled:
 		if at := conditions.GetLastTransitionTime(w.config, bootstrapv1.AgentInstalledCondition); at != nil {
 			return *at

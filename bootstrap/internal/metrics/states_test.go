@@ -45,6 +45,15 @@ func TestSinceWhenAHostWaits(t *testing.T) {
 	}
 }
 
+// TestSinceWhenAHostIsReadyUnclaimed: a host that was recognised and is not claimed yet counts since it was seen so.
+func TestSinceWhenAHostIsReadyUnclaimed(t *testing.T) {
+	g := NewWithT(t)
+	c := recognition(metav1.ConditionFalse, bootstrapv1.ClaimingAgentReason, at(9))
+	g.Expect(State(c)).To(Equal(metrics.StateReady))
+	g.Expect(waiting{config: c, state: State(c), seen: at(15)}.since()).To(Equal(at(15)))
+	g.Expect(waiting{config: c, state: State(c)}.since()).To(Equal(at(9)), "it was so before this manager began")
+}
+
 // TestSinceWhenAHostIsInItsState: what the Agent tells counts, or else what this manager has seen, and neither when it is about another
 // Machine: of before the host was recognised.
 func TestSinceWhenAHostIsInItsState(t *testing.T) {
