@@ -244,17 +244,18 @@ const (
 	// Metal3 waits to be bound and the BareMetalHost is gone: its Node could not be found.
 	WaitingForHostReason = "WaitingForHost"
 
-	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet, or
-	// one has, and assisted-service examines its host, for two minutes at most; the message says when a host that has not registered is
-	// power-cycled or given up.
+	// WaitingForAgentReason: the host was booted, and no Agent that may be its own has registered and sent its inventory yet; the
+	// message says when the host is power-cycled or given up. It stays until assisted-service has examined the host that has registered, or
+	// its Agent is two minutes old.
 	WaitingForAgentReason = "WaitingForAgent"
 
 	// HostNeverRegisteredReason: the host has not registered in the time that spec.install.hostRegistrationTimeoutSeconds of the control plane
 	// gives it, nor in the same time after a power cycle. Nothing is tried again by itself; a host that registers all the same is let in.
 	HostNeverRegisteredReason = "HostNeverRegistered"
 
-	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is not claimed yet: the Machine gets its pre-terminate hook
-	// first, or assisted-service has not examined the host. While WaitingForAgent is told, the latter is told after two minutes only.
+	// ClaimingAgentReason: an Agent was recognised as the Machine's host, and is not claimed yet: the Machine has no pre-terminate hook yet,
+	// or assisted-service has not examined the host. In the second case, a condition that says WaitingForAgent keeps saying it until the Agent
+	// is two minutes old.
 	ClaimingAgentReason = "Claiming"
 
 	// AgentNotRecognizedReason: Agents registered, but the inventory of none matches the BareMetalHost.
