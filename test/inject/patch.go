@@ -5,6 +5,7 @@ package inject
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strconv"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +24,7 @@ import (
 // which is the fake client. A patch that changes nothing leaves the object's resourceVersion as it is.
 func (h *Hub) patch(o client.Object, patch client.Patch, status bool, otherwise func() error) error {
 	if _, typed := h.withStatus[reflect.TypeOf(o)]; !typed || patch.Type() != types.MergePatchType {
-		return otherwise()
+		return h.refusal(o, patch, otherwise())
 	}
 	stored := h.stored(o)
 	if stored == nil {
@@ -44,6 +46,16 @@ func (h *Hub) patch(o client.Object, patch client.Patch, status bool, otherwise 
 	}
 	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(next).Elem())
 	return nil
+}
+
+// refusal is what an API server answers to a JSON patch that cannot be applied, as one whose test fails: the fake client's error has no
+// code.
+func (h *Hub) refusal(o client.Object, patch client.Patch, err error) error {
+	if err == nil || patch.Type() != types.JSONPatchType || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return err
+	}
+	resource := schema.GroupResource{Group: h.kindOf(o).Group, Resource: h.kindOf(o).Kind}
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", resource, o.GetName(), err.Error(), 0, false)
 }
 
 // merge is the stored object with what the patch of o says.

@@ -4,14 +4,11 @@ package config
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -134,12 +131,12 @@ func (r *Reconciler) joinInfraEnv(ctx context.Context, s *scope) error {
 	if len(s.infraEnv.OwnerReferences) == 0 { // There is no list to append to.
 		return r.setUsers(ctx, s, []metav1.OwnerReference{userReference(s.config)})
 	}
-	data, err := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/ownerReferences/-", "value": userReference(s.config)}})
+	patch, err := kube.JSONPatch(kube.Operation{Op: "add", Path: "/metadata/ownerReferences/-", Value: userReference(s.config)})
 	if err != nil {
-		return fmt.Errorf("encode the user %s: %w", s.config.Name, err)
+		return err
 	}
 	joined := &assisted.InfraEnv{ObjectMeta: metav1.ObjectMeta{Namespace: s.infraEnv.Namespace, Name: s.infraEnv.Name}}
-	if err := r.Client.Patch(ctx, joined, client.RawPatch(types.JSONPatchType, data)); err != nil {
+	if err := r.Client.Patch(ctx, joined, patch); err != nil {
 		return err
 	}
 	// Until the cache shows the user, the next pass would append it once more.

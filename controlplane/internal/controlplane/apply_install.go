@@ -242,16 +242,66 @@ func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneSt
 			return nil
 		}
 	}
-	var closing map[string]any
-	if !v.Install.Closed() {
-		closing = map[string]any{assisted.DayOneAgentsAnnotation: assisted.FormatDayOneAgents(step.Agents)}
-	}
-	written, err := r.patchInstall(ctx, v, closing, requirements(step.Requirements, false))
+	written, err := r.release(ctx, v, step)
 	if written {
 		r.event(v, corev1.EventTypeNormal, controlplanev1.EventInstallationStarted, "StartInstallation",
 			"Starting the installation: %s: %s", step.Note, strings.Join(step.Agents, ", "))
 	}
 	return err
+}
+
+// release clears the hold and fixes the set, unless somebody has done the one or changed the other since the AgentClusterInstall was read.
+// All else of it may have changed: the service writes its status several times in the second in which the last host becomes ready, and
+// begins nothing before the hold is cleared. A patch that such a write refuses would have to be sent twice.
+func (r *Reconciler) release(ctx context.Context, v *view.View, step plan.DayOneStep) (bool, error) {
+	install := v.Install.AgentClusterInstall.DeepCopy()
+	set := assisted.FormatDayOneAgents(step.Agents)
+	if !install.Spec.HoldInstallation || len(install.Annotations) == 0 {
+		return r.patchInstall(ctx, v, map[string]any{assisted.DayOneAgentsAnnotation: set}, requirements(step.Requirements, false))
+	}
+	fix := kube.Operation{Op: "add", Path: kube.AnnotationPath(assisted.DayOneAgentsAnnotation), Value: set}
+	if v.Install.Closed() {
+		fix.Op, fix.Value = "test", install.Annotations[assisted.DayOneAgentsAnnotation]
+	}
+	operations := []kube.Operation{
+		{Op: "test", Path: "/metadata/uid", Value: install.UID},
+		{Op: "test", Path: "/spec/holdInstallation", Value: true},
+		fix,
+		{Op: "add", Path: "/spec/holdInstallation", Value: false},
+		{Op: "add", Path: "/spec/provisionRequirements/controlPlaneAgents", Value: step.Requirements.ControlPlaneAgents},
+		{Op: "add", Path: "/spec/provisionRequirements/workerAgents", Value: step.Requirements.WorkerAgents},
+	}
+	patch, err := kube.JSONPatch(operations...)
+	if err != nil {
+		return false, err
+	}
+	if err := r.Client.Patch(ctx, install, patch, strict); err != nil {
+		return false, r.unreleased(ctx, v, err)
+	}
+	r.wroteInstall(v, install)
+	return true, nil
+}
+
+// unreleased is the error of a patch that was to clear the hold; nil when what the patch tests has changed, which triggers the next pass. A
+// test that fails is refused like a value that is not valid.
+func (r *Reconciler) unreleased(ctx context.Context, v *view.View, refused error) error {
+	read := v.Install.AgentClusterInstall
+	refused = fmt.Errorf("patch %s: %w", kube.Name(read), refused)
+	switch {
+	case apierrors.IsNotFound(refused), kube.IsConflict(refused):
+		return nil
+	case !apierrors.IsInvalid(refused):
+		return refused
+	}
+	current, err := kube.GetOrNil[hiveext.AgentClusterInstall](ctx, r.APIReader, client.ObjectKeyFromObject(read))
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	const set = assisted.DayOneAgentsAnnotation
+	if current == nil || current.UID != read.UID || !current.Spec.HoldInstallation || current.Annotations[set] != read.Annotations[set] {
+		return nil
+	}
+	return refused
 }
 
 // requirements are the fields of an AgentClusterInstall that say how many hosts are installed, and whether to wait with it.

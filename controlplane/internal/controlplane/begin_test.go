@@ -21,6 +21,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/kube"
 )
 
 // started is a world whose installation may begin: the hold is cleared, and assisted-service has not acted yet.
@@ -145,11 +146,11 @@ func TestRefusedStepOfDayOneIsTold(t *testing.T) {
 	for name, refused := range map[string]func(client.Object, string) bool{
 		"the start": func(o client.Object, data string) bool {
 			_, install := o.(*hiveext.AgentClusterInstall)
-			return install && strings.Contains(data, `"holdInstallation":false`)
+			return install && strings.Contains(data, `"/spec/holdInstallation","value":false`)
 		},
 		"the set of hosts": func(o client.Object, data string) bool {
 			_, install := o.(*hiveext.AgentClusterInstall)
-			return install && strings.Contains(data, assisted.DayOneAgentsAnnotation)
+			return install && strings.Contains(data, kube.AnnotationPath(assisted.DayOneAgentsAnnotation))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

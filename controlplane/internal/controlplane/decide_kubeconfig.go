@@ -68,7 +68,21 @@ func decideKubeconfig(v *view.View) kubeconfigDecision {
 	if published != nil && bytes.Equal(published.Data[secret.KubeconfigDataName], data) && ownsKubeconfig(v) {
 		return kubeconfigDecision{}
 	}
+	if tokenFollows(v) {
+		return kubeconfigDecision{}
+	}
 	return kubeconfigDecision{publish: data}
+}
+
+// tokenFollows reports whether the service has completed its kubeconfig, as it does with the password (ASSISTED fact 7), and the installed
+// cluster is not recorded yet. Once it is, the cluster is asked through what is published. If it answers, a token is published together with
+// what the service has added to its kubeconfig: one write instead of two. If it does not, that is published without a token.
+func tokenFollows(v *view.View) bool {
+	if !v.WantsToken() || v.Record != nil || v.Kubeconfigs.Cluster == nil || v.Install.AgentClusterInstall == nil {
+		return false
+	}
+	metadata := v.Install.AgentClusterInstall.Spec.ClusterMetadata
+	return metadata != nil && metadata.AdminPasswordSecretRef != nil && ownsKubeconfig(v) && defectOf(v) == ""
 }
 
 // sourceProblem says why there is no kubeconfig of the installer to publish yet; it is empty when there is one.

@@ -48,15 +48,14 @@ func TestVanishedAfterTheInstallation(t *testing.T) {
 		w := completed(t)
 		before := w.uidsOfMachines()
 		w.vanish(w.install())
-		published := w.kubeconfig()
-		w.vanish(published)
+		w.vanish(w.kubeconfig())
 		for range 3 {
 			w.reconcile()
 		}
 		g.Expect(w.install()).To(BeNil(), "nothing may be installed")
 		g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.ImportingReason))
 		g.Expect(w.deployment().Spec.Installed).To(BeFalse(), "the API has not confirmed it")
-		g.Expect(w.kubeconfig().Data).To(Equal(published.Data), "it is published from the installer's Secret")
+		g.Expect(w.published()).To(ContainSubstring("installer-completed"), "it is published from the installer's Secret")
 		w.api.ID, w.api.Last, w.api.Reported = clusterID, w.now, healthyOperators()
 		imported(g, w, before)
 	})

@@ -85,3 +85,40 @@ func TestKubeconfigFollowsTheInstaller(t *testing.T) {
 	w.reconcile()
 	g.Expect(string(w.kubeconfig().Data["value"])).To(And(ContainSubstring("completed"), Not(ContainSubstring("installer"))))
 }
+
+// published is the content of <cluster>-kubeconfig.
+func (w *world) published() string { return string(w.kubeconfig().Data["value"]) }
+
+// TestCompletedKubeconfig: what the service adds to its kubeconfig at the end of the installation is published together with the token. It
+// is published alone while the cluster does not answer, and when something is wrong with what is published.
+func TestCompletedKubeconfig(t *testing.T) {
+	for name, damage := range map[string]func(*corev1.Secret){
+		"the Secret has lost its label": func(s *corev1.Secret) { s.Labels = nil },
+		"the Secret has lost its owner": func(s *corev1.Secret) { s.OwnerReferences = nil },
+		"the Secret is empty":           func(s *corev1.Secret) { s.Data = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 0)
+			w.run(nil, func() bool { return w.stage == stageFinalizing })
+			w.service()
+			published := w.kubeconfig()
+			damage(published)
+			w.must(w.client.Update(context.Background(), published))
+			w.reconcile()
+			NewWithT(t).Expect(w.published()).To(ContainSubstring("installer-completed"))
+		})
+	}
+	t.Run("the cluster answers", func(t *testing.T) {
+		g := NewWithT(t)
+		w := completed(t)
+		g.Expect(w.published()).To(And(ContainSubstring("installer"), Not(ContainSubstring("completed"))))
+		w.workload()
+		w.reconcile()
+		g.Expect(w.token()).NotTo(BeEmpty())
+	})
+	t.Run("the cluster does not answer", func(t *testing.T) {
+		w := completed(t)
+		w.reconcile()
+		NewWithT(t).Expect(w.published()).To(ContainSubstring("installer-completed"))
+	})
+}

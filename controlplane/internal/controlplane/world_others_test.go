@@ -135,8 +135,11 @@ func (w *world) report(install *hiveext.AgentClusterInstall) {
 	default:
 		completed, reason = corev1.ConditionTrue, hiveext.ClusterInstalledReason
 	}
-	if w.stage >= 2 && install.Spec.ClusterMetadata == nil {
-		w.publishCredentials(install)
+	switch {
+	case w.stage >= 2 && install.Spec.ClusterMetadata == nil:
+		w.publishCredentials(install, "installer", nil)
+	case w.stage == len(states) && !w.failed(): // Once, whatever becomes of the Secret afterwards.
+		w.publishCredentials(install, "installer-completed", &corev1.LocalObjectReference{Name: "cp-admin-password"})
 	}
 	install.Status.DebugInfo.State = state
 	percentages := []int64{0, 0, 10, 80, 100}
@@ -206,7 +209,9 @@ func (w *world) installHosts(install *hiveext.AgentClusterInstall) {
 	}
 }
 
-func (w *world) publishCredentials(install *hiveext.AgentClusterInstall) {
+// publishCredentials writes the installer's kubeconfig, whose content the service replaces at the end, when there is a password (ASSISTED
+// fact 7).
+func (w *world) publishCredentials(install *hiveext.AgentClusterInstall, user string, password *corev1.LocalObjectReference) {
 	cd := &hivev1.ClusterDeployment{}
 	w.must(w.client.Get(context.Background(), key, cd))
 	secret := &corev1.Secret{
@@ -214,12 +219,13 @@ func (w *world) publishCredentials(install *hiveext.AgentClusterInstall) {
 			Namespace: namespace, Name: "cp-admin-kubeconfig",
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ClusterDeployment", Name: "cp", UID: cd.UID}},
 		},
-		Data: map[string][]byte{assisted.KubeconfigKey: []byte(kubeconfigOf("installer"))},
+		Data: map[string][]byte{assisted.KubeconfigKey: []byte(kubeconfigOf(user))},
 	}
 	w.must(client.IgnoreNotFound(w.client.Delete(context.Background(), secret.DeepCopy())))
 	w.must(w.client.Create(context.Background(), secret))
 	install.Spec.ClusterMetadata = &hivev1.ClusterMetadata{
 		ClusterID: clusterID, InfraID: "infra", AdminKubeconfigSecretRef: corev1.LocalObjectReference{Name: secret.Name},
+		AdminPasswordSecretRef: password,
 	}
 	w.must(w.client.Update(context.Background(), install))
 	install.Status.DebugInfo.State = ""

@@ -4,7 +4,6 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -241,7 +239,7 @@ func (c Cached) ChangeVersion(ctx context.Context, cluster client.ObjectKey, res
 		return false, err
 	}
 	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: clusterVersion}}
-	if err = remote.Patch(ctx, version, client.RawPatch(types.JSONPatchType, patch)); err == nil {
+	if err = remote.Patch(ctx, version, patch); err == nil {
 		return true, nil
 	}
 	err = fmt.Errorf("write ClusterVersion %s of Cluster %s: %w", clusterVersion, cluster, err)
@@ -260,15 +258,10 @@ func (c Cached) ChangeVersion(ctx context.Context, cluster client.ObjectKey, res
 }
 
 // patch is a JSON patch of the ClusterVersion that was read as resourceVersion.
-func (c VersionChange) patch(resourceVersion string) ([]byte, error) {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
-	operations := []operation{{"test", "/metadata/resourceVersion", resourceVersion}}
+func (c VersionChange) patch(resourceVersion string) (client.Patch, error) {
+	operations := []kube.Operation{{Op: "test", Path: "/metadata/resourceVersion", Value: resourceVersion}}
 	if c.Channel != "" {
-		operations = append(operations, operation{"add", "/spec/channel", c.Channel})
+		operations = append(operations, kube.Operation{Op: "add", Path: "/spec/channel", Value: c.Channel})
 	}
 	if c.Release != (Release{}) {
 		update := map[string]any{"version": c.Release.Version, "image": c.Release.Image}
@@ -279,13 +272,9 @@ func (c VersionChange) patch(resourceVersion string) ([]byte, error) {
 		if len(risks) > 0 {
 			update["acceptRisks"] = risks // Releases without this field drop it.
 		}
-		operations = append(operations, operation{"add", "/spec/desiredUpdate", update})
+		operations = append(operations, kube.Operation{Op: "add", Path: "/spec/desiredUpdate", Value: update})
 	}
-	patch, err := json.Marshal(operations)
-	if err != nil {
-		return nil, fmt.Errorf("encode the patch of a ClusterVersion: %w", err)
-	}
-	return patch, nil
+	return kube.JSONPatch(operations...)
 }
 
 // Gates reads two ConfigMaps, either of which may not exist.
