@@ -136,6 +136,16 @@ func exponentLimit(name string) float64 {
 	return 0
 }
 
+// TestRunThatMeasuresNothing: what was asked for is refused, and not left out without a word.
+func TestRunThatMeasuresNothing(t *testing.T) {
+	for _, profiles := range [][]string{{profileIdle}, {profileStorm, profileResync}, {profileInstall}, {profileBurst, profileInstall}} {
+		_, err := Run(t.Context(), Options{Profiles: profiles, Sizes: Sizes{Hosts: []int{10}}})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("measure nothing with sizes of hosts alone")), "%v", profiles)
+	}
+	_, err := Run(t.Context(), Options{Profiles: []string{"idel"}})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`unknown profile "idel"`)))
+}
+
 func TestReport(t *testing.T) {
 	g := NewWithT(t)
 	linear := newReport(results(func(size int) int { return 50 * size }, 0))

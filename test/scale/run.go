@@ -122,6 +122,10 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 		}
 	}
 	m := &measurement{opts: opts}
+	if m.onlyHosts() && (m.wants(profileInstall) || !m.wants(profileBurst, profileFairness)) {
+		return Report{}, fmt.Errorf("the profiles %s measure nothing with sizes of hosts alone: leave out %s, or choose %s or %s",
+			strings.Join(opts.Profiles, ", "), onlyHostsPrefix, profileBurst, profileFairness)
+	}
 	if err := m.dropState(); err != nil {
 		return Report{}, err
 	}
