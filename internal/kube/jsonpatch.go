@@ -18,8 +18,8 @@ type Operation struct {
 	Value any    `json:"value"`
 }
 
-// JSONPatch is a patch of operations that are carried out all or none. One whose test fails is refused like a value that is not valid, and
-// not as a conflict.
+// JSONPatch is a patch of operations, which the API server carries out all or none. It answers a test that fails with 422 (Invalid), as it
+// does a value that is not valid, and not with 409 (Conflict).
 func JSONPatch(operations ...Operation) (client.Patch, error) {
 	data, err := json.Marshal(operations)
 	if err != nil {
@@ -28,7 +28,7 @@ func JSONPatch(operations ...Operation) (client.Patch, error) {
 	return client.RawPatch(types.JSONPatchType, data), nil
 }
 
-// AnnotationPath is the path of an annotation in a JSON patch. No key of an annotation has the other sign that has to be escaped.
+// AnnotationPath is the path of an annotation in a JSON patch. No key of an annotation has a ~, which would have to be escaped too.
 func AnnotationPath(annotation string) string {
 	return "/metadata/annotations/" + strings.ReplaceAll(annotation, "/", "~1")
 }

@@ -28,12 +28,13 @@ import (
 )
 
 // keepCredential looks after <cluster>-kubeconfig: it copies the installer's credential, requests a token, and publishes it. The copy comes
-// first, because what is replaced by a token may be all that is left of that credential. A token is renewed although the copy cannot be
-// written: it would end otherwise, and with it the access of everybody who uses <cluster>-kubeconfig.
+// first, because what is replaced by a token may be all that is left of that credential: without a copy no first token is requested. A
+// token is renewed although the copy cannot be written: it would end otherwise, and with it the access of everybody who uses
+// <cluster>-kubeconfig.
 func (r *Reconciler) keepCredential(ctx context.Context, v *view.View, d kubeconfigDecision, o *outcomes) error {
 	err := r.copyInstallerCredential(ctx, v, d)
 	if err != nil && v.Kubeconfigs.Token == "" {
-		return err
+		d.issue = nil
 	}
 	return kerrors.NewAggregate([]error{err, r.publishCredential(ctx, v, d, o)})
 }

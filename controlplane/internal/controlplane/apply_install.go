@@ -250,28 +250,30 @@ func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneSt
 	return err
 }
 
-// release clears the hold and fixes the set, unless somebody has done the one or changed the other since the AgentClusterInstall was read.
-// All else of it may have changed: the service writes its status several times in the second in which the last host becomes ready, and
-// begins nothing before the hold is cleared. A patch that such a write refuses would have to be sent twice.
+// release clears the hold and fixes the set of hosts, unless somebody has cleared the hold, changed the set, deleted the
+// AgentClusterInstall or replaced it since it was read. All else of it may have changed: the service writes its status several times in the
+// second in which the last host becomes ready, and begins nothing before the hold is cleared. With a resourceVersion, each of these writes
+// would make the API server refuse the patch, which would have to be sent again.
 func (r *Reconciler) release(ctx context.Context, v *view.View, step plan.DayOneStep) (bool, error) {
 	install := v.Install.AgentClusterInstall.DeepCopy()
 	set := assisted.FormatDayOneAgents(step.Agents)
 	if !install.Spec.HoldInstallation || len(install.Annotations) == 0 {
 		return r.patchInstall(ctx, v, map[string]any{assisted.DayOneAgentsAnnotation: set}, requirements(step.Requirements, false))
 	}
-	fix := kube.Operation{Op: "add", Path: kube.AnnotationPath(assisted.DayOneAgentsAnnotation), Value: set}
+	path, known := kube.AnnotationPath(assisted.DayOneAgentsAnnotation), any(nil) // A test for nil is passed by what is not there.
 	if v.Install.Closed() {
-		fix.Op, fix.Value = "test", install.Annotations[assisted.DayOneAgentsAnnotation]
+		known, set = install.Annotations[assisted.DayOneAgentsAnnotation], install.Annotations[assisted.DayOneAgentsAnnotation]
 	}
-	operations := []kube.Operation{
-		{Op: "test", Path: "/metadata/uid", Value: install.UID},
-		{Op: "test", Path: "/spec/holdInstallation", Value: true},
-		fix,
-		{Op: "add", Path: "/spec/holdInstallation", Value: false},
-		{Op: "add", Path: "/spec/provisionRequirements/controlPlaneAgents", Value: step.Requirements.ControlPlaneAgents},
-		{Op: "add", Path: "/spec/provisionRequirements/workerAgents", Value: step.Requirements.WorkerAgents},
-	}
-	patch, err := kube.JSONPatch(operations...)
+	patch, err := kube.JSONPatch(
+		kube.Operation{Op: "test", Path: "/metadata/uid", Value: install.UID},
+		kube.Operation{Op: "test", Path: "/metadata/deletionTimestamp", Value: nil},
+		kube.Operation{Op: "test", Path: path, Value: known},
+		kube.Operation{Op: "test", Path: "/spec/holdInstallation", Value: true},
+		kube.Operation{Op: "add", Path: path, Value: set},
+		kube.Operation{Op: "add", Path: "/spec/holdInstallation", Value: false},
+		kube.Operation{Op: "add", Path: "/spec/provisionRequirements/controlPlaneAgents", Value: step.Requirements.ControlPlaneAgents},
+		kube.Operation{Op: "add", Path: "/spec/provisionRequirements/workerAgents", Value: step.Requirements.WorkerAgents},
+	)
 	if err != nil {
 		return false, err
 	}
@@ -282,8 +284,8 @@ func (r *Reconciler) release(ctx context.Context, v *view.View, step plan.DayOne
 	return true, nil
 }
 
-// unreleased is the error of a patch that was to clear the hold; nil when what the patch tests has changed, which triggers the next pass. A
-// test that fails is refused like a value that is not valid.
+// unreleased is the error of a patch that was to clear the hold; nil when what the patch tests has changed, which triggers the next pass.
+// The API server answers a test that fails with 422 (Invalid), as it does a value that is not valid.
 func (r *Reconciler) unreleased(ctx context.Context, v *view.View, refused error) error {
 	read := v.Install.AgentClusterInstall
 	refused = fmt.Errorf("patch %s: %w", kube.Name(read), refused)
@@ -298,7 +300,8 @@ func (r *Reconciler) unreleased(ctx context.Context, v *view.View, refused error
 		return errors.Join(refused, err)
 	}
 	const set = assisted.DayOneAgentsAnnotation
-	if current == nil || current.UID != read.UID || !current.Spec.HoldInstallation || current.Annotations[set] != read.Annotations[set] {
+	if current == nil || current.UID != read.UID || !current.DeletionTimestamp.IsZero() || !current.Spec.HoldInstallation ||
+		current.Annotations[set] != read.Annotations[set] {
 		return nil
 	}
 	return refused

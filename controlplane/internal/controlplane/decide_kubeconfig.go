@@ -74,9 +74,10 @@ func decideKubeconfig(v *view.View) kubeconfigDecision {
 	return kubeconfigDecision{publish: data}
 }
 
-// tokenFollows reports whether the service has completed its kubeconfig, as it does with the password (ASSISTED fact 7), and the installed
-// cluster is not recorded yet. Once it is, the cluster is asked through what is published. If it answers, a token is published, together
-// with what the service has added to its kubeconfig: one write instead of two. If it does not, that is published without a token.
+// tokenFollows reports whether the service has completed its kubeconfig, when it also sets adminPasswordSecretRef (ASSISTED fact 7), and
+// the installed cluster is not recorded yet. Once it is recorded, it is asked through what is published. If it answers, a token is
+// published, together with what the service has added to its kubeconfig: one write instead of two. If it does not, the completed kubeconfig
+// is published.
 func tokenFollows(v *view.View) bool {
 	if !v.WantsToken() || v.Record != nil || v.Kubeconfigs.Cluster == nil || v.Install.AgentClusterInstall == nil {
 		return false

@@ -92,6 +92,19 @@ func TestStartWhileOthersWrite(t *testing.T) {
 				return change(w, func(i *hiveext.AgentClusterInstall) { i.Spec.HoldInstallation = false })
 			},
 		},
+		"somebody has fixed a set": {
+			happens: func(w *world) error {
+				return change(w, func(i *hiveext.AgentClusterInstall) { i.Annotations[set] = "another" })
+			},
+		},
+		"somebody has deleted it, and it waits for its finalizer": {
+			happens: func(w *world) error {
+				if err := change(w, func(i *hiveext.AgentClusterInstall) { i.Finalizers = []string{"example.com/x"} }); err != nil {
+					return err
+				}
+				return w.client.Delete(context.Background(), w.install())
+			},
+		},
 		"somebody has fixed another set": {
 			fixed: agent, happens: func(w *world) error {
 				return change(w, func(i *hiveext.AgentClusterInstall) { i.Annotations[set] = "another" })

@@ -4,12 +4,14 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	hivev1 "github.com/openshift/hive/apis/hive/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,9 +114,26 @@ func TestCompletedKubeconfig(t *testing.T) {
 		g := NewWithT(t)
 		w := completed(t)
 		g.Expect(w.published()).To(And(ContainSubstring("installer"), Not(ContainSubstring("completed"))))
+		added := w.authority("ingress", 100*day)
+		w.trusts(added)
 		w.workload()
 		w.reconcile()
 		g.Expect(w.token()).NotTo(BeEmpty())
+		g.Expect(w.config().CAData).To(Equal(added))
+	})
+	t.Run("the installer's credential cannot be copied", func(t *testing.T) {
+		g := NewWithT(t)
+		w := completed(t)
+		w.refuse = func(o client.Object) error {
+			if o.GetName() == "cp-installer-credentials" {
+				return apierrors.NewForbidden(corev1.Resource("secrets"), o.GetName(), errors.New("no copies of credentials here"))
+			}
+			return nil
+		}
+		w.workload()
+		g.Expect(w.try()).To(MatchError(ContainSubstring("no copies of credentials here")))
+		g.Expect(w.published()).To(ContainSubstring("installer-completed"))
+		g.Expect(w.token()).To(BeEmpty(), "it would replace what may be all that is left")
 	})
 	t.Run("the cluster does not answer", func(t *testing.T) {
 		w := completed(t)
