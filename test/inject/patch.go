@@ -48,8 +48,8 @@ func (h *Hub) patch(o client.Object, patch client.Patch, status bool, otherwise 
 	return nil
 }
 
-// refusal is what an API server answers to a JSON patch that cannot be applied, as one whose test fails: the fake client's error has no
-// code.
+// refusal gives the fake client's error the code 422, with which an API server answers a JSON patch that cannot be applied, such as one
+// whose test fails.
 func (h *Hub) refusal(o client.Object, patch client.Patch, err error) error {
 	if err == nil || patch.Type() != types.JSONPatchType || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		return err

@@ -136,7 +136,7 @@ func exponentLimit(name string) float64 {
 	return 0
 }
 
-// TestRunThatMeasuresNothing: what was asked for is refused, and not left out without a word.
+// TestRunThatMeasuresNothing: Run refuses profiles that it would have to leave out.
 func TestRunThatMeasuresNothing(t *testing.T) {
 	for _, profiles := range [][]string{{profileIdle}, {profileStorm, profileResync}, {profileInstall}, {profileBurst, profileInstall}} {
 		_, err := Run(t.Context(), Options{Profiles: profiles, Sizes: Sizes{Hosts: []int{10}}})

@@ -260,9 +260,10 @@ func (r *Reconciler) release(ctx context.Context, v *view.View, step plan.DayOne
 	if !install.Spec.HoldInstallation || len(install.Annotations) == 0 {
 		return r.patchInstall(ctx, v, map[string]any{assisted.DayOneAgentsAnnotation: set}, requirements(step.Requirements, false))
 	}
-	path, known := kube.AnnotationPath(assisted.DayOneAgentsAnnotation), any(nil) // A test for nil is passed by what is not there.
+	path, known := kube.AnnotationPath(assisted.DayOneAgentsAnnotation), any(nil) // An annotation that does not exist passes a test for nil.
 	if v.Install.Closed() {
-		known, set = install.Annotations[assisted.DayOneAgentsAnnotation], install.Annotations[assisted.DayOneAgentsAnnotation]
+		set = install.Annotations[assisted.DayOneAgentsAnnotation]
+		known = set
 	}
 	patch, err := kube.JSONPatch(
 		kube.Operation{Op: "test", Path: "/metadata/uid", Value: install.UID},

@@ -74,10 +74,10 @@ func decideKubeconfig(v *view.View) kubeconfigDecision {
 	return kubeconfigDecision{publish: data}
 }
 
-// tokenFollows reports whether the service has completed its kubeconfig, when it also sets adminPasswordSecretRef (ASSISTED fact 7), and
-// the installed cluster is not recorded yet. Once it is recorded, it is asked through what is published. If it answers, a token is
-// published, together with what the service has added to its kubeconfig: one write instead of two. If it does not, the completed kubeconfig
-// is published.
+// tokenFollows reports whether <cluster>-kubeconfig stays as it is for now, because a pass that follows publishes a token with the
+// installer's completed kubeconfig: one write instead of two. assisted-service completes its kubeconfig at the end of the installation,
+// and sets adminPasswordSecretRef then (ASSISTED fact 7). The next pass that finds the cluster recorded asks its API through
+// <cluster>-kubeconfig. If the API answers, that pass publishes the token; if not, it publishes the completed kubeconfig alone.
 func tokenFollows(v *view.View) bool {
 	if !v.WantsToken() || v.Record != nil || v.Kubeconfigs.Cluster == nil || v.Install.AgentClusterInstall == nil {
 		return false

@@ -47,8 +47,8 @@ func hostsAreReady(t *testing.T) *world {
 	return w
 }
 
-// TestStartWhileOthersWrite: what others write to the AgentClusterInstall just before its hold is cleared does not refuse that, unless the
-// decision rests on it.
+// TestStartWhileOthersWrite: the hold is cleared although others write to the AgentClusterInstall just before, unless they change the hold
+// or the set of hosts, or delete or replace the AgentClusterInstall.
 func TestStartWhileOthersWrite(t *testing.T) {
 	const (
 		set   = assisted.DayOneAgentsAnnotation
@@ -143,7 +143,7 @@ func TestStartWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// TestStartThatIsRefused: what the API server or the service's webhook says against the start is told, and it is tried again.
+// TestStartThatIsRefused: a pass returns the error of the API server or of the service's webhook, and the next pass clears the hold.
 func TestStartThatIsRefused(t *testing.T) {
 	invalid := apierrors.NewInvalid(hiveext.GroupVersion.WithKind("AgentClusterInstall").GroupKind(), "cp", nil)
 	for name, tc := range map[string]struct {
