@@ -34,8 +34,10 @@ const (
 	coreManagerName = "core"
 	// roomy is the part of the machine's memory that kube-apiserver, etcd and the simulators may each fill before they collect garbage. On the
 	// two cores that they share with the managers, each collection delays the managers' writes: with a GOGC of 400 and 100 clusters,
-	// kube-apiserver collected 38 times in 14 minutes. On a real hub, they have CPUs of their own.
-	roomy = 0.25
+	// kube-apiserver collected 38 times in 14 minutes. Memory that is filled for the first time costs as well: with a quarter of 24 GiB
+	// kube-apiserver took 1.4 times as much CPU time as with a sixteenth, and a third more for a write. On a real hub, they have CPUs of
+	// their own.
+	roomy = 1.0 / 16
 	// modelName and modelAddress are those of the cluster from whose manifests all others' are made, in every place where they are.
 	modelName    = "site-model"
 	modelAddress = "127.20.254.250"
