@@ -55,15 +55,13 @@ func (r *Reconciler) apply(ctx context.Context, v *view.View, d decision) *outco
 	o.machines.add(r.deleteSurplus(ctx, v, d.machines))
 	o.machines.add(r.rollOut(ctx, v, d.rollout))
 	o.machines.add(r.remediate(ctx, v, d.remedy))
+	o.machines.add(r.syncMachines(ctx, v, d.machines, o))
 	o.records.add(r.record(ctx, v, d, o))
 	if o.records.err() == nil && !o.unrecorded { // A crash would leave an installation that nobody knows to have begun.
 		o.install.add(r.applyDayOne(ctx, v, d.install.dayOne))
 	}
 	o.kubeconfig.add(r.keepCredential(ctx, v, d.kubeconfig, o))
 	o.kubeconfig.add(r.shareKubeconfig(ctx, v, d.kubeconfig))
-	if o.token == nil { // Whoever waits for the kubeconfig comes first: the write of a token triggers a pass, which writes to the Machines.
-		o.machines.add(r.syncMachines(ctx, v, d.machines, o))
-	}
 	if o.records.err() == nil {
 		o.upgrade.add(r.upgrade(ctx, v, d.upgrade))
 	}

@@ -3,14 +3,12 @@
 package controlplane
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
@@ -51,20 +49,4 @@ func TestMemberCondition(t *testing.T) {
 		})
 	}
 	t.Run("nobody tells", func(t *testing.T) { NewWithT(t).Expect(memberCondition(&view.View{}, m)).To(BeNil()) })
-}
-
-// TestTokenBeforeMachines: who waits for the kubeconfig does not wait for what is told on the Machines.
-func TestTokenBeforeMachines(t *testing.T) {
-	g := NewWithT(t)
-	w := completed(t)
-	w.workload()
-	m := w.machines()[0]
-	m.Status.Conditions = nil
-	w.must(w.client.Status().Update(context.Background(), &m))
-	told := func() bool { return conditions.Has(&w.machines()[0], clusterv1.MachineUpToDateCondition) }
-	w.reconcile()
-	g.Expect(w.token()).NotTo(BeEmpty())
-	g.Expect(told()).To(BeFalse())
-	w.reconcile()
-	g.Expect(told()).To(BeTrue())
 }
