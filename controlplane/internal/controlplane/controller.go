@@ -170,8 +170,8 @@ func (r *Reconciler) pass(
 	}
 	d, o := decide(v), &outcomes{}
 	defer func() {
-		if reterr == nil && toldByNext(v, d, o) {
-			return
+		if reterr == nil && (recordedAlone(v, d, o) || o.begun) {
+			return // The pass that this one's write triggers tells all.
 		}
 		r.updateStatus(v, d, o)
 		cp.Status.ObservedGeneration = cp.Generation
@@ -212,15 +212,10 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, cp *controlplanev1.Ope
 	return err
 }
 
-// toldByNext reports whether the next pass tells all that this one has to tell. Before the cluster is initialized, what this pass has
-// created or recorded triggers that pass: it finds the installation and its Machines, or asks the recorded cluster, and says in one write
-// that it is installed and that it answers.
-func toldByNext(v *view.View, d decision, o *outcomes) bool {
-	if v.Initialized() {
-		return false
-	}
-	recorded := d.install.record != "" && o.written != ""
-	return recorded || o.begun || len(o.created) > 0
+// recordedAlone reports whether all that the pass has to tell is told by the next one, which begins because this one has recorded the
+// installed cluster: it asks that cluster, and says in one write that it is installed and that it answers.
+func recordedAlone(v *view.View, d decision, o *outcomes) bool {
+	return d.install.record != "" && o.written != "" && !v.Initialized()
 }
 
 // ownerCluster returns the owner, or nil when there is none or it is gone.
