@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -341,16 +340,10 @@ func connect(kubeconfig []byte) (client.Client, error) {
 // clientOf knows the few kinds that are needed here, so that it asks the cluster for none. Without an HTTP client of its own it shares the
 // connections of others.
 func clientOf(config *rest.Config, own *http.Client) (client.Client, error) {
-	scheme, err := clientScheme()
-	if err != nil {
+	scheme := runtime.NewScheme()
+	kinds := runtime.SchemeBuilder{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, configv1.Install}
+	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("build the scheme of a client: %w", err)
 	}
 	return client.New(config, client.Options{HTTPClient: own, Scheme: scheme, Mapper: mapper()})
 }
-
-// clientScheme is the scheme of all these clients. It is made once: that takes as long as a request does.
-var clientScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	known := runtime.SchemeBuilder{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, configv1.Install}
-	return scheme, known.AddToScheme(scheme)
-})
