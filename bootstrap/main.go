@@ -78,5 +78,9 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	if err := ctrlmetrics.Registry.Register(gauges); err != nil {
 		return fmt.Errorf("register the metrics of hosts: %w", err)
 	}
+	fill := &manager.Fill{Client: mgr.GetClient(), Log: mgr.GetLogger(), Metal3: []string{metal3.MachineKind}}
+	if err := mgr.Add(fill); err != nil {
+		return fmt.Errorf("add what fills caches at the start: %w", err)
+	}
 	return webhook.Setup(mgr)
 }

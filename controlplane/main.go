@@ -18,6 +18,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/controlplane"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/csr"
@@ -31,6 +32,7 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/bounded"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/manager"
+	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/version"
 )
 
@@ -94,6 +96,13 @@ func setup(ctx context.Context, mgr ctrl.Manager, o manager.Options) error {
 	}
 	if err := ctrlmetrics.Registry.Register(gauges); err != nil {
 		return fmt.Errorf("register the metrics of control planes: %w", err)
+	}
+	fill := &manager.Fill{
+		Client: mgr.GetClient(), Log: mgr.GetLogger(),
+		Metal3: []string{metal3.MachineTemplateKind, metal3.MachineKind}, Lists: []client.ObjectList{&bootstrapv1.OpenshiftAssistedConfigList{}},
+	}
+	if err := mgr.Add(fill); err != nil {
+		return fmt.Errorf("add what fills caches at the start: %w", err)
 	}
 	return webhook.Setup(mgr)
 }

@@ -22,6 +22,8 @@ const (
 
 	// MachineKind is the kind of infrastructure machine that this package knows.
 	MachineKind = "Metal3Machine"
+	// MachineTemplateKind is the kind of its template.
+	MachineTemplateKind = MachineKind + "Template"
 
 	// HostAnnotation, on a Metal3Machine, is <namespace>/<name> of its BareMetalHost (METAL3 M3-70).
 	HostAnnotation = "metal3.io/BareMetalHost"
@@ -71,7 +73,7 @@ func IsMachineRef(ref clusterv1.ContractVersionedObjectReference) bool {
 
 // IsMachineOrTemplate reports whether the kind is Metal3Machine or Metal3MachineTemplate, the kinds that the roles of the managers name.
 func IsMachineOrTemplate(kind schema.GroupKind) bool {
-	return kind.Group == InfrastructureGroup && (kind.Kind == MachineKind || kind.Kind == MachineKind+"Template")
+	return kind.Group == InfrastructureGroup && (kind.Kind == MachineKind || kind.Kind == MachineTemplateKind)
 }
 
 // CRDs returns the CRDs without which the infrastructure object that the reference names cannot exist or be provisioned; none for
