@@ -41,7 +41,7 @@ func TestFill(t *testing.T) {
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				return note(o, c.Get(ctx, key, o, opts...))
 			},
-			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			List: func(_ context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
 				read = append(read, "configs")
 				return errors.New("no such kind")
 			},

@@ -97,23 +97,35 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 		})
 	}
 
-	t.Run("its Machine is being deleted, which the cache does not show yet", func(t *testing.T) {
-		g := NewWithT(t)
-		w := newWorld(t, 3, 0)
-		w.closeAndHold()
-		w.finalize()
-		w.freezeMachines()
-		m := w.machines()[1]
-		w.vanish(&m)
-		for range 4 {
-			_ = w.try() // Writing to the Machines of before conflicts.
-		}
-		g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())
-		w.r.Client = w.client
-		w.reconcile()
-		_, closed := assisted.DayOneAgents(w.install())
-		g.Expect(closed).To(BeFalse())
-	})
+	unseen := map[string]func(*world){
+		"its Machine is being deleted": leaves["its Machine is being deleted"],
+		"another Machine has the name of its Machine": func(w *world) {
+			m := w.machines()[1]
+			m.Finalizers = nil
+			w.must(w.client.Update(context.Background(), &m))
+			w.vanish(&m)
+			m.UID, m.ResourceVersion = "another", ""
+			w.must(w.client.Create(context.Background(), &m))
+		},
+	}
+	for name, leave := range unseen {
+		t.Run(name+", which the cache does not show yet", func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(t, 3, 0)
+			w.closeAndHold()
+			w.finalize()
+			w.freezeMachines()
+			leave(w)
+			for range 4 {
+				_ = w.try() // Writing to the Machines of before conflicts.
+			}
+			g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())
+			w.r.Client = w.client
+			w.reconcile()
+			_, closed := assisted.DayOneAgents(w.install())
+			g.Expect(closed).To(BeFalse())
+		})
+	}
 }
 
 // TestScaleDownBeforeTheStart: fewer replicas before the installation begins never leave a host in it whose Machine goes.
