@@ -16,12 +16,12 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// fillTimeout bounds the first read of one kind. Its cache goes on to fill after it.
+// fillTimeout bounds the first list of a kind. Its cache goes on to fill after it.
 const fillTimeout = 5 * time.Second
 
-// Fill reads once, when the manager starts, the kinds that passes read and no controller watches. The first read of a kind begins to fill
-// its cache and waits for that, for a tenth of a second at least: without Fill, the first pass of a manager waits for three or four kinds
-// in turn. A kind that cannot be read is left to the pass that needs it. A standby reads them too, so that it is ready when it leads.
+// Fill reads once, when the manager begins to lead, the kinds that passes read and no controller watches from the beginning. The first read
+// of a kind begins to fill its cache and waits for that, for a tenth of a second at least: without Fill, the first pass waits so for one
+// kind after the other. A kind that cannot be read is left to the pass that needs it. A standby fills no caches: it stays small.
 type Fill struct {
 	// Client is the manager's client.
 	Client client.Reader
@@ -47,17 +47,14 @@ func (f *Fill) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (f *Fill) NeedLeaderElection() bool { return false }
-
 func (f *Fill) list(ctx context.Context, list client.ObjectList) error {
 	ctx, cancel := context.WithTimeout(ctx, fillTimeout)
 	defer cancel()
 	return f.Client.List(ctx, list, client.Limit(1))
 }
 
-func (f *Fill) tell(kind string, err error) {
+func (f *Fill) tell(what string, err error) {
 	if err != nil {
-		f.Log.Info("The cache of a kind is not filled yet", "kind", kind, "reason", err.Error())
+		f.Log.V(2).Info("Not read at the start, but by the first pass that needs it", "what", what, "reason", err.Error())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +23,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capicontrollerutil "sigs.k8s.io/cluster-api/util/controller"
 
+	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
@@ -222,15 +224,15 @@ func (r *Reconciler) applyDayOne(ctx context.Context, v *view.View, step plan.Da
 }
 
 // start clears the hold, and fixes the set of hosts if no step has done so before. Once it is cleared, nothing keeps the hosts from being
-// written to, so the Machines of the hosts are read past the cache first: what it does not show yet triggers a reconcile, which opens day 1
-// again.
+// written to, so the Machines are read past the cache first: what it does not show yet triggers a reconcile, which opens day 1 again.
 func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneStep) error {
-	for _, a := range v.BoundAgents() {
-		lives, err := r.claimantLives(ctx, a)
-		if err != nil {
-			return fmt.Errorf("read the Machine of Agent %s before the installation of Cluster %s starts: %w", klog.KObj(a), v.ClusterKey(), err)
-		}
-		if !lives {
+	bound := v.BoundAgents()
+	living, err := r.livingClaims(ctx, v, bound)
+	if err != nil {
+		return fmt.Errorf("read the Machines of Cluster %s before the installation starts: %w", v.ClusterKey(), err)
+	}
+	for _, a := range bound {
+		if !living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]) {
 			ctrl.LoggerFrom(ctx).Info("Not starting the installation: the Machine of a host is being deleted", "Agent", klog.KObj(a))
 			return nil
 		}
@@ -243,15 +245,40 @@ func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneSt
 	return err
 }
 
-// claimantLives reads without the cache whether the Machine that the Agent is claimed for exists and is not being deleted. It reads that
-// Machine alone: the API server answers a list from its own cache, and waits first until that is current.
-func (r *Reconciler) claimantLives(ctx context.Context, a *assisted.Agent) (bool, error) {
-	name, uid, claimed := a.ClaimedFor()
-	if !claimed {
-		return false, nil
+// fewHosts is up to how many hosts their Machines are read one by one. Since Kubernetes 1.31 the API server answers a list from its own
+// cache, and waits until that is current; it answers a read of one object at once.
+const fewHosts = 5
+
+// livingClaims reads without the cache which of the Cluster's Machines that the Agents are claimed for exist and are not being deleted. It
+// returns the claims for them (assisted.Claim), and may return those for others.
+func (r *Reconciler) livingClaims(ctx context.Context, v *view.View, bound []*assisted.Agent) (sets.Set[string], error) {
+	machines := &clusterv1.MachineList{}
+	if len(bound) > fewHosts {
+		if err := r.APIReader.List(ctx, machines, inCluster(v)...); err != nil {
+			return nil, err
+		}
+		bound = nil
 	}
-	machine, err := kube.GetOrNil[clusterv1.Machine](ctx, r.APIReader, client.ObjectKey{Namespace: a.Namespace, Name: name})
-	return machine != nil && string(machine.UID) == uid && machine.DeletionTimestamp.IsZero(), err
+	for _, a := range bound {
+		name, _, claimed := a.ClaimedFor()
+		if !claimed {
+			continue
+		}
+		machine, err := kube.GetOrNil[clusterv1.Machine](ctx, r.APIReader, client.ObjectKey{Namespace: a.Namespace, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		if machine != nil {
+			machines.Items = append(machines.Items, *machine)
+		}
+	}
+	living := sets.New[string]()
+	for i := range machines.Items {
+		if machines.Items[i].DeletionTimestamp.IsZero() {
+			living.Insert(assisted.Claim(&machines.Items[i]))
+		}
+	}
+	return living, nil
 }
 
 // release clears the hold and fixes the set of hosts, unless somebody has cleared the hold, changed the set, deleted the

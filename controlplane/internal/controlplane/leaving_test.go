@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -96,9 +97,15 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 			g.Expect(w.message(controlplanev1.InstalledCondition)).To(ContainSubstring("when 3 control-plane hosts"))
 		})
 	}
+}
 
-	unseen := map[string]func(*world){
-		"its Machine is being deleted": leaves["its Machine is being deleted"],
+// TestNoStartWithAHostWhoseMachineIsGone: what the cache does not show yet counts too, whether the Machines are read one by one or listed.
+func TestNoStartWithAHostWhoseMachineIsGone(t *testing.T) {
+	gone := map[string]func(*world){
+		"its Machine is being deleted": func(w *world) {
+			m := w.machines()[1]
+			w.vanish(&m)
+		},
 		"another Machine has the name of its Machine": func(w *world) {
 			m := w.machines()[1]
 			m.Finalizers = nil
@@ -108,23 +115,24 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 			w.must(w.client.Create(context.Background(), &m))
 		},
 	}
-	for name, leave := range unseen {
-		t.Run(name+", which the cache does not show yet", func(t *testing.T) {
-			g := NewWithT(t)
-			w := newWorld(t, 3, 0)
-			w.closeAndHold()
-			w.finalize()
-			w.freezeMachines()
-			leave(w)
-			for range 4 {
-				_ = w.try() // Writing to the Machines of before conflicts.
-			}
-			g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())
-			w.r.Client = w.client
-			w.reconcile()
-			_, closed := assisted.DayOneAgents(w.install())
-			g.Expect(closed).To(BeFalse())
-		})
+	for name, leave := range gone {
+		for _, workers := range []int{0, fewHosts} {
+			t.Run(fmt.Sprintf("%s, %d workers", name, workers), func(t *testing.T) {
+				g, w := NewWithT(t), newWorld(t, 3, workers)
+				w.closeAndHold()
+				w.finalize()
+				w.freezeMachines()
+				leave(w)
+				for range 4 {
+					_ = w.try() // Writing to the Machines of before conflicts.
+				}
+				g.Expect(w.install().Spec.HoldInstallation).To(BeTrue())
+				w.r.Client = w.client
+				w.reconcile()
+				_, closed := assisted.DayOneAgents(w.install())
+				g.Expect(closed).To(BeFalse())
+			})
+		}
 	}
 }
 

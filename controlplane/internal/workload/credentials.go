@@ -49,9 +49,8 @@ const (
 
 	// requestTimeout bounds one request that is not made through the ClusterCache.
 	requestTimeout = 10 * time.Second
-	// tokenAttempts is how often a token is requested before another credential is used: one failure may be that of one API server. The first
-	// attempt goes by the connection that Ask and EnsureAccount have just used. Each later one makes a connection of its own, which a load
-	// balancer may lead to another API server.
+	// tokenAttempts is how often a token is requested before another credential is used: one failure may be that of one API server. Each
+	// attempt makes a connection of its own, which a load balancer may lead to another one.
 	tokenAttempts = 2
 	// extendedLifetime is a lifetime that API servers make another of.
 	extendedLifetime = 3607
@@ -260,8 +259,8 @@ func (c Cached) RequestToken(
 	err = c.Failures.unless("token", cluster, kubeconfig, func() error {
 		ctx, cancel := context.WithTimeout(silent(ctx), requestTimeout) // Of all attempts: who does not answer is not asked twice.
 		defer cancel()
-		for attempt := range tokenAttempts {
-			if token, err = requestToken(ctx, kubeconfig, lifetime, attempt > 0); err == nil || declined(err) || ctx.Err() != nil {
+		for range tokenAttempts {
+			if token, err = requestToken(ctx, kubeconfig, lifetime); err == nil || declined(err) || ctx.Err() != nil {
 				break
 			}
 		}
@@ -285,20 +284,17 @@ func declined(err error) bool {
 	return errors.As(err, &status) && status.Status().Code/100 == http.StatusBadRequest/100
 }
 
-// requestToken requests a token, alone by a connection of its own that is closed then, or by one that requests share.
-func requestToken(ctx context.Context, kubeconfig []byte, lifetime time.Duration, alone bool) (Token, error) {
+func requestToken(ctx context.Context, kubeconfig []byte, lifetime time.Duration) (Token, error) {
 	config, err := configOf(kubeconfig)
 	if err != nil {
 		return Token{}, err
 	}
-	var own *http.Client
-	if alone {
-		config.Proxy = proxyOf(config) // client-go shares no connection of a configuration with a proxy.
-		if own, err = rest.HTTPClientFor(config); err != nil {
-			return Token{}, err
-		}
-		defer utilnet.CloseIdleConnectionsFor(own.Transport)
+	config.Proxy = proxyOf(config) // client-go shares no connection of a configuration with a proxy.
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return Token{}, err
 	}
+	defer utilnet.CloseIdleConnectionsFor(own.Transport)
 	remote, err := clientOf(config, own)
 	if err != nil {
 		return Token{}, err

@@ -328,16 +328,6 @@ func TestOneFailureIsNone(t *testing.T) {
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
 }
 
-// TestTokenByTheConnectionThatAsked: a pass that requests a token shakes hands once to verify the certificate, and once for all requests.
-func TestTokenByTheConnectionThatAsked(t *testing.T) {
-	g, s := NewWithT(t), newAPIServer(t)
-	c, data := workload.Cached{Failures: workload.NewMemory(time.Hour)}, s.kubeconfig(t, goodToken)
-	g.Expect(c.Ask(t.Context(), cluster, data, []string{publicName})).To(HaveField("ClusterID", "3c1d"))
-	g.Expect(c.EnsureAccount(t.Context(), cluster, data)).To(Succeed())
-	g.Expect(c.RequestToken(t.Context(), cluster, data, time.Hour)).To(HaveField("Value", "issued"))
-	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
-}
-
 // TestDeclinedIsNotRepeated: what one API server decides, all do.
 func TestDeclinedIsNotRepeated(t *testing.T) {
 	g, s := NewWithT(t), newAPIServer(t)
