@@ -5,7 +5,6 @@ package manager
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,9 +15,6 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/metal3"
 )
 
-// fillTimeout bounds the first list of a kind. Its cache goes on to fill after it.
-const fillTimeout = 5 * time.Second
-
 // Fill reads once, when the manager begins to lead, the kinds that passes read and no controller watches from the beginning. The first read
 // of a kind begins to fill its cache and waits for that, for a tenth of a second at least: without Fill, the first pass waits so for one
 // kind after the other. A kind that cannot be read is left to the pass that needs it. A standby fills no caches: it stays small.
@@ -27,9 +23,9 @@ type Fill struct {
 	Client client.Reader
 	// Metal3 are kinds of Metal3 that references name.
 	Metal3 []string
-	// Lists are of other kinds.
+	// Lists are empty lists of other kinds. A list waits until its cache is filled, or the manager ends.
 	Lists []client.ObjectList
-	// Log is told of kinds that cannot be read.
+	// Log gets a line, at verbosity 2, for each kind that cannot be read.
 	Log logr.Logger
 }
 
@@ -42,15 +38,9 @@ func (f *Fill) Start(ctx context.Context) error {
 		f.tell(kind, err)
 	}
 	for _, list := range f.Lists {
-		f.tell(fmt.Sprintf("%T", list), f.list(ctx, list))
+		f.tell(fmt.Sprintf("%T", list), f.Client.List(ctx, list, client.Limit(1)))
 	}
 	return nil
-}
-
-func (f *Fill) list(ctx context.Context, list client.ObjectList) error {
-	ctx, cancel := context.WithTimeout(ctx, fillTimeout)
-	defer cancel()
-	return f.Client.List(ctx, list, client.Limit(1))
 }
 
 func (f *Fill) tell(what string, err error) {

@@ -34,8 +34,8 @@ const (
 	coreManagerName = "core"
 	// roomy is the part of the machine's memory that kube-apiserver, etcd and the simulators may each fill before they collect garbage. On the
 	// two cores that they share with the managers, each collection delays the managers' writes: with a GOGC of 400 and 100 clusters,
-	// kube-apiserver collected 38 times in 14 minutes. Memory that a process fills for the first time costs CPU time as well: in runs of 30
-	// clusters with a quarter of 24 GiB, kube-apiserver took 1.4 times as much of it as with a sixteenth, and a third longer for a write. On a
+	// kube-apiserver collected 38 times in 14 minutes. Memory that a process fills for the first time costs CPU time as well: with 30 clusters
+	// and a quarter of 24 GiB, kube-apiserver took 1.4 times the CPU time that it took with a sixteenth, and a third longer for a write. On a
 	// real hub, all three have CPUs of their own.
 	roomy = 1.0 / 16
 	// modelName and modelAddress are those of the cluster from whose manifests all others' are made, in every place where they are.

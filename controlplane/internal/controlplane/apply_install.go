@@ -224,16 +224,23 @@ func (r *Reconciler) applyDayOne(ctx context.Context, v *view.View, step plan.Da
 }
 
 // start clears the hold, and fixes the set of hosts if no step has done so before. Once it is cleared, nothing keeps the hosts from being
-// written to, so the Machines are read past the cache first: what it does not show yet triggers a reconcile, which opens day 1 again.
+// written to, so their Machines are read past the cache first. A deletion that the cache does not show yet triggers a reconcile, which
+// opens day 1 again.
 func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneStep) error {
 	bound := v.BoundAgents()
-	living, err := r.livingClaims(ctx, v, bound)
+	machines, err := r.readMachines(ctx, v, bound)
 	if err != nil {
 		return fmt.Errorf("read the Machines of Cluster %s before the installation starts: %w", v.ClusterKey(), err)
 	}
+	living := sets.New[string]()
+	for i := range machines {
+		if machines[i].DeletionTimestamp.IsZero() {
+			living.Insert(assisted.Claim(&machines[i]))
+		}
+	}
 	for _, a := range bound {
 		if !living.Has(a.Annotations[bootstrapv1.ClaimAnnotation]) {
-			ctrl.LoggerFrom(ctx).Info("Not starting the installation: the Machine of a host is being deleted", "Agent", klog.KObj(a))
+			ctrl.LoggerFrom(ctx).Info("Not starting the installation: the Machine of a host is gone or being deleted", "Agent", klog.KObj(a))
 			return nil
 		}
 	}
@@ -245,20 +252,19 @@ func (r *Reconciler) start(ctx context.Context, v *view.View, step plan.DayOneSt
 	return err
 }
 
-// fewHosts is up to how many hosts their Machines are read one by one. Since Kubernetes 1.31 the API server answers a list from its own
-// cache, and waits until that is current; it answers a read of one object at once.
+// fewHosts is the largest number of hosts whose Machines are read one by one. Since Kubernetes 1.31 the API server answers a list from its
+// own cache, and waits until that is current; it answers a read of one object at once.
 const fewHosts = 5
 
-// livingClaims reads without the cache which of the Cluster's Machines that the Agents are claimed for exist and are not being deleted. It
-// returns the claims for them (assisted.Claim), and may return those for others.
-func (r *Reconciler) livingClaims(ctx context.Context, v *view.View, bound []*assisted.Agent) (sets.Set[string], error) {
-	machines := &clusterv1.MachineList{}
+// readMachines reads, past the cache, the Machines that the Agents are claimed for. With more Agents than fewHosts it lists all Machines of
+// the Cluster. A Machine that does not exist is left out.
+func (r *Reconciler) readMachines(ctx context.Context, v *view.View, bound []*assisted.Agent) ([]clusterv1.Machine, error) {
 	if len(bound) > fewHosts {
-		if err := r.APIReader.List(ctx, machines, inCluster(v)...); err != nil {
-			return nil, err
-		}
-		bound = nil
+		list := &clusterv1.MachineList{}
+		err := r.APIReader.List(ctx, list, inCluster(v)...)
+		return list.Items, err
 	}
+	var machines []clusterv1.Machine
 	for _, a := range bound {
 		name, _, claimed := a.ClaimedFor()
 		if !claimed {
@@ -269,16 +275,10 @@ func (r *Reconciler) livingClaims(ctx context.Context, v *view.View, bound []*as
 			return nil, err
 		}
 		if machine != nil {
-			machines.Items = append(machines.Items, *machine)
+			machines = append(machines, *machine)
 		}
 	}
-	living := sets.New[string]()
-	for i := range machines.Items {
-		if machines.Items[i].DeletionTimestamp.IsZero() {
-			living.Insert(assisted.Claim(&machines.Items[i]))
-		}
-	}
-	return living, nil
+	return machines, nil
 }
 
 // release clears the hold and fixes the set of hosts, unless somebody has cleared the hold, changed the set, deleted the

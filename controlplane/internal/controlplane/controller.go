@@ -171,7 +171,7 @@ func (r *Reconciler) pass(
 	d, o := decide(v), &outcomes{}
 	defer func() {
 		if reterr == nil && (recordedAlone(v, d, o) || o.begun) {
-			return // The pass that this one's write triggers tells all.
+			return // What this pass has written triggers the next one, which writes the status.
 		}
 		r.updateStatus(v, d, o)
 		cp.Status.ObservedGeneration = cp.Generation
@@ -212,8 +212,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, cp *controlplanev1.Ope
 	return err
 }
 
-// recordedAlone reports whether all that the pass has to tell is told by the next one, which begins because this one has recorded the
-// installed cluster: it asks that cluster, and says in one write that it is installed and that it answers.
+// recordedAlone reports whether the pass may leave the status of the control plane to the next one: it has recorded the installed cluster
+// in an annotation. That patch triggers the next pass, which asks the cluster, and writes in one status that it is installed and answers.
 func recordedAlone(v *view.View, d decision, o *outcomes) bool {
 	return d.install.record != "" && o.written != "" && !v.Initialized()
 }

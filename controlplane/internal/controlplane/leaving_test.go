@@ -62,14 +62,26 @@ func (w *world) freezeMachines() {
 	})
 }
 
+// aboutToStart is a world whose next pass starts the installation of three control-plane hosts and of workers. Its Machines have
+// finalizers.
+func aboutToStart(t *testing.T, workers int) *world {
+	t.Helper()
+	w := newWorld(t, 3, workers)
+	w.closeAndHold()
+	w.finalize()
+	return w
+}
+
+func deleteSecondMachine(w *world) {
+	m := w.machines()[1]
+	w.vanish(&m)
+}
+
 // TestNoStartWithAHostThatLeaves: no installation begins with a host whose Machine is being deleted, that nothing claims, or that is
 // not approved any more.
 func TestNoStartWithAHostThatLeaves(t *testing.T) {
 	leaves := map[string]func(*world){
-		"its Machine is being deleted": func(w *world) {
-			m := w.machines()[1]
-			w.vanish(&m)
-		},
+		"its Machine is being deleted": deleteSecondMachine,
 		"it lost its claim": func(w *world) {
 			a := w.agents()[1]
 			delete(a.Annotations, bootstrapv1.ClaimAnnotation)
@@ -84,9 +96,7 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 	for name, leave := range leaves {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			w := newWorld(t, 3, 0)
-			w.closeAndHold()
-			w.finalize()
+			w := aboutToStart(t, 0)
 			leave(w)
 			for range 4 {
 				w.reconcile()
@@ -102,10 +112,7 @@ func TestNoStartWithAHostThatLeaves(t *testing.T) {
 // TestNoStartWithAHostWhoseMachineIsGone: what the cache does not show yet counts too, whether the Machines are read one by one or listed.
 func TestNoStartWithAHostWhoseMachineIsGone(t *testing.T) {
 	gone := map[string]func(*world){
-		"its Machine is being deleted": func(w *world) {
-			m := w.machines()[1]
-			w.vanish(&m)
-		},
+		"its Machine is being deleted": deleteSecondMachine,
 		"another Machine has the name of its Machine": func(w *world) {
 			m := w.machines()[1]
 			m.Finalizers = nil
@@ -118,9 +125,7 @@ func TestNoStartWithAHostWhoseMachineIsGone(t *testing.T) {
 	for name, leave := range gone {
 		for _, workers := range []int{0, fewHosts} {
 			t.Run(fmt.Sprintf("%s, %d workers", name, workers), func(t *testing.T) {
-				g, w := NewWithT(t), newWorld(t, 3, workers)
-				w.closeAndHold()
-				w.finalize()
+				g, w := NewWithT(t), aboutToStart(t, workers)
 				w.freezeMachines()
 				leave(w)
 				for range 4 {
