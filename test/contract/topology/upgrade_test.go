@@ -149,7 +149,9 @@ func TestContractUpgradeFromInside(t *testing.T) {
 	g, s := NewWithT(t), installSingleNode(t, "inside", "127.30.5.50")
 	servers, release := s.servers(t), sandbox.PatchRelease
 	g.Expect(world.Workload.RequestOutOfBand(t.Context(), sandbox.InstallKey(s.key), release.Version, false)).To(Succeed())
-	s.await(t, upgradeTimeout, "the release", sandbox.All(world.Outran(s.key, release), s.nodesRun(release)))
+	s.await(t, upgradeTimeout, "the release", sandbox.All(
+		world.Outran(s.key, release), s.nodesRun(release), s.workersSeen(clusterv1.StatusVersion{Version: release.KubeletVersion, Replicas: 1}),
+	))
 
 	g.Expect(s.wantRelease(t, release)).To(MatchError(ContainSubstring("version cannot be changed")))
 	cluster := s.cluster(t)
@@ -170,16 +172,22 @@ func (s story) planUpgrade(t *testing.T, releases ...upgrade.Release) {
 }
 
 // planVersions says in the ClusterClass which versions there are after the installed one, so that Cluster API goes from one to the next.
+// Cluster API has seen the list when it has written status.observedGeneration; its webhook for Clusters reads the class from the same
+// cache, and refuses to go over a minor version until then.
 func (s story) planVersions(t *testing.T, releases ...upgrade.Release) {
 	t.Helper()
-	class := &clusterv1.ClusterClass{}
+	g, class := NewWithT(t), &clusterv1.ClusterClass{}
 	s.get(t, sandbox.ClusterClassName, class)
 	patch := client.MergeFrom(class.DeepCopy())
 	class.Spec.KubernetesVersions = []string{kubeletVersion}
 	for _, release := range releases {
 		class.Spec.KubernetesVersions = append(class.Spec.KubernetesVersions, release.KubeletVersion)
 	}
-	NewWithT(t).Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
+	g.Expect(world.Client.Patch(t.Context(), class, patch)).To(Succeed())
+	g.Eventually(func() (int64, error) {
+		err := world.Client.Get(t.Context(), client.ObjectKeyFromObject(class), class)
+		return class.Status.ObservedGeneration, err
+	}).WithTimeout(settleTimeout).Should(Equal(class.Generation), "Cluster API does not see the versions")
 }
 
 // wantRelease lists releases in the topology after the installed one, each with its channel, and wants the last of them.

@@ -137,7 +137,7 @@ func correctVersion(t *testing.T, s story) {
 	g := NewWithT(t)
 	before, _ := s.machines(t)
 	g.Expect(world.ScaleTopology(t.Context(), s.key, 0)).To(Succeed())
-	s.await(t, installTimeout, "the worker to go", world.Running(s.key, 1))
+	s.await(t, installTimeout, "the worker to go", sandbox.All(world.Running(s.key, 1), s.workersSeen()))
 	g.Expect(s.setVersions(t, kubeletVersion, sandbox.OpenShiftVersion)).To(Succeed())
 	s.await(t, settleTimeout, "the version", sandbox.All(s.versionsMatch(controlplanev1.VersionsMatchReason, ""), s.runs(kubeletVersion)))
 	after, _ := s.machines(t)
@@ -155,6 +155,21 @@ func (s story) runs(version string) sandbox.Check {
 			if machines[i].Spec.Version != version || !conditions.IsTrue(&machines[i], clusterv1.MachineUpToDateCondition) {
 				return fmt.Sprintf("Machine %s has version %s", machines[i].Name, machines[i].Spec.Version), nil
 			}
+		}
+		return "", nil
+	}
+}
+
+// workersSeen checks that Cluster API shows as many workers of each version as there are. Its webhook decides with the Machines of the same
+// cache whether the topology may have another version.
+func (s story) workersSeen(versions ...clusterv1.StatusVersion) sandbox.Check {
+	return func(ctx context.Context) (string, error) {
+		cluster := &clusterv1.Cluster{}
+		if err := world.Watch.Get(ctx, s.key, cluster); err != nil {
+			return "", err
+		}
+		if shown := ptr.Deref(cluster.Status.Workers, clusterv1.WorkersStatus{}).Versions; !slices.Equal(shown, versions) {
+			return fmt.Sprintf("Cluster API shows the workers %+v", shown), nil
 		}
 		return "", nil
 	}
