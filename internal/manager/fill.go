@@ -16,8 +16,8 @@ import (
 )
 
 // Fill reads once, when the manager begins to lead, the kinds that passes read and no controller watches from the beginning. The first read
-// of a kind begins to fill its cache and waits for that, for a tenth of a second at least: without Fill, the first pass waits so for one
-// kind after the other. A kind that cannot be read is left to the pass that needs it. A standby fills no caches: it stays small.
+// of a kind begins to fill its cache and waits for that, for a tenth of a second at least: without Fill, the first pass waits that long for
+// each kind. A kind that cannot be read is left to the pass that needs it. A standby fills no caches: it stays small.
 type Fill struct {
 	// Client is the manager's client.
 	Client client.Reader
@@ -43,8 +43,8 @@ func (f *Fill) Start(ctx context.Context) error {
 	return nil
 }
 
-func (f *Fill) tell(what string, err error) {
+func (f *Fill) tell(kind string, err error) {
 	if err != nil {
-		f.Log.V(2).Info("Not read at the start, but by the first pass that needs it", "what", what, "reason", err.Error())
+		f.Log.V(2).Info("A kind was not read at the start: the first pass that needs it reads it", "kind", kind, "reason", err.Error())
 	}
 }

@@ -50,7 +50,7 @@ const (
 	// requestTimeout bounds one request that is not made through the ClusterCache.
 	requestTimeout = 10 * time.Second
 	// tokenAttempts is how often a token is requested before another credential is used: one failure may be that of one API server. Each
-	// attempt makes a connection of its own, which a load balancer may lead to another one.
+	// attempt makes a connection of its own, which a load balancer may lead to another API server.
 	tokenAttempts = 2
 	// extendedLifetime is a lifetime that API servers make another of.
 	extendedLifetime = 3607
@@ -284,6 +284,7 @@ func declined(err error) bool {
 	return errors.As(err, &status) && status.Status().Code/100 == http.StatusBadRequest/100
 }
 
+// requestToken requests a token by a connection that nothing else uses, and that is closed afterwards.
 func requestToken(ctx context.Context, kubeconfig []byte, lifetime time.Duration) (Token, error) {
 	config, err := configOf(kubeconfig)
 	if err != nil {

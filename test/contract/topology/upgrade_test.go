@@ -172,8 +172,8 @@ func (s story) planUpgrade(t *testing.T, releases ...upgrade.Release) {
 }
 
 // planVersions says in the ClusterClass which versions there are after the installed one, so that Cluster API goes from one to the next.
-// Cluster API has seen the list when it has written status.observedGeneration; its webhook for Clusters reads the class from the same
-// cache, and refuses to go over a minor version until then.
+// It returns when Cluster API's manager has the list in its cache, which status.observedGeneration of the class tells: the webhook for
+// Clusters reads the class from there, and without the list it refuses to skip a minor version.
 func (s story) planVersions(t *testing.T, releases ...upgrade.Release) {
 	t.Helper()
 	g, class := NewWithT(t), &clusterv1.ClusterClass{}

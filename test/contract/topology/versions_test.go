@@ -160,8 +160,8 @@ func (s story) runs(version string) sandbox.Check {
 	}
 }
 
-// workersSeen checks that Cluster API shows as many workers of each version as there are. Its webhook decides with the Machines of the same
-// cache whether the topology may have another version.
+// workersSeen checks that status.workers.versions of the Cluster is versions. Cluster API computes that field from the Machines in the
+// cache of its manager. Its webhook for Clusters reads the same cache to decide whether spec.topology.version may change.
 func (s story) workersSeen(versions ...clusterv1.StatusVersion) sandbox.Check {
 	return func(ctx context.Context) (string, error) {
 		cluster := &clusterv1.Cluster{}
