@@ -47,7 +47,7 @@ func main() {
 		LeaderElectionID: "openshift-assisted-control-plane",
 		Kinds:            runtime.SchemeBuilder{controlplanev1.AddToScheme, configv1.Install, operatorv1.Install, machineconfigv1.Install},
 		Cache:            controlplane.CacheRules(),
-		Reduce:           controlplane.DropDisks,
+		Reduce:           controlplane.Reduce,
 	}, (*manager.Options).AddControlPlaneFlags, setup)
 }
 

@@ -11,7 +11,6 @@ import (
 	goruntime "runtime"
 	"time"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,7 +34,6 @@ import (
 
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
-	"github.com/capi-openshift/agent-providers/internal/metal3"
 	"github.com/capi-openshift/agent-providers/internal/tracing"
 	"github.com/capi-openshift/agent-providers/internal/version"
 )
@@ -146,6 +144,9 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create manager %s: %w", cfg.Name, err)
 	}
+	if err := relaxLater(mgr); err != nil {
+		return nil, err
+	}
 	checker := mgr.GetWebhookServer().StartedChecker()
 	if err := mgr.AddReadyzCheck("webhook", checker); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)
@@ -210,27 +211,6 @@ func cacheOptions(o Options, cfg Config, scheme *runtime.Scheme) cache.Options {
 		options.DefaultFieldSelector = newInNamespace(o.Namespace)
 	}
 	return options
-}
-
-// reduce drops what nobody reads of objects of which there are many, and that are large. What kubectl has applied is there a second time,
-// in an annotation: patches, which are made of what was read, leave it alone.
-func (cfg Config) reduce(in any) (any, error) {
-	o, ok := in.(client.Object)
-	if ok {
-		annotations := o.GetAnnotations()
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		o.SetAnnotations(annotations)
-	}
-	if ok && cfg.Reduce != nil {
-		cfg.Reduce(o)
-	}
-	switch o := in.(type) {
-	case *assisted.Agent:
-		assisted.ReduceAgent(o)
-	case *bmov1alpha1.BareMetalHost:
-		metal3.ReduceHost(o)
-	}
-	return cache.TransformStripManagedFields()(in)
 }
 
 // stripSchemas drops what makes CustomResourceDefinitions large: a management cluster has some 200 of them, of which only names, labels

@@ -3,9 +3,11 @@
 package manager
 
 import (
+	"context"
 	"runtime/debug"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -33,11 +35,26 @@ func TestMemoryLimit(t *testing.T) {
 
 // TestGarbage: less garbage than Go's default may lie about, unless somebody has said how much.
 func TestGarbage(t *testing.T) {
-	for variable, want := range map[string]int{"": garbageShare, "70": 100} { // Go has read the variable at the start.
+	for variable, want := range map[string]int{"": startShare, "70": 100} { // Go has read the variable at the start.
 		before := debug.SetGCPercent(100)
 		t.Setenv(garbageVariable, variable)
 		t.Setenv(memoryLimitVariable, "off")
 		limitMemory(logr.Discard())
 		NewWithT(t).Expect(debug.SetGCPercent(before)).To(Equal(want), variable)
 	}
+}
+
+// TestRelax: once a manager has started more garbage may lie about, and not before.
+func TestRelax(t *testing.T) {
+	g := NewWithT(t)
+	before := debug.SetGCPercent(startShare)
+	defer debug.SetGCPercent(before)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	g.Expect(relax(ended, nil)).To(Succeed())
+	g.Expect(debug.SetGCPercent(startShare)).To(Equal(startShare))
+	started := make(chan time.Time, 1)
+	started <- time.Now()
+	g.Expect(relax(t.Context(), started)).To(Succeed())
+	g.Expect(debug.SetGCPercent(startShare)).To(Equal(garbageShare))
 }

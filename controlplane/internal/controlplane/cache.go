@@ -4,10 +4,13 @@ package controlplane
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -21,6 +24,7 @@ import (
 	"github.com/capi-openshift/agent-providers/controlplane/internal/render"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // CacheRules are the manager's rules for Secrets: those of Clusters only, and the data of none but kubeconfigs (CONTRACT CORE-17).
@@ -32,19 +36,35 @@ func CacheRules() map[client.Object]cache.ByObject {
 	}
 }
 
-// DropDisks drops the disks of Agents, which are much of what an Agent has: the bootstrap manager chooses among them. It is no CacheRule,
-// for which the CRD of Agents would have to be served when the manager starts.
-func DropDisks(o client.Object) {
-	if agent, ok := o.(*assisted.Agent); ok {
-		agent.Status.Inventory.Disks = nil
+// Reduce drops what this manager does not read of objects on their way into its cache, and what makes them large: the disks of Agents,
+// among which the bootstrap manager chooses, what Cluster API says of its own MachineDeployments and MachineSets, and all but the metadata
+// of infrastructure machines. It is no CacheRule, for which the CRDs would have to be served when the manager starts. What is written is
+// the difference to what was read, so nothing is lost.
+func Reduce(o client.Object) {
+	switch o := o.(type) {
+	case *assisted.Agent:
+		o.Status.Inventory.Disks = nil
+	case *clusterv1.MachineDeployment:
+		o.Status = clusterv1.MachineDeploymentStatus{}
+	case *clusterv1.MachineSet:
+		o.Status = clusterv1.MachineSetStatus{}
+	case *unstructured.Unstructured:
+		if !strings.HasSuffix(o.GetKind(), clusterv1.TemplateSuffix) {
+			maps.DeleteFunc(o.Object, func(field string, _ any) bool {
+				return !slices.Contains([]string{"apiVersion", "kind", "metadata"}, field)
+			})
+		}
 	}
 }
 
-// keepKubeconfigs drops the data of Secrets that are no kubeconfig of a Cluster and no copy of an installer's credential.
+// keepKubeconfigs keeps nothing but the identity of Secrets that are no kubeconfig of a Cluster and no copy of an installer's credential:
+// no selector tells them apart.
 func keepKubeconfigs(in any) (any, error) {
 	if s, ok := in.(*corev1.Secret); ok && !strings.HasSuffix(s.Name, "-"+string(secret.Kubeconfig)) &&
 		!strings.HasSuffix(s.Name, view.InstallerCredentialsSuffix) {
-		s.Data = nil
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+		}}, nil
 	}
 	return boundKubeconfigs(in)
 }
@@ -66,6 +86,7 @@ func boundKubeconfigs(in any) (any, error) {
 			delete(s.Data, key)
 		}
 	}
+	manager.ShareWords(s)
 	return s, nil
 }
 
