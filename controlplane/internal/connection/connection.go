@@ -29,8 +29,6 @@ import (
 const (
 	// requestTimeout bounds a request that is no watch, as Cluster API's ClusterCache does.
 	requestTimeout = 10 * time.Second
-	// probeTimeout bounds a probe.
-	probeTimeout = 5 * time.Second
 	// askingLifetime is how long a transport for large answers is used. A request that takes longer ends all the same; its connection is
 	// closed 90 s after it.
 	askingLifetime = 30 * time.Second
@@ -44,7 +42,7 @@ type connection struct {
 	config *rest.Config
 	// origin is what that kubeconfig was. Only the pass that probes the connection uses it.
 	origin origin
-	// rest is for watches and probes.
+	// rest is for watches and probes, whose answers are small.
 	rest rest.Interface
 	// ends when the connection is closed, and all watches with it.
 	ends  context.Context //nolint:containedctx // Watches are added later than the connection is made.
@@ -55,11 +53,8 @@ type connection struct {
 	asking  http.RoundTripper
 	stores  map[*kind]*store
 	watches map[string]bool
-}
-
-// probe asks the cluster's API server for anything. Of the answer nothing but its status is wanted.
-func probe(ctx context.Context, r rest.Interface) error {
-	return r.Verb(http.MethodHead).AbsPath("/").Timeout(probeTimeout).Do(ctx).Error()
+	// looks counts the probes that looked at a kind.
+	looks int
 }
 
 // asks is a client for requests with large answers. It has a TCP connection of its own, which is closed when it is not used any more,
@@ -109,14 +104,22 @@ func (c *connection) restBy(transport http.RoundTripper) (rest.Interface, error)
 func (c *connection) subscribe(w clustercache.Watcher) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watches[w.Name()] {
+	to := subscriptions{connection: c}
+	if !c.watches[w.Name()] {
+		if err := w.Watch(to); err != nil {
+			return fmt.Errorf("add the watch %s: %w", w.Name(), err)
+		}
+		c.watches[w.Name()] = true
+	}
+	own, ok := w.(*Watcher)
+	if !ok {
 		return nil
 	}
-	if err := w.Watch(subscriptions{connection: c}); err != nil {
-		return fmt.Errorf("add the watch %s: %w", w.Name(), err)
+	objects, err := to.store(own.kind)
+	if err == nil {
+		objects.want(own.need)
 	}
-	c.watches[w.Name()] = true
-	return nil
+	return err
 }
 
 // subscriptions are what a Watcher of this package sees of a connection whose lock is held.
@@ -126,7 +129,7 @@ type subscriptions struct {
 	connection *connection
 }
 
-// store is the store of a kind, which begins to be read with the first watch.
+// store is the store of a kind.
 func (s subscriptions) store(o client.Object) (*store, error) {
 	c := s.connection
 	for _, k := range c.kinds {
@@ -135,7 +138,6 @@ func (s subscriptions) store(o client.Object) (*store, error) {
 		}
 		if c.stores[k] == nil {
 			c.stores[k] = newStore(k, c)
-			go c.stores[k].run(c.ends)
 		}
 		return c.stores[k], nil
 	}
@@ -146,6 +148,7 @@ func (s subscriptions) store(o client.Object) (*store, error) {
 type Watcher struct {
 	name       string
 	kind       client.Object
+	need       need
 	controller clustercache.SourceWatcher[reconcile.Request]
 	requests   func(client.Object) []reconcile.Request
 }
@@ -159,6 +162,16 @@ func NewWatcher(
 	requests func(client.Object) []reconcile.Request,
 ) *Watcher {
 	return &Watcher{name: name, kind: kind, controller: controller, requests: requests}
+}
+
+// Resting says that nobody waits for a change now, unless somebody does: then a watch is open for a while, which each such Watch makes
+// longer. Otherwise the probes look whether something has changed, and the objects may be as old as all kinds take to have their turn.
+func (w *Watcher) Resting(waits bool) *Watcher {
+	w.need = needsNothing
+	if waits {
+		w.need = needsWatch
+	}
+	return w
 }
 
 // Name is the name of the watch.

@@ -2,7 +2,7 @@
 
 // Package connection keeps one connection to each installed cluster. It does what Cluster API's ClusterCache does, whose interface it has,
 // and holds a small part of the memory (ADR 9): it knows the kinds that the manager uses without asking each cluster for all of its own,
-// and watches with one stream a kind, without informers.
+// and watches with one stream a kind, without informers, and only while somebody waits for a change. Otherwise its probes look.
 package connection
 
 import (

@@ -103,7 +103,7 @@ func TestWrongCertificate(t *testing.T) {
 	thief.TLS = &tls.Config{Certificates: []tls.Certificate{wrong}}
 	thief.StartTLS()
 	defer thief.Close()
-	g.Eventually(func() error { return probe(t.Context(), made.rest) }, limit).Should(MatchError(ContainSubstring("certificate")))
+	g.Eventually(func() error { return made.probe(t.Context()) }, limit).Should(MatchError(ContainSubstring("certificate")))
 	for range failureThreshold {
 		now.pass(probeInterval)
 		c.pass(t)

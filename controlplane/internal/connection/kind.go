@@ -23,6 +23,8 @@ type Kind struct {
 	Namespace string
 	// Field selects its objects; nil selects all.
 	Field fields.Selector
+	// Herald: when one of its objects has changed, those of others have too, more often than not. The next probe looks at all of them.
+	Herald bool
 	// Keep is what is kept in memory of an object, which it may change: nil is nothing. Without it all is kept but the managed fields.
 	Keep func(client.Object) client.Object
 	// Page is how many of its objects one request reads, for a kind of which there can be more than one answer may have; 0 is all of them.

@@ -88,7 +88,7 @@ func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*
 	if made.rest, err = made.restBy(transport); err != nil {
 		return nil, err
 	}
-	err = probe(ctx, made.rest)
+	err = made.probe(ctx)
 	if err != nil {
 		utilnet.CloseIdleConnectionsFor(transport)
 	}

@@ -88,7 +88,7 @@ func (c *Connections) look(ctx context.Context, key client.ObjectKey, known *clu
 		}
 		return closed, c.options.RetryInterval
 	}
-	err := probe(ctx, made.rest)
+	err := made.probe(ctx)
 	c.note(key, known, err)
 	switch {
 	case refused(err):

@@ -45,20 +45,29 @@ var retries = wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 
 // ErrNotRead says that the objects of a kind have not been read yet. Whoever watches them is woken when they are.
 var ErrNotRead = errors.New("not read yet")
 
-// store holds the objects of one kind in one cluster, and keeps them up to date with one watch. It needs a goroutine to read the watch,
-// and another one of the HTTP connection.
+// store holds the objects of one kind in one cluster, and keeps them up to date with one watch, or by the probes while nobody waits for a
+// change. The watch needs a goroutine that reads it, and another one of the HTTP connection.
 type store struct {
 	kind       *kind
 	connection *connection
 
-	// tried is closed when the objects were read for the first time, or could not be.
-	tried chan struct{}
-
 	mu      sync.RWMutex
 	objects map[client.ObjectKey]client.Object
-	// read: all objects have been read once. Before that, problem is why they could not be.
+	// tried is closed when the objects were read for the first time, or could not be. read: all have been read once, and are kept up to date.
+	// Before that, problem is why they could not be.
+	tried   chan struct{}
 	read    bool
 	problem error
+	// known: they have been read once, and are read from no server any more that may be behind.
+	known bool
+	// runs: a goroutine reads and watches. seen is a digest of the versions that all objects had when they were read last; zero after a watch.
+	runs bool
+	seen digest
+	// changed: something has changed that the objects may have changed with.
+	changed bool
+	// always: a watch is to be open. Otherwise it is until then.
+	always bool
+	until  time.Time
 	// told are woken by every change of an object, and by the first time that all are read, with nil.
 	told []func(client.Object)
 }
@@ -67,12 +76,13 @@ func newStore(k *kind, c *connection) *store {
 	return &store{kind: k, connection: c, tried: make(chan struct{}), objects: map[client.ObjectKey]client.Object{}}
 }
 
-// run reads and watches until the context ends. It and what it calls are on the stack of each watch, which is to stay small.
+// run reads and watches until the context ends, or nobody needs the watch any more. It and what it calls are on the stack of each watch,
+// which is to stay small.
 func (s *store) run(ctx context.Context) {
 	pause := retries.DelayWithReset(clock.RealClock{}, 2*time.Minute)
 	for ctx.Err() == nil {
 		err := s.follow(ctx)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || err == nil {
 			return
 		}
 		ctrl.LoggerFrom(ctx).V(4).Info("A watch of an installed cluster ended", "resource", s.kind.path, "reason", err.Error())
@@ -83,11 +93,15 @@ func (s *store) run(ctx context.Context) {
 	}
 }
 
-// follow reads all objects and watches them until they have to be read anew.
+// follow reads all objects and watches them until they have to be read anew, or nobody needs that any more, which is no error.
 func (s *store) follow(ctx context.Context) error {
-	version, err := s.list(ctx)
+	objects, read, err := s.list(ctx)
+	if err == nil {
+		s.replace(objects, read.digest)
+	}
 	s.note(err)
-	for err == nil {
+	version := read.version
+	for err == nil && !s.rests() {
 		version, err = s.watch(ctx, version)
 	}
 	return err
@@ -98,7 +112,7 @@ func (s *store) note(err error) {
 	s.mu.Lock()
 	first := !s.read && err == nil
 	if first {
-		s.read = true
+		s.read, s.known = true, true
 	}
 	s.problem = err
 	told := s.told
@@ -115,26 +129,25 @@ func (s *store) note(err error) {
 	}
 }
 
-// list reads all objects, and returns their version. The last page has the one of all pages.
-func (s *store) list(ctx context.Context) (string, error) {
+// list reads all objects, and returns those that are kept, with the version of all. The last page has the one of all pages.
+func (s *store) list(ctx context.Context) (map[client.ObjectKey]client.Object, state, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.connection.config.Timeout)
 	defer cancel()
 	asks, err := s.connection.asks()
 	if err != nil {
-		return "", err
+		return nil, state{}, err
 	}
-	objects := map[client.ObjectKey]client.Object{}
+	objects, versions := map[client.ObjectKey]client.Object{}, versions{}
 	for next := ""; ; {
 		page, err := s.page(ctx, asks, next)
 		if err == nil {
-			err = s.collect(page, objects)
+			err = s.collect(page, objects, versions)
 		}
 		if err != nil {
-			return "", err
+			return nil, state{}, err
 		}
 		if next = page.GetContinue(); next == "" {
-			s.replace(objects)
-			return page.GetResourceVersion(), nil
+			return objects, state{page.GetResourceVersion(), versions.digest()}, nil
 		}
 	}
 }
@@ -152,7 +165,7 @@ func (s *store) page(ctx context.Context, asks rest.Interface, next string) (cli
 		request.Param("limit", strconv.FormatInt(s.kind.Page, 10)).Param("continue", next)
 	case s.kind.Page != 0:
 		request.Param("limit", strconv.FormatInt(s.kind.Page, 10))
-	case !s.isRead():
+	case !s.isKnown():
 		request.Param("resourceVersion", "0")
 	}
 	err := request.Do(ctx).Into(list)
@@ -163,14 +176,18 @@ func (s *store) page(ctx context.Context, asks rest.Interface, next string) (cli
 }
 
 // collect adds what is kept of a page. Beyond mostKept nothing is: a page more is no reason to know none of them.
-func (s *store) collect(page client.ObjectList, objects map[client.ObjectKey]client.Object) error {
+func (s *store) collect(page client.ObjectList, objects map[client.ObjectKey]client.Object, versions versions) error {
 	items, err := meta.ExtractList(page)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
 		o, ok := item.DeepCopyObject().(client.Object) // Of the list's own items one would keep all in memory.
-		if !ok || len(objects) >= mostKept {
+		if !ok {
+			continue
+		}
+		versions.add(o)
+		if len(objects) >= mostKept {
 			continue
 		}
 		if kept := s.kind.keep(o); kept != nil {
@@ -243,10 +260,10 @@ func ended(err error) bool {
 }
 
 // replace takes what was read in the place of what was known, and tells what differs.
-func (s *store) replace(objects map[client.ObjectKey]client.Object) {
+func (s *store) replace(objects map[client.ObjectKey]client.Object, seen digest) {
 	s.mu.Lock()
 	before, told := s.objects, s.told
-	s.objects = objects
+	s.objects, s.seen = objects, seen
 	s.mu.Unlock()
 	var changed []client.Object
 	for key, o := range objects {
@@ -259,6 +276,9 @@ func (s *store) replace(objects map[client.ObjectKey]client.Object) {
 			changed = append(changed, o)
 		}
 	}
+	if s.kind.Herald && len(changed) > 0 {
+		s.connection.suspect()
+	}
 	for _, o := range changed {
 		for _, tell := range told {
 			tell(o)
@@ -270,6 +290,9 @@ func (s *store) replace(objects map[client.ObjectKey]client.Object) {
 func (s *store) apply(event watch.EventType, o client.Object) {
 	if event == watch.Bookmark {
 		return
+	}
+	if s.kind.Herald {
+		s.connection.suspect()
 	}
 	key, kept := client.ObjectKeyFromObject(o), s.kind.keep(o)
 	s.mu.Lock()
@@ -301,21 +324,24 @@ func (s *store) tell(to func(client.Object)) {
 	}
 }
 
-func (s *store) isRead() bool {
+func (s *store) isKnown() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.read
+	return s.known
 }
 
 // ready is nil when all objects have been read. It waits for a moment for the first answer.
 func (s *store) ready(ctx context.Context) error {
+	s.mu.RLock()
+	tried := s.tried
+	s.mu.RUnlock()
 	select {
-	case <-s.tried:
+	case <-tried:
 	default:
 		timer := time.NewTimer(firstRead)
 		defer timer.Stop()
 		select {
-		case <-s.tried:
+		case <-tried:
 		case <-timer.C:
 		case <-ctx.Done():
 		}

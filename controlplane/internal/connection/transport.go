@@ -44,7 +44,24 @@ func transportOf(config *rest.Config) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
 	}
+	slim(made.Transport)
 	return &withHeaders{RoundTripper: made.Transport, headers: headers}, nil
+}
+
+// slim lets the TCP connections of a transport keep little: no headers that HTTP/2 could refer to instead of sending them again, which are
+// some KiB each way, and nothing of a connection that was closed, which stays in memory until the timer ends that closes idle ones.
+func slim(transport http.RoundTripper) {
+	for {
+		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
+		if !ok {
+			break
+		}
+		transport = wrapper.WrappedRoundTripper()
+	}
+	if own, ok := transport.(*http.Transport); ok {
+		own.IdleConnTimeout = askingLifetime
+		own.HTTP2 = &http.HTTP2Config{MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1} // 0 is 4 KiB.
+	}
 }
 
 // withHeaders adds headers that all requests share. A watch keeps its request as long as it is open: client-go copies the request for each

@@ -79,6 +79,10 @@ type api struct {
 	// lists and queries count requests, and remember what was asked for.
 	lists   int
 	queries []string
+	// missing says that nothing but / is known.
+	missing bool
+	// looks are the queries of those that asked for nothing but metadata.
+	looks []string
 }
 
 // newAPI starts an API server. Without a certificate it has that of all others.
@@ -101,7 +105,7 @@ func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 		a.mu.Lock()
 		a.requests++
 		allowed, denied, delay, endless := r.Header.Get("Authorization") == "Bearer "+a.token, a.denied, a.delay, a.endless
-		says, kind := a.says, a.kind
+		says, kind, missing := a.says, a.kind, a.missing
 		a.mu.Unlock()
 		<-time.After(delay)
 		switch {
@@ -109,6 +113,8 @@ func newAPI(t *testing.T, certificates ...tls.Certificate) *api {
 			refuse(w, http.StatusUnauthorized)
 		case denied:
 			refuse(w, http.StatusForbidden)
+		case missing && r.URL.Path != "/":
+			refuse(w, http.StatusNotFound)
 		case endless != 0 && r.Method != http.MethodHead:
 			write(w, endless)
 		case says != "" && r.Method != http.MethodHead:
@@ -175,9 +181,13 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 	}
 	defer a.mu.Unlock()
-	a.lists++
-	a.queries = append(a.queries, r.URL.RawQuery)
-	if a.broken != 0 {
+	if r.Header.Get("Accept") == onlyMetadata {
+		a.looks = append(a.looks, r.URL.RawQuery)
+	} else {
+		a.lists++
+		a.queries = append(a.queries, r.URL.RawQuery)
+	}
+	if a.broken != 0 && r.Header.Get("Accept") != onlyMetadata {
 		refuse(w, a.broken)
 		return
 	}

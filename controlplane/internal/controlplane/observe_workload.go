@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/plan"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
@@ -49,8 +50,8 @@ func (r *Reconciler) observeWorkload(ctx context.Context, v *view.View) error {
 
 // observeHealth reads how the control plane of a cluster is that has been recognised: what another one says is not read, so nothing of it
 // is remembered either.
-func (r *Reconciler) observeHealth(ctx context.Context, v *view.View) {
-	cluster, subscriber := v.ClusterKey(), r.subscriber(v)
+func (r *Reconciler) observeHealth(ctx context.Context, v *view.View, subscriber workload.Subscriber) {
+	cluster := v.ClusterKey()
 	operators, unread := r.Health.Operators(ctx, cluster, subscriber)
 	etcd, unheard := r.Etcd.EtcdOperator(ctx, cluster, subscriber)
 	v.Workload.Operators, v.Workload.Etcd = operators, etcd
@@ -59,7 +60,8 @@ func (r *Reconciler) observeHealth(ctx context.Context, v *view.View) {
 
 // subscriber is woken by changes in the installed cluster to reconcile its control plane.
 func (r *Reconciler) subscriber(v *view.View) workload.Subscriber {
-	return workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: client.ObjectKeyFromObject(v.ControlPlane)}}
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(v.ControlPlane)}
+	return workload.Subscriber{Controller: r.controller, Request: request, Waits: plan.Waits(v)}
 }
 
 // answerExpectedSince is since when the API of an initialized cluster is expected to answer this manager: since the manager acts, and no

@@ -24,7 +24,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d decision) error {
 		ctrl.LoggerFrom(ctx).
 			Info("Approving the serving certificate of a kubelet", "CertificateSigningRequest", a.request.Name, "Machine", a.machine)
 		err := r.Certificates.Approve(ctx, client.ObjectKeyFromObject(s.cluster), a.request, approvedReason, approvedMessage)
-		// The request has changed or is gone: the watch triggers another pass.
+		// The request has changed or is gone, which triggers another pass.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		}

@@ -20,6 +20,7 @@ import (
 	bootstrapv1 "github.com/capi-openshift/agent-providers/api/bootstrap/v1beta1"
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/index"
+	"github.com/capi-openshift/agent-providers/controlplane/internal/view"
 	"github.com/capi-openshift/agent-providers/controlplane/internal/workload"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
 )
@@ -52,19 +53,13 @@ func (r *Reconciler) observe(
 ) (*scope, error) {
 	s := &scope{cluster: cluster, controlPlane: cp, now: r.now(), machines: map[string]string{}, nodes: map[string]*corev1.Node{}}
 	s.known = map[string][]owner{}
-	key := client.ObjectKeyFromObject(cluster)
-	subscriber := workload.Subscriber{Controller: r.controller, Request: ctrl.Request{NamespacedName: key}}
-	requests, err := r.Certificates.ServingRequests(ctx, key, subscriber)
-	if err != nil {
-		return nil, err
+	waits := !view.Settled(cp)
+	err := r.observePending(ctx, s, waits)
+	if err == nil && len(s.pending) > 0 && !waits {
+		err = r.observePending(ctx, s, true) // More may follow, and what was read may be a minute old.
 	}
-	for i := range requests {
-		if isPending(&requests[i]) {
-			s.pending = append(s.pending, requests[i])
-		}
-	}
-	if len(s.pending) == 0 {
-		return s, nil
+	if err != nil || len(s.pending) == 0 {
+		return s, err
 	}
 	if err := r.observeMachines(ctx, s); err != nil {
 		return nil, err
@@ -73,6 +68,19 @@ func (r *Reconciler) observe(
 		return nil, err
 	}
 	return s, r.observeRivals(ctx, s)
+}
+
+// observePending reads the requests that nobody has decided on. Somebody waits for the next one when a cluster changes.
+func (r *Reconciler) observePending(ctx context.Context, s *scope, waits bool) error {
+	key := client.ObjectKeyFromObject(s.cluster)
+	requests, err := r.Certificates.ServingRequests(ctx, key, workload.Subscriber{
+		Controller: r.controller, Request: ctrl.Request{NamespacedName: key}, Waits: waits,
+	})
+	if err != nil {
+		return err
+	}
+	s.pending = slices.DeleteFunc(requests, func(request certificatesv1.CertificateSigningRequest) bool { return !isPending(&request) })
+	return nil
 }
 
 // observeSenders reads the Nodes of Machines that have sent a request.

@@ -22,12 +22,12 @@ type Certificates interface {
 	Approve(ctx context.Context, cluster client.ObjectKey, request *certificatesv1.CertificateSigningRequest, reason, message string) error
 }
 
-// ServingRequests lists what the connection's cache holds: requests of this signer only (cacheRules).
+// ServingRequests lists what the connection's cache holds: requests of this signer only (kinds).
 func (c Cached) ServingRequests(
 	ctx context.Context, cluster client.ObjectKey, subscriber Subscriber,
 ) ([]certificatesv1.CertificateSigningRequest, error) {
 	all := func(client.Object) bool { return true }
-	watch := subscriber.to("servingcertificates", &certificatesv1.CertificateSigningRequest{}, all)
+	watch := subscriber.to("servingcertificates", &certificatesv1.CertificateSigningRequest{}, all).Resting(subscriber.Waits)
 	remote, err := c.watched(ctx, cluster, "CertificateSigningRequests", watch)
 	if err != nil || remote == nil {
 		return nil, err

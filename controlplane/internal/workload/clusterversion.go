@@ -114,7 +114,8 @@ type VersionChange struct {
 // Version reads from the connection's cache.
 func (c Cached) Version(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*ClusterVersion, error) {
 	only := func(o client.Object) bool { return o.GetName() == clusterVersion }
-	remote, err := c.watched(ctx, cluster, "ClusterVersions", subscriber.to("clusterversions", &configv1.ClusterVersion{}, only))
+	watch := subscriber.to("clusterversions", &configv1.ClusterVersion{}, only).Resting(subscriber.Waits)
+	remote, err := c.watched(ctx, cluster, "ClusterVersions", watch)
 	if err != nil || remote == nil {
 		return nil, err
 	}

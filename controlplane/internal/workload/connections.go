@@ -46,10 +46,10 @@ func ours(cluster *clusterv1.Cluster) bool {
 // quarter of an hour, and Kubernetes removes them after a day: a hundred Nodes have more of them than one answer may have.
 const pageOfRequests = 500
 
-// kinds are those that are watched in installed clusters, and what of their objects is read.
+// kinds are those that are kept of installed clusters, and what of their objects is.
 func kinds() []connection.Kind {
 	return []connection.Kind{
-		{Object: &configv1.ClusterOperator{}, Keep: keepConditions},
+		{Object: &configv1.ClusterOperator{}, Keep: keepConditions, Herald: true},
 		{Object: &configv1.ClusterVersion{}, Keep: keepVersion},
 		{Object: &operatorv1.Etcd{}, Keep: keepReport},
 		{Object: &machineconfigv1.MachineConfigPool{}},
@@ -58,16 +58,14 @@ func kinds() []connection.Kind {
 			Object: &certificatesv1.CertificateSigningRequest{}, Keep: keepPending, Page: pageOfRequests,
 			Field: fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeletServingSignerName),
 		},
-		{
-			Object: &corev1.ConfigMap{}, Namespace: authoritiesNamespace,
-			Field: fields.OneTermEqualSelector("metadata.name", authoritiesName),
-		},
-		{
-			Object: &corev1.ServiceAccount{}, Namespace: AccountNamespace, Field: fields.OneTermEqualSelector("metadata.name", AccountName),
-		},
-		{Object: &rbacv1.ClusterRoleBinding{}, Field: fields.OneTermEqualSelector("metadata.name", accountBinding)},
+		{Object: &corev1.ConfigMap{}, Namespace: authoritiesNamespace, Field: called(authoritiesName)},
+		{Object: &corev1.ServiceAccount{}, Namespace: AccountNamespace, Field: called(AccountName)},
+		{Object: &rbacv1.ClusterRoleBinding{}, Field: called(accountBinding)},
 	}
 }
+
+// called selects the object of a name.
+func called(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 
 // mapper knows every kind of an installed cluster that is asked for, so that no cluster is asked for all of its kinds: what it answers
 // takes more memory than all that is read of it.

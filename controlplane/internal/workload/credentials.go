@@ -95,10 +95,11 @@ func (c Cached) Connected(ctx context.Context, cluster client.ObjectKey) bool {
 	return err == nil
 }
 
-// Authorities reads from the connection's cache, which holds no other ConfigMap (cacheRules).
+// Authorities reads from the connection's cache, which holds no other ConfigMap (kinds).
 func (c Cached) Authorities(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) ([]byte, error) {
 	all := func(client.Object) bool { return true }
-	remote, err := c.watched(ctx, cluster, "ConfigMaps", subscriber.to("configmaps", &corev1.ConfigMap{}, all))
+	watch := subscriber.to("configmaps", &corev1.ConfigMap{}, all).Resting(subscriber.Waits)
+	remote, err := c.watched(ctx, cluster, "ConfigMaps", watch)
 	if err != nil || remote == nil {
 		return nil, err
 	}

@@ -71,11 +71,11 @@ func (r *EtcdReport) Stable() bool {
 // EtcdOperator reads from the connection's cache. When that fails it does not answer with what was read last, as Operators does: members
 // are removed by this.
 //
-// The operator may not have come so far: then there is no Etcd, or not even its kind. That is an answer, since the watch finds both when
-// they come, and wakes the subscriber.
+// The operator may not have come so far: then there is no Etcd, or not even its kind. That is an answer, since the subscriber is woken
+// when they come.
 func (c Cached) EtcdOperator(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*EtcdReport, error) {
 	isTheEtcd := func(o client.Object) bool { return o.GetName() == theEtcd }
-	remote, err := c.watched(ctx, cluster, "Etcds", subscriber.to("etcds", &operatorv1.Etcd{}, isTheEtcd))
+	remote, err := c.watched(ctx, cluster, "Etcds", subscriber.to("etcds", &operatorv1.Etcd{}, isTheEtcd).Resting(subscriber.Waits))
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}

@@ -28,11 +28,11 @@ type Updates struct {
 	PoolAway int
 }
 
-// Updates reads from the connection's cache, which begins to hold MachineConfigPools with the first call: a cluster that nobody changes is
-// not asked.
+// Updates reads from the connection's cache, which begins to hold MachineConfigPools with the first call: a cluster that nobody has changed
+// is not asked.
 func (c Cached) Updates(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (*Updates, error) {
 	ofControlPlane := func(o client.Object) bool { return o.GetName() == controlPlanePool }
-	watch := subscriber.to("machineconfigpools", &machineconfigv1.MachineConfigPool{}, ofControlPlane)
+	watch := subscriber.to("machineconfigpools", &machineconfigv1.MachineConfigPool{}, ofControlPlane).Resting(subscriber.Waits)
 	remote, err := c.watched(ctx, cluster, "MachineConfigPools", watch)
 	if err != nil || remote == nil {
 		return nil, err

@@ -47,9 +47,13 @@ type Subscriber struct {
 	// Controller reconciles Request.
 	Controller Controller
 	Request    reconcile.Request
+	// Waits: something is going on, of which every change is to be told at once. Otherwise only changes of ClusterOperators and of the
+	// account are, and others when a probe finds them: in about a minute, or ten seconds after a ClusterOperator has changed.
+	Waits bool
 }
 
-// to is a watch of the objects of a kind that are wanted. Only one of its name is added to a connection.
+// to is a watch of the objects of a kind that are wanted. One of its name is added to a connection once, and every call says again whether
+// somebody waits.
 func (s Subscriber) to(name string, kind client.Object, wanted func(client.Object) bool) *connection.Watcher {
 	return connection.NewWatcher(name+"/"+s.Request.Name, kind, s.Controller, func(o client.Object) []reconcile.Request {
 		if o != nil && !wanted(o) {
@@ -59,9 +63,9 @@ func (s Subscriber) to(name string, kind client.Object, wanted func(client.Objec
 	})
 }
 
-// watched reads what the connection watches. The watch ends with the connection: every call renews it. It is nil without an error when
-// there is no connection, for which the ClusterCache triggers a reconcile when there is one, and when nothing has been read yet, for which
-// the watch does.
+// watched reads what the connection keeps. The watch ends with the connection, or when nobody waits: every call renews it. It is nil
+// without an error when there is no connection, for which the ClusterCache triggers a reconcile when there is one, and when nothing has
+// been read yet, for which the watch does.
 func (c Cached) watched(ctx context.Context, cluster client.ObjectKey, what string, watch *connection.Watcher) (client.Reader, error) {
 	err := c.Cache.Watch(ctx, cluster, watch)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
