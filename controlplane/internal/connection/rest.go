@@ -42,11 +42,11 @@ func (s *store) want(n need) {
 		s.until = time.Now().Add(watchLease)
 	case needsNothing:
 	}
-	if s.runs || s.read && !s.needed() {
-		return
-	}
-	if s.read {
+	if s.read && s.needed() && (!s.runs || s.behind) {
 		s.read, s.tried = false, make(chan struct{})
+	}
+	if s.runs || s.read {
+		return
 	}
 	s.runs = true
 	go s.run(s.connection.ends)
@@ -97,7 +97,7 @@ func (s *store) look(ctx context.Context) error {
 		return err
 	}
 	if now != s.seen && !s.runs {
-		s.runs = true
+		s.runs, s.behind = true, true
 		go s.run(s.connection.ends)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package connection
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -130,6 +131,35 @@ func TestWaiting(t *testing.T) {
 	r.watch(t, true)
 	g.Expect(value(t.Context(), r.c, "a")).To(Equal("3"))
 	g.Eventually(r.open, limit).Should(Equal(1))
+}
+
+// TestWaitingBehind: who waits while what a look has found is being read waits for that.
+func TestWaitingBehind(t *testing.T) {
+	g := NewWithT(t)
+	r := newResting(t)
+	held := make(chan struct{})
+	r.set("a", "2")
+	s := r.store(t)
+	g.Expect(s.look(t.Context())).To(Succeed())
+	r.settles(t)
+	g.Expect(r.next(t)).To(Equal("a"))
+	r.set("a", "3")
+	s.mu.Lock()
+	s.runs, s.behind = true, true // As look leaves it, before its goroutine has read anything.
+	s.mu.Unlock()
+	r.watch(t, true)
+	go func() {
+		<-held
+		s.run(s.connection.ends)
+	}()
+	g.Expect(s.isKnown()).To(BeTrue())
+	reader, err := r.c.GetReader(t.Context(), key)
+	g.Expect(err).NotTo(HaveOccurred())
+	unread, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.Expect(reader.(Reader).Ready(unread, &corev1.ConfigMap{})).To(MatchError(ErrNotRead), "what is known is old")
+	close(held)
+	g.Expect(value(t.Context(), r.c, "a")).To(Equal("3"))
 }
 
 // TestAlways: who does not say that nobody waits has a watch, whatever others say.

@@ -63,6 +63,8 @@ type store struct {
 	// runs: a goroutine reads and watches. seen is a digest of the versions that all objects had when they were read last; zero after a watch.
 	runs bool
 	seen digest
+	// behind: a look has found that they have changed, and they have not been read since.
+	behind bool
 	// changed: something has changed that the objects may have changed with.
 	changed bool
 	// always: a watch is to be open. Otherwise it is until then.
@@ -263,7 +265,7 @@ func ended(err error) bool {
 func (s *store) replace(objects map[client.ObjectKey]client.Object, seen digest) {
 	s.mu.Lock()
 	before, told := s.objects, s.told
-	s.objects, s.seen = objects, seen
+	s.objects, s.seen, s.behind = objects, seen, false
 	s.mu.Unlock()
 	var changed []client.Object
 	for key, o := range objects {
