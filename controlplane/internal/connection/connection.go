@@ -164,8 +164,8 @@ func NewWatcher(
 	return &Watcher{name: name, kind: kind, controller: controller, requests: requests}
 }
 
-// Resting says that nobody waits for a change now, unless somebody does: then a watch is open for a while, which each such Watch makes
-// longer. Otherwise the probes look whether something has changed, and the objects may be as old as all kinds take to have their turn.
+// Resting ends the need for a watch that is always open. If somebody waits for a change of the kind, a watch is open for watchLease from
+// each such call on. If nobody does, the probes find changes, and the objects may be as old as it takes all kinds to have their turn.
 func (w *Watcher) Resting(waits bool) *Watcher {
 	w.need = needsNothing
 	if waits {

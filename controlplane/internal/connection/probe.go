@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// probeTimeout bounds a probe.
+	// probeTimeout bounds the request of a probe for one kind, or for /.
 	probeTimeout = 5 * time.Second
 	// onlyMetadata asks for nothing but the metadata of objects.
 	onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -41,7 +41,7 @@ func (c *connection) probe(ctx context.Context) error {
 	return nil // What is left has its turn with the next probe.
 }
 
-// greet asks for nothing.
+// greet sends HEAD /, of whose answer the status is all.
 func (c *connection) greet(ctx context.Context) error {
 	return c.rest.Verb(http.MethodHead).AbsPath("/").Timeout(probeTimeout).Do(ctx).Error()
 }

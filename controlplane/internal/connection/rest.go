@@ -30,8 +30,8 @@ const (
 // watchLease is for how long a watch is open after somebody has waited last. It ends when it would have been renewed.
 const watchLease = 5 * time.Minute
 
-// want lets the objects be read if they have not been, and lets a watch be open when one is needed. While none was, the objects may be old:
-// nobody reads them then before they have been read again.
+// want starts the goroutine that reads the objects, unless they have been read and no watch is needed. When a watch is needed after a time
+// without one, the objects may be old: Ready fails until they have been read from the cluster again.
 func (s *store) want(n need) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *store) rests() bool {
 	return !s.runs
 }
 
-// atRest reports whether the probes are to look at the kind, and whether it may have changed since they did.
+// atRest reports whether the probes are to look at the kind, and whether a herald has changed since they last did.
 func (s *store) atRest() (rests, changed bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

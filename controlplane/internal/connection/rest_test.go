@@ -101,8 +101,8 @@ func TestResting(t *testing.T) {
 	g.Expect(r.open()).To(BeZero())
 }
 
-// TestWaiting: somebody who waits reads what there is now, and is told of changes at once. The watch ends when nobody has waited for a
-// while, and begins again.
+// TestWaiting: a Watcher that waits reads the ConfigMaps as they are now, and the watch tells it of each change. The watch ends once no
+// Watcher has waited for watchLease, and the next one that waits opens it again.
 func TestWaiting(t *testing.T) {
 	g := NewWithT(t)
 	r := newResting(t)

@@ -70,7 +70,7 @@ func (r *Reconciler) observe(
 	return s, r.observeRivals(ctx, s)
 }
 
-// observePending reads the requests that nobody has decided on. Somebody waits for the next one when a cluster changes.
+// observePending reads the requests that nobody has decided on. waits keeps the watch of them open: more requests are to be expected.
 func (r *Reconciler) observePending(ctx context.Context, s *scope, waits bool) error {
 	key := client.ObjectKeyFromObject(s.cluster)
 	requests, err := r.Certificates.ServingRequests(ctx, key, workload.Subscriber{
