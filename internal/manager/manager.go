@@ -144,9 +144,6 @@ func New(o Options, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create manager %s: %w", cfg.Name, err)
 	}
-	if err := relaxLater(mgr); err != nil {
-		return nil, err
-	}
 	checker := mgr.GetWebhookServer().StartedChecker()
 	if err := mgr.AddReadyzCheck("webhook", checker); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)

@@ -3,19 +3,16 @@
 package manager
 
 import (
-	"context"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 const (
@@ -23,14 +20,14 @@ const (
 	memoryLimitVariable = "GOMEMLIMIT"
 	// garbageVariable is Go's own variable for how much garbage may lie about, in percent of what is in use.
 	garbageVariable = "GOGC"
-	// garbageShare is that in a manager, where Go has 100: what a manager holds of thousands of clusters hardly changes, so that the collector
-	// has little to do, and the memory is what costs. A share of stacks counts too.
-	garbageShare = 25
-	// startShare is that while a manager starts. What it holds from then on lies where it is put, and the room of the garbage between stays
-	// empty for the most part: with 25 percent, 500 idle clusters took 229 MiB in the place of 210, and the start took the same CPU time.
-	startShare = 10
-	// startTime is for how long a manager starts after it has begun to lead, when it opens the connections to all clusters.
-	startTime = 2 * time.Minute
+	// leastGarbage is how many bytes of garbage may lie about in any manager that uses as much: less would keep the collector busy in one of
+	// few clusters.
+	leastGarbage = 16 << 20
+	// leastShare is how much may at least, in percent of what is in use, and mostShare how much at most, as in Go. What a manager holds of
+	// thousands of clusters hardly changes, so that the collector has little to do, and the memory is what costs. It holds that of the
+	// greatest garbage there was: objects stay where they are put, and the room between them is not given back.
+	leastShare = 10
+	mostShare  = 100
 	// memoryShare is the share of the container's memory, in percent, up to which Go lets garbage lie about. The rest is for what Go does not
 	// count: the program itself, and what the kernel holds for it.
 	memoryShare = 90
@@ -41,11 +38,11 @@ func limitFiles() []string {
 	return []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"}
 }
 
-// limitMemory lets the garbage collector work harder, and much harder before the container's limit is reached. Without a limit, a heap of
-// two thirds of that size is enough to be killed, because of the garbage. Nothing is limited outside of a container.
+// limitMemory lets little garbage lie about, and the collector work harder before the container's limit is reached. Without a limit, a heap
+// of two thirds of that size is enough to be killed, because of the garbage. Nothing is limited outside of a container.
 func limitMemory(log logr.Logger) {
 	if os.Getenv(garbageVariable) == "" {
-		debug.SetGCPercent(startShare)
+		limitGarbage()
 	}
 	if os.Getenv(memoryLimitVariable) != "" {
 		return
@@ -56,26 +53,24 @@ func limitMemory(log logr.Logger) {
 	}
 }
 
-// relaxLater lets more garbage lie about once the manager has started, unless Go's own variable says how much.
-func relaxLater(mgr ctrl.Manager) error {
-	if os.Getenv(garbageVariable) != "" {
-		return nil
-	}
-	err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error { return relax(ctx, time.After(startTime)) }))
-	if err != nil {
-		return fmt.Errorf("add what ends the start: %w", err)
-	}
-	return nil
+// limitGarbage sets how much garbage may lie about, now and after each collection.
+func limitGarbage() {
+	live := []metrics.Sample{{Name: liveHeap}}
+	metrics.Read(live)
+	debug.SetGCPercent(garbageShare(live[0].Value.Uint64()))
+	runtime.AddCleanup(&collected{}, func(int) { limitGarbage() }, 0)
 }
 
-// relax lets more garbage lie about some time after the manager has begun to lead.
-func relax(ctx context.Context, started <-chan time.Time) error {
-	select {
-	case <-ctx.Done():
-	case <-started:
-		debug.SetGCPercent(garbageShare)
-	}
-	return nil
+// liveHeap is how many bytes of the heap were in use at the end of the last collection.
+const liveHeap = "/gc/heap/live:bytes"
+
+// collected is garbage at once, so that the next collection finds it. It has a pointer, since Go puts small objects without any together.
+type collected struct{ _ *collected }
+
+// garbageShare is how much garbage may lie about, in percent of the heap that is in use.
+func garbageShare(live uint64) int {
+	const percent = 100
+	return int(min(mostShare, max(leastShare, leastGarbage*percent/max(live, 1))))
 }
 
 // memoryLimit is the share of the container's limit; 0 when it has none.

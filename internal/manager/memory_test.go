@@ -3,11 +3,10 @@
 package manager
 
 import (
-	"context"
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -33,28 +32,31 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestGarbage: less garbage than Go's default may lie about, unless somebody has said how much.
-func TestGarbage(t *testing.T) {
-	for variable, want := range map[string]int{"": startShare, "70": 100} { // Go has read the variable at the start.
-		before := debug.SetGCPercent(100)
-		t.Setenv(garbageVariable, variable)
-		t.Setenv(memoryLimitVariable, "off")
-		limitMemory(logr.Discard())
-		NewWithT(t).Expect(debug.SetGCPercent(before)).To(Equal(want), variable)
+// TestGarbageShare: of little that is in use as much garbage again may lie about, and a tenth of much.
+func TestGarbageShare(t *testing.T) {
+	const mebibyte = 1 << 20
+	for live, want := range map[uint64]int{
+		0: 100, 1: 100, 16 * mebibyte: 100, 32 * mebibyte: 50, 64 * mebibyte: 25, 160 * mebibyte: 10, 4096 * mebibyte: 10,
+	} {
+		NewWithT(t).Expect(garbageShare(live)).To(Equal(want), "%d bytes", live)
 	}
 }
 
-// TestRelax: once a manager has started more garbage may lie about, and not before.
-func TestRelax(t *testing.T) {
+// TestGarbage: the share follows what is in use with each collection, unless somebody has said how much.
+func TestGarbage(t *testing.T) {
+	const foreign = 321
 	g := NewWithT(t)
-	before := debug.SetGCPercent(startShare)
-	defer debug.SetGCPercent(before)
-	ended, end := context.WithCancel(t.Context())
-	end()
-	g.Expect(relax(ended, nil)).To(Succeed())
-	g.Expect(debug.SetGCPercent(startShare)).To(Equal(startShare))
-	started := make(chan time.Time, 1)
-	started <- time.Now()
-	g.Expect(relax(t.Context(), started)).To(Succeed())
-	g.Expect(debug.SetGCPercent(startShare)).To(Equal(garbageShare))
+	before := debug.SetGCPercent(foreign)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	t.Setenv(memoryLimitVariable, "off")
+	t.Setenv(garbageVariable, "70") // Go has read the variable at the start.
+	limitMemory(logr.Discard())
+	g.Expect(debug.SetGCPercent(foreign)).To(Equal(foreign))
+	t.Setenv(garbageVariable, "")
+	limitMemory(logr.Discard())
+	g.Expect(debug.SetGCPercent(foreign)).To(BeNumerically("<=", mostShare), "at once")
+	g.Eventually(func() int {
+		runtime.GC()
+		return debug.SetGCPercent(foreign)
+	}).Should(BeNumerically("<=", mostShare), "and again after a collection")
 }

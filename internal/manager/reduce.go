@@ -91,12 +91,13 @@ func ShareWords(o client.Object) {
 		owners[i].APIVersion, owners[i].Kind = repeated.share(owners[i].APIVersion), repeated.share(owners[i].Kind)
 	}
 	o.SetOwnerReferences(owners)
-	if told, ok := o.(conditions.Getter); ok {
-		all := told.GetConditions() // They are the object's own.
+	if told, ok := o.(conditions.Setter); ok {
+		all := slices.Clone(told.GetConditions()) // Without the room that decoding leaves for more of them.
 		for i := range all {
 			all[i].Type, all[i].Reason = repeated.share(all[i].Type), repeated.share(all[i].Reason)
 			all[i].Status = metav1.ConditionStatus(repeated.share(string(all[i].Status)))
 		}
+		told.SetConditions(all)
 	}
 }
 

@@ -110,7 +110,9 @@ type Reconciler struct {
 
 	// controller defers a pass until the cache has seen what the pass before wrote.
 	controller capicontrollerutil.Controller
-	secrets    secrets
+	// leading tells since when this manager acts.
+	leading manager.Leadership
+	secrets secrets
 	// creations are the InfraEnvs that passes create now.
 	creations singleflight.Group
 }
@@ -205,6 +207,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	lookAgain, came, err := r.pass(ctx, s)
+	if r.leading.StillFills(err, s.now) {
+		ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the cache to be filled", "error", err.Error())
+		s.read.Status.DeepCopyInto(&config.Status)
+		lookAgain, came, err = manager.FillingRetryInterval, result{}, nil
+	}
 	err = kerrors.NewAggregate([]error{err, r.patchConfig(ctx, s, came)})
 	if err == nil || lookAgain == 0 {
 		return ctrl.Result{RequeueAfter: lookAgain}, err

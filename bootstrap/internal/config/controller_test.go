@@ -227,6 +227,34 @@ func TestHostIsLookedAtInTime(t *testing.T) {
 	}
 }
 
+// TestCacheThatIsFilledLate: after a start of the manager, nothing is written while its cache is being filled. Only when that takes longer
+// than a minute does a config say so.
+func TestCacheThatIsFilledLate(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	c := newClient(t, metal3.MachineKind, false, func() error { return apierrors.NewTimeoutError("the cache is not filled", 1) })
+	now, key := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), client.ObjectKey{Namespace: "ns", Name: "m-0"}
+	r := &Reconciler{
+		Client: c, Gate: &manager.Gate{}, Recorder: events.NewFakeRecorder(10), secrets: newSecrets(c, clock.RealClock{}),
+		Hosts: &hosts{}, controller: capicontrollerutil.NewFakeController(), Now: func() time.Time { return now },
+	}
+	read := func() *bootstrapv1.OpenshiftAssistedConfig {
+		config := &bootstrapv1.OpenshiftAssistedConfig{}
+		g.Expect(c.Get(ctx, key, config)).To(Succeed())
+		return config
+	}
+	before := read()
+	for range 4 {
+		came, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(came.RequeueAfter).To(Equal(manager.FillingRetryInterval))
+		now = now.Add(manager.FillingTime / 4)
+	}
+	g.Expect(read().Status).To(Equal(before.Status))
+	_, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+	g.Expect(err).To(MatchError(ContainSubstring("the cache is not filled")))
+	g.Expect(conditions.GetMessage(read(), clusterv1.ReadyCondition)).To(ContainSubstring("the cache is not filled"))
+}
+
 // newClient returns a client with a config, its Machine with infrastructure of a kind, and its Cluster. Requests fail when their context
 // has ended, and reads of infrastructure as the test says.
 func newClient(t *testing.T, kind string, deleted bool, read func() error) client.Client {

@@ -29,9 +29,11 @@ import (
 const (
 	// requestTimeout bounds a request that is no watch, as Cluster API's ClusterCache does.
 	requestTimeout = 10 * time.Second
-	// askingLifetime is how long a transport for large answers is used. A request that takes longer ends all the same; its connection is
-	// closed 90 s after it.
-	askingLifetime = 30 * time.Second
+	// askingUnused is when a transport for large answers ends that nobody has used: passes ask one thing after the other. When a manager
+	// starts, it asks all clusters soon after each other, and the memory that it took for the connections of some seconds it keeps.
+	askingUnused = 5 * time.Second
+	// restingUnused is when that of watches and probes would: a cluster of which nothing is watched is probed by the same one.
+	restingUnused = 3 * probeInterval
 )
 
 // connection is what the manager holds of a cluster that answers. It knows no kinds but those of the manager: it asks the cluster for none.
@@ -49,8 +51,9 @@ type connection struct {
 	close context.CancelFunc
 
 	mu sync.Mutex
-	// asking is for all other requests; nil while there were none for a while.
+	// asking is for all other requests; nil while there were none for a while, after which unused ends it.
 	asking  http.RoundTripper
+	unused  *time.Timer
 	stores  map[*kind]*store
 	watches map[string]bool
 	// looks counts the probes that looked at a kind.
@@ -72,20 +75,28 @@ func (c *connection) asksBy() (http.RoundTripper, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asking != nil {
+		c.unused.Reset(askingUnused)
 		return c.asking, nil
 	}
-	transport, err := transportOf(c.config)
+	transport, err := transportOf(c.config, askingUnused)
 	if err != nil {
 		return nil, err
 	}
-	c.asking = newFirstAlone(transport, firstPatience)
-	time.AfterFunc(askingLifetime, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.asking = nil
-		utilnet.CloseIdleConnectionsFor(transport)
-	})
-	return c.asking, nil
+	asking := newFirstAlone(transport, firstPatience)
+	c.asking = asking
+	c.unused = time.AfterFunc(askingUnused, func() { c.drop(asking) })
+	return asking, nil
+}
+
+// drop ends a transport that was not used for a while. A request that takes longer ends all the same, and its connection closes after it.
+// The transport goes too: it holds connections that are closed.
+func (c *connection) drop(asking http.RoundTripper) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asking == asking {
+		c.asking, c.unused = nil, nil
+	}
+	utilnet.CloseIdleConnectionsFor(asking)
 }
 
 // restBy makes a client without a time-out: each request has a bound of its own.

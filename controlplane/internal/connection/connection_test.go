@@ -301,6 +301,23 @@ func TestSources(t *testing.T) {
 	g.Consistently(told.Len, 100*time.Millisecond).Should(BeZero(), "which is told once")
 }
 
+// TestFirstFailureIsTold: nobody asks a cluster why it is not connected before a first attempt has failed, so that has to be told.
+func TestFirstFailureIsTold(t *testing.T) {
+	g := NewWithT(t)
+	a, told := newAPI(t), newWoken()
+	a.with(func() { a.token = "another" })
+	c := connections(t, a, nil)
+	to := func(_ context.Context, o client.Object) []ctrl.Request {
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+	}
+	src := c.GetClusterSource("test", to, clustercache.WatchForProbeFailure(5*time.Minute))
+	g.Expect(src.Start(t.Context(), told.TypedRateLimitingInterface)).To(Succeed())
+	g.Expect(c.GetHealthCheckingState(t.Context(), key).LastProbeTime).To(BeZero())
+	c.pass(t)
+	g.Expect(told.next(t)).To(Equal(key.Name))
+	g.Expect(c.GetHealthCheckingState(t.Context(), key).LastProbeTime).NotTo(BeZero())
+}
+
 // TestKubeconfigsThatAreRefused: no file is read for a kubeconfig, be it the manager's own token, and nobody is called with it.
 func TestKubeconfigsThatAreRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")

@@ -78,7 +78,7 @@ func (c *Connections) configOf(ctx context.Context, cluster client.ObjectKey) (*
 
 // newConnection makes a connection to a cluster that answers.
 func (c *Connections) newConnection(ctx context.Context, config *rest.Config) (*connection, error) {
-	transport, err := transportOf(config)
+	transport, err := transportOf(config, restingUnused)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 // need is what a Watcher needs of a kind.
@@ -109,31 +109,25 @@ func (s *store) ask(ctx context.Context) (digest, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	all := versions{}
-	for next := ""; ; {
-		request := s.request(s.connection.rest).SetHeader("Accept", onlyMetadata)
-		if s.kind.Page == 0 {
-			request.Param("resourceVersion", "0")
-		} else {
-			request.Param("limit", strconv.FormatInt(s.kind.Page, 10))
-		}
-		if next != "" {
-			request.Param("continue", next)
-		}
-		text, err := request.Do(ctx).Raw()
+	request := func() *rest.Request { return s.request(s.connection.rest).SetHeader("Accept", onlyMetadata) }
+	err := s.pages(ctx, request, true, func(answer rest.Result) (string, error) {
+		text, err := answer.Raw()
 		if err != nil {
-			return digest{}, err
+			return "", err
 		}
 		found := &metav1.PartialObjectMetadataList{}
 		if err := json.Unmarshal(text, found); err != nil {
-			return digest{}, fmt.Errorf("decode the metadata of %s: %w", s.kind.path, err)
+			return "", fmt.Errorf("decode the metadata of %s: %w", s.kind.path, err)
 		}
 		for i := range found.Items {
 			all.add(&found.Items[i])
 		}
-		if next = found.Continue; next == "" {
-			return all.digest(), nil
-		}
+		return found.Continue, nil
+	})
+	if err != nil {
+		return digest{}, err
 	}
+	return all.digest(), nil
 }
 
 // state is which state of a kind was read: its version, and a digest of the versions of all its objects.

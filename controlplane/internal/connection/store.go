@@ -16,11 +16,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,82 +127,6 @@ func (s *store) note(err error) {
 			tell(nil)
 		}
 	}
-}
-
-// list reads all objects, and returns those that are kept, with the version of all. The last page has the one of all pages.
-func (s *store) list(ctx context.Context) (map[client.ObjectKey]client.Object, state, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.connection.config.Timeout)
-	defer cancel()
-	asks, err := s.connection.asks()
-	if err != nil {
-		return nil, state{}, err
-	}
-	objects, versions := map[client.ObjectKey]client.Object{}, versions{}
-	for next := ""; ; {
-		page, err := s.page(ctx, asks, next)
-		if err == nil {
-			err = s.collect(page, objects, versions)
-		}
-		if err != nil {
-			return nil, state{}, err
-		}
-		if next = page.GetContinue(); next == "" {
-			return objects, state{page.GetResourceVersion(), versions.digest()}, nil
-		}
-	}
-}
-
-// page reads one page, which is all for most kinds. The first time an answer from the memory of the API server is good enough; from there
-// it answers with all objects, whatever the limit.
-func (s *store) page(ctx context.Context, asks rest.Interface, next string) (client.ObjectList, error) {
-	list, ok := s.kind.list.DeepCopyObject().(client.ObjectList)
-	if !ok {
-		return nil, fmt.Errorf("%T is no list", s.kind.list)
-	}
-	request := s.request(asks)
-	switch {
-	case next != "":
-		request.Param("limit", strconv.FormatInt(s.kind.Page, 10)).Param("continue", next)
-	case s.kind.Page != 0:
-		request.Param("limit", strconv.FormatInt(s.kind.Page, 10))
-	case !s.isKnown():
-		request.Param("resourceVersion", "0")
-	}
-	err := request.Do(ctx).Into(list)
-	if apierrors.IsNotFound(err) {
-		err = &meta.NoKindMatchError{GroupKind: s.kind.gvk.GroupKind(), SearchedVersions: []string{s.kind.gvk.Version}}
-	}
-	return list, err
-}
-
-// collect adds what is kept of a page. Beyond mostKept nothing is: a page more is no reason to know none of them.
-func (s *store) collect(page client.ObjectList, objects map[client.ObjectKey]client.Object, versions versions) error {
-	items, err := meta.ExtractList(page)
-	if err != nil {
-		return err
-	}
-	for _, item := range items {
-		o, ok := item.DeepCopyObject().(client.Object) // Of the list's own items one would keep all in memory.
-		if !ok {
-			continue
-		}
-		versions.add(o)
-		if len(objects) >= mostKept {
-			continue
-		}
-		if kept := s.kind.keep(o); kept != nil {
-			objects[client.ObjectKeyFromObject(kept)] = kept
-		}
-	}
-	return nil
-}
-
-func (s *store) request(by rest.Interface) *rest.Request {
-	request := by.Get().AbsPath(s.kind.path)
-	if s.kind.Field != nil {
-		request.Param("fieldSelector", s.kind.Field.String())
-	}
-	return request
 }
 
 // watch follows the changes since a version, and returns the last one that it knows. Without an error the watch has just ended, as all do.

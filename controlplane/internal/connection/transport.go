@@ -27,8 +27,8 @@ import (
 // for 2,000.
 const largestAnswer = 64 << 20
 
-// transportOf makes a transport whose TCP connections no other transport shares.
-func transportOf(config *rest.Config) (http.RoundTripper, error) {
+// transportOf makes a transport whose TCP connections no other transport shares, and which closes those that nobody has used for a while.
+func transportOf(config *rest.Config, unused time.Duration) (http.RoundTripper, error) {
 	own := rest.CopyConfig(config)
 	if own.Proxy == nil {
 		// client-go shares no connection of a configuration with a proxy, and keeps no key of it, which has the certificates once more.
@@ -44,13 +44,14 @@ func transportOf(config *rest.Config) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an HTTP client: %w", err)
 	}
-	slim(made.Transport)
+	slim(made.Transport, unused)
 	return &withHeaders{RoundTripper: made.Transport, headers: headers}, nil
 }
 
 // slim lets the TCP connections of a transport keep little: no headers that HTTP/2 could refer to instead of sending them again, which are
-// some KiB each way, and nothing of a connection that was closed, which stays in memory until the timer ends that closes idle ones.
-func slim(transport http.RoundTripper) {
+// some KiB each way. Those that nobody uses are closed. The timer of the pings by which a dead one is found holds each that is closed until
+// it ends, so it is no longer than that.
+func slim(transport http.RoundTripper, unused time.Duration) {
 	for {
 		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
 		if !ok {
@@ -59,8 +60,9 @@ func slim(transport http.RoundTripper) {
 		transport = wrapper.WrappedRoundTripper()
 	}
 	if own, ok := transport.(*http.Transport); ok {
-		own.IdleConnTimeout = askingLifetime
-		own.HTTP2 = &http.HTTP2Config{MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1} // 0 is 4 KiB.
+		own.IdleConnTimeout = unused
+		// 0 is the default, which is 4 KiB for tables, and 30 s for pings in client-go.
+		own.HTTP2 = &http.HTTP2Config{MaxDecoderHeaderTableSize: 1, MaxEncoderHeaderTableSize: 1, SendPingTimeout: unused}
 	}
 }
 

@@ -37,7 +37,7 @@ func TestTransport(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, BearerToken: "secret", UserAgent: "manager"}
-	made, err := transportOf(config)
+	made, err := transportOf(config, limit)
 	g.Expect(err).NotTo(HaveOccurred())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -70,7 +70,7 @@ func TestFirstAlone(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	own, err := transportOf(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	own, err := transportOf(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, limit)
 	g.Expect(err).NotTo(HaveOccurred())
 	transport := newFirstAlone(own, limit)
 	send := func(ctx context.Context) error {
@@ -143,4 +143,25 @@ func TestTrace(t *testing.T) {
 	g.Expect(tracingtest.Value(asked[0], "http.request.method")).To(Equal(http.MethodHead))
 	g.Expect(tracingtest.Value(asked[0], "http.response.status_code")).To(Equal("200"))
 	g.Expect(fmt.Sprint(asked)).NotTo(ContainSubstring(token))
+}
+
+// TestAsking: requests with large answers share a transport, until none was made for a while. Then nothing holds it any more.
+func TestAsking(t *testing.T) {
+	g := NewWithT(t)
+	made := &connection{config: &rest.Config{Host: "https://127.0.0.1:1"}}
+	asks := func() any {
+		transport, err := made.asksBy()
+		g.Expect(err).NotTo(HaveOccurred())
+		return transport
+	}
+	g.Expect(asks()).To(BeIdenticalTo(asks()))
+	first := made.asking
+	made.drop(first)
+	g.Expect(made.asking).To(BeNil())
+	g.Expect(made.unused).To(BeNil(), "its timer knows the transport")
+	next := asks()
+	g.Expect(next).NotTo(BeIdenticalTo(first))
+	made.drop(first)
+	g.Expect(asks()).To(BeIdenticalTo(next), "a transport that has ended ends no other")
+	made.drop(made.asking)
 }

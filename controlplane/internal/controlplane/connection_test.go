@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // followMachineClock sets the clock after that of the machine, whose times conditions have.
@@ -21,7 +22,7 @@ func (w *world) followMachineClock() { w.now = time.Now().Add(24 * time.Hour).Tr
 // takeOver lets another manager act from now on: it was started long ago, waited for its Lease, and has probed nothing.
 func (w *world) takeOver() {
 	w.followMachineClock()
-	w.r.leading = leadership{}
+	w.r.leading = manager.Leadership{}
 	w.api.ID, w.api.Last, w.api.Reported = "", time.Time{}, nil
 }
 
@@ -49,15 +50,6 @@ func TestANewLeaderHasNotProbedYet(t *testing.T) {
 	w.now = w.now.Add(time.Second)
 	w.reconcile()
 	g.Expect(w.reason(controlplanev1.AvailableCondition)).To(Equal(controlplanev1.ConnectionDownReason))
-}
-
-// TestLeadershipBeginsWithTheFirstPass: a manager that waits for its Lease makes no pass, and what it is started with does not count.
-func TestLeadershipBeginsWithTheFirstPass(t *testing.T) {
-	g := NewWithT(t)
-	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	var l leadership
-	g.Expect(l.since(first)).To(Equal(first))
-	g.Expect(l.since(first.Add(time.Hour))).To(Equal(first))
 }
 
 func TestAnswerIsExpectedSince(t *testing.T) {

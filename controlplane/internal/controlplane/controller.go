@@ -5,7 +5,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -29,13 +28,6 @@ import (
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
 	"github.com/capi-openshift/agent-providers/internal/kube"
 	"github.com/capi-openshift/agent-providers/internal/manager"
-)
-
-const (
-	// fillingTime is how long the cache may take to be filled before a control plane tells that it cannot be read.
-	fillingTime = time.Minute
-	// fillingRetryInterval is when a pass begins again that found the cache not filled. Its read waits as well, until the cache is.
-	fillingRetryInterval = time.Second
 )
 
 // crdGate tells which CRDs are not served yet.
@@ -82,20 +74,7 @@ type Reconciler struct {
 	// controller defers a pass until the cache has seen what the pass before wrote.
 	controller capicontrollerutil.Controller
 	// leading tells since when this manager acts.
-	leading leadership
-}
-
-// leadership is since when a manager acts. One that waits for its Lease reconciles nothing and probes no cluster: what it does not know
-// when its Lease comes, however long after its start, is no news.
-type leadership struct {
-	once  sync.Once
-	first time.Time
-}
-
-// since is the time of the first pass; now is the time of this one.
-func (l *leadership) since(now time.Time) time.Time {
-	l.once.Do(func() { l.first = now })
-	return l.first
+	leading manager.Leadership
 }
 
 // Infrastructure machines are those of Metal3. A user extends the role for another infrastructure provider (InfrastructureRoleLabel).
@@ -160,7 +139,7 @@ func (r *Reconciler) pass(
 	v, err := r.observe(ctx, cp, cluster)
 	if r.stillFills(err) {
 		ctrl.LoggerFrom(ctx).V(2).Info("Waiting for the cache to be filled", "error", err.Error())
-		return ctrl.Result{RequeueAfter: fillingRetryInterval}, nil
+		return ctrl.Result{RequeueAfter: manager.FillingRetryInterval}, nil
 	}
 	if err != nil {
 		// Without facts the conditions of the pass before are the best there are, and the generation was not observed.
@@ -195,13 +174,8 @@ func (r *Reconciler) pass(
 	return ctrl.Result{RequeueAfter: requeueAfter(v, d, o)}, kerrors.NewAggregate([]error{v.Workload.Problem, o.err()})
 }
 
-// stillFills reports whether a read failed because the manager has only begun to fill its cache. Kinds that are read and not watched, such
-// as Metal3Machines, are filled from the first read on, which takes longer than a read may where there are thousands. That is no news of
-// the control plane: without this, each start of the manager would write that into a hundred statuses, and take it back.
-func (r *Reconciler) stillFills(err error) bool {
-	now := r.now()
-	return apierrors.IsTimeout(err) && now.Sub(r.leading.since(now)) < fillingTime
-}
+// stillFills reports whether a read failed because the manager has only begun to fill its cache.
+func (r *Reconciler) stillFills(err error) bool { return r.leading.StillFills(err, r.now()) }
 
 // ensureFinalizer stores the finalizer, before which nothing may be created (CONTRACT CP-68).
 func (r *Reconciler) ensureFinalizer(ctx context.Context, cp *controlplanev1.OpenshiftAssistedControlPlane) error {

@@ -21,6 +21,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/infrastructure"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // newOtherWorld is a world whose control plane has machines of a provider other than Metal3. The manager may list its kinds once allowed
@@ -111,7 +112,7 @@ func TestTemplateThatCannotBeReadInTime(t *testing.T) {
 	w.unfilled("Metal3MachineTemplate")
 	g.Expect(w.try()).To(Succeed())
 	g.Expect(w.message(controlplanev1.ScalingUpCondition)).To(BeEmpty(), "the manager has begun to fill its cache a moment ago")
-	w.now = w.now.Add(fillingTime)
+	w.now = w.now.Add(manager.FillingTime)
 	var err error
 	for range 5 {
 		err = w.try()
@@ -142,11 +143,11 @@ func TestCacheThatIsFilledLate(t *testing.T) {
 	w.run(nil, w.available)
 	w.reconcile()
 	before, filled := w.controlPlane(), w.r.Infrastructure.Cached
-	w.now, w.r.leading = w.now.Add(time.Minute), leadership{}
+	w.now, w.r.leading = w.now.Add(time.Minute), manager.Leadership{}
 	w.unfilled("Metal3Machine")
 	for range 4 {
-		g.Expect(w.reconcile().RequeueAfter).To(Equal(fillingRetryInterval))
-		w.now = w.now.Add(fillingTime / 4)
+		g.Expect(w.reconcile().RequeueAfter).To(Equal(manager.FillingRetryInterval))
+		w.now = w.now.Add(manager.FillingTime / 4)
 	}
 	g.Expect(w.controlPlane().ResourceVersion).To(Equal(before.ResourceVersion))
 

@@ -48,7 +48,7 @@ func (r *Reconciler) observe(
 		ControlPlane: cp, Cluster: cluster, ClusterName: clusterNameOf(cp, cluster), Now: r.now(), Started: view.StartedOf(cp),
 		Install: view.Install{MissingCRDs: r.gate.Missing(neededBy(cp)...)},
 	}
-	v.Workload.ExpectedSince = answerExpectedSince(cp, r.leading.since(v.Now))
+	v.Workload.ExpectedSince = answerExpectedSince(cp, r.leading.Since(v.Now))
 	v.Workload.SettledFrom = v.Workload.ExpectedSince.Add(r.RemoteConditionsGracePeriod)
 	if record, ok := view.InstalledOf(cp); ok {
 		v.Record = &record

@@ -16,6 +16,7 @@ import (
 
 	controlplanev1 "github.com/capi-openshift/agent-providers/api/controlplane/v1beta1"
 	"github.com/capi-openshift/agent-providers/internal/assisted"
+	"github.com/capi-openshift/agent-providers/internal/manager"
 )
 
 // failing is a world whose first attempt has just failed, and that may have so many retries.
@@ -244,7 +245,7 @@ func TestRetryWaitsForANewManager(t *testing.T) {
 			w := failing(t, 1)
 			before := w.uidsOfMachines()
 			w.reconcile()
-			w.now, w.r.leading = w.now.Add(time.Hour), leadership{}
+			w.now, w.r.leading = w.now.Add(time.Hour), manager.Leadership{}
 			g.Expect(w.reconcile().RequeueAfter).To(Equal(w.r.RemoteConditionsGracePeriod))
 			g.Expect(w.reason(controlplanev1.InstalledCondition)).To(Equal(controlplanev1.RetryWaitingReason))
 			if tt.answers {

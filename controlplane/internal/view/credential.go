@@ -20,7 +20,7 @@ type Credential struct {
 	Token, Installer []byte
 	// Life is how long the token lives; its zero value says that this is not known.
 	Life TokenLife
-	// Connected: the ClusterCache is connected through <cluster>-kubeconfig.
+	// Connected: the ClusterCache is connected through <cluster>-kubeconfig, or has not tried to connect yet.
 	Connected bool
 	// AccountMissing names what is missing of the ServiceAccount of the token and of its rights, so that the token is worth nothing; empty
 	// when nothing is.

@@ -59,7 +59,8 @@ const (
 // Credentials issues the tokens that others connect to an installed cluster with. It calls the cluster with the kubeconfig that it is
 // given, since the connection of the ClusterCache is the one that may be lost.
 type Credentials interface {
-	// Connected reports whether the ClusterCache has a connection.
+	// Connected reports whether the ClusterCache has a connection, or has not tried to make one yet: then nothing says that the cluster
+	// refuses a credential. When the first attempt has failed, the ClusterCache wakes who has its GetClusterSource.
 	Connected(ctx context.Context, cluster client.ObjectKey) bool
 	// Authorities reads the certificates by which the cluster's API servers are verified, as PEM, and lets every later change of them wake the
 	// subscriber. They are empty without an error when there is no connection, or when the cluster does not tell them.
@@ -89,10 +90,11 @@ func (t Token) String() string { return "token until " + t.Expires.UTC().Format(
 // GoString keeps the token out of logs.
 func (t Token) GoString() string { return t.String() }
 
-// Connected reports whether reads of the cluster go anywhere.
+// Connected reports whether reads of the cluster go anywhere, or nobody knows yet. Without the latter, a manager that starts would ask
+// thousands of clusters by a connection each, just before it connects to them.
 func (c Cached) Connected(ctx context.Context, cluster client.ObjectKey) bool {
 	_, err := c.Cache.GetReader(ctx, cluster)
-	return err == nil
+	return err == nil || c.Cache.GetHealthCheckingState(ctx, cluster).LastProbeTime.IsZero()
 }
 
 // Authorities reads from the connection's cache, which holds no other ConfigMap (kinds).
@@ -112,8 +114,18 @@ func (c Cached) Authorities(ctx context.Context, cluster client.ObjectKey, subsc
 }
 
 // AccountMissing is how a deletion is learned of: the ClusterCache may be connected with another credential than the one that others use by
-// now, and a token without the ClusterRoleBinding is still known to the cluster, which forbids it everything. Watches that are open go on.
+// now, and a token without the ClusterRoleBinding is still known to the cluster, which forbids it everything. The watch of the
+// ServiceAccount goes on, by which tokens are revoked.
 func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (string, error) {
+	missing, err := c.accountMissing(ctx, cluster, subscriber)
+	if missing == "" || subscriber.Waits {
+		return missing, err
+	}
+	subscriber.Waits = true // What was read of the ClusterRoleBinding may be a minute old, and both are about to be made.
+	return c.accountMissing(ctx, cluster, subscriber)
+}
+
+func (c Cached) accountMissing(ctx context.Context, cluster client.ObjectKey, subscriber Subscriber) (string, error) {
 	ours := func(name string) func(client.Object) bool {
 		return func(o client.Object) bool { return o.GetName() == name }
 	}
@@ -122,7 +134,7 @@ func (c Cached) AccountMissing(ctx context.Context, cluster client.ObjectKey, su
 	if err != nil || remote == nil {
 		return "", err
 	}
-	bindings := subscriber.to("clusterrolebindings", &rbacv1.ClusterRoleBinding{}, ours(accountBinding))
+	bindings := subscriber.to("clusterrolebindings", &rbacv1.ClusterRoleBinding{}, ours(accountBinding)).Resting(subscriber.Waits)
 	if remote, err = c.watched(ctx, cluster, "ClusterRoleBindings", bindings); err != nil || remote == nil {
 		return "", err
 	}

@@ -32,7 +32,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -262,43 +261,10 @@ func TestAuthoritiesOfAPI(t *testing.T) {
 		Data:       map[string]string{"ca-bundle.crt": "pem"},
 	}
 	up := connected(t, interceptor.Funcs{}, bundle)
-	g.Expect(up.Connected(t.Context(), cluster)).To(BeTrue())
 	g.Expect(up.Authorities(t.Context(), cluster, subscriber)).To(BeEquivalentTo("pem"))
 	g.Expect(connected(t, interceptor.Funcs{}).Authorities(t.Context(), cluster, subscriber)).To(BeEmpty())
 	lost := workload.Cached{Cache: clustercache.NewFakeEmptyClusterCache()}
-	g.Expect(lost.Connected(t.Context(), cluster)).To(BeFalse())
 	g.Expect(lost.Authorities(t.Context(), cluster, subscriber)).To(BeEmpty())
-}
-
-func TestAccountMissing(t *testing.T) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-assisted-capi", Name: "cluster-api"}}
-	bound := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "openshift-assisted-capi"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-assisted-capi", Name: "cluster-api"}},
-	}
-	unbound := bound.DeepCopy()
-	unbound.Subjects[0].Name = "default"
-	viewer := bound.DeepCopy()
-	viewer.RoleRef.Name = "view"
-	const binding = "ClusterRoleBinding openshift-assisted-capi of ServiceAccount openshift-assisted-capi/cluster-api"
-	for name, tt := range map[string]struct {
-		objects []client.Object
-		missing string
-	}{
-		"nothing":                            {[]client.Object{account, bound}, ""},
-		"the ServiceAccount":                 {[]client.Object{bound}, "ServiceAccount openshift-assisted-capi/cluster-api"},
-		"the ClusterRoleBinding":             {[]client.Object{account}, binding},
-		"whom the ClusterRoleBinding is for": {[]client.Object{account, unbound}, binding},
-		"what the ClusterRoleBinding grants": {[]client.Object{account, viewer}, binding},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(connected(t, interceptor.Funcs{}, tt.objects...).AccountMissing(t.Context(), cluster, subscriber)).To(Equal(tt.missing))
-		})
-	}
-	lost := workload.Cached{Cache: clustercache.NewFakeEmptyClusterCache()}
-	NewWithT(t).Expect(lost.AccountMissing(t.Context(), cluster, subscriber)).To(BeEmpty(), "nobody knows")
 }
 
 // TestFailuresAreRemembered: a cluster that does not answer keeps only one pass waiting.

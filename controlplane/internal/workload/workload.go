@@ -48,7 +48,7 @@ type Subscriber struct {
 	Controller Controller
 	Request    reconcile.Request
 	// Waits: something is going on, of which every change is to be told at once. Otherwise only changes of ClusterOperators and of the
-	// account are, and others when a probe finds them: in about a minute, or ten seconds after a ClusterOperator has changed.
+	// ServiceAccount are, and others when a probe finds them: in about a minute, or ten seconds after a ClusterOperator has changed.
 	Waits bool
 }
 
