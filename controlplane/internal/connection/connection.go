@@ -29,10 +29,12 @@ import (
 const (
 	// requestTimeout bounds a request that is no watch, as Cluster API's ClusterCache does.
 	requestTimeout = 10 * time.Second
-	// askingUnused is when a transport for large answers ends that nobody has used: passes ask one thing after the other. When a manager
-	// starts, it asks all clusters soon after each other, and the memory that it took for the connections of some seconds it keeps.
+	// askingUnused is how long the transport for large answers is kept after its last use, since passes ask one thing after the other. A
+	// manager that starts asks all clusters soon after each other: the longer it keeps these connections, the more are open at a time, and
+	// Go does not give back the memory that the most of them took.
 	askingUnused = 5 * time.Second
-	// restingUnused is when that of watches and probes would: a cluster of which nothing is watched is probed by the same one.
+	// restingUnused is how long the TCP connection of watches and probes is kept after its last use. It is longer than the time between two
+	// probes, so that a cluster of which nothing is watched is probed by the same connection each time.
 	restingUnused = 3 * probeInterval
 )
 
@@ -51,7 +53,7 @@ type connection struct {
 	close context.CancelFunc
 
 	mu sync.Mutex
-	// asking is for all other requests; nil while there were none for a while, after which unused ends it.
+	// asking is the transport for all other requests; nil when it was not used for askingUnused. unused is the timer that ends it.
 	asking  http.RoundTripper
 	unused  *time.Timer
 	stores  map[*kind]*store
@@ -88,8 +90,8 @@ func (c *connection) asksBy() (http.RoundTripper, error) {
 	return asking, nil
 }
 
-// drop ends a transport that was not used for a while. A request that takes longer ends all the same, and its connection closes after it.
-// The transport goes too: it holds connections that are closed.
+// drop closes the connections of a transport for large answers, and forgets the transport, which would keep closed connections in memory. A
+// request that is still under way comes to its end, and its connection closes afterwards.
 func (c *connection) drop(asking http.RoundTripper) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 // for 2,000.
 const largestAnswer = 64 << 20
 
-// transportOf makes a transport whose TCP connections no other transport shares, and which closes those that nobody has used for a while.
+// transportOf makes a transport whose TCP connections no other transport shares, and which closes those that are unused for so long.
 func transportOf(config *rest.Config, unused time.Duration) (http.RoundTripper, error) {
 	own := rest.CopyConfig(config)
 	if own.Proxy == nil {
@@ -49,8 +49,8 @@ func transportOf(config *rest.Config, unused time.Duration) (http.RoundTripper, 
 }
 
 // slim lets the TCP connections of a transport keep little: no headers that HTTP/2 could refer to instead of sending them again, which are
-// some KiB each way. Those that nobody uses are closed. The timer of the pings by which a dead one is found holds each that is closed until
-// it ends, so it is no longer than that.
+// some KiB each way. A connection that was not used for the given time is closed. HTTP/2 looks with pings for connections that are dead, and
+// does not stop the timer of the next ping when a connection closes: the timer keeps the connection in memory, so it is just as short.
 func slim(transport http.RoundTripper, unused time.Duration) {
 	for {
 		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
