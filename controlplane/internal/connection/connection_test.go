@@ -272,17 +272,23 @@ func TestClosedConnection(t *testing.T) {
 	g.Expect(w.next(t)).To(Equal("all"))
 }
 
+// tellOf has somebody told of connections, and of a cluster that is silent for five minutes.
+func tellOf(t *testing.T, c *Connections, told woken) {
+	t.Helper()
+	to := func(_ context.Context, o client.Object) []ctrl.Request {
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+	}
+	src := c.GetClusterSource("test", to, clustercache.WatchForProbeFailure(5*time.Minute))
+	NewWithT(t).Expect(src.Start(t.Context(), told.TypedRateLimitingInterface)).To(Succeed())
+}
+
 func TestSources(t *testing.T) {
 	g := NewWithT(t)
 	a, told := newAPI(t), newWoken()
 	c := connections(t, a, nil)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c.now = func() time.Time { return now }
-	to := func(_ context.Context, o client.Object) []ctrl.Request {
-		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
-	}
-	src := c.GetClusterSource("test", to, clustercache.WatchForProbeFailure(5*time.Minute))
-	g.Expect(src.Start(t.Context(), told.TypedRateLimitingInterface)).To(Succeed())
+	tellOf(t, c, told)
 	c.pass(t)
 	g.Expect(told.next(t)).To(Equal(key.Name), "connected")
 	now = now.Add(probeInterval)
@@ -307,11 +313,7 @@ func TestFirstFailureIsTold(t *testing.T) {
 	a, told := newAPI(t), newWoken()
 	a.with(func() { a.token = "another" })
 	c := connections(t, a, nil)
-	to := func(_ context.Context, o client.Object) []ctrl.Request {
-		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
-	}
-	src := c.GetClusterSource("test", to, clustercache.WatchForProbeFailure(5*time.Minute))
-	g.Expect(src.Start(t.Context(), told.TypedRateLimitingInterface)).To(Succeed())
+	tellOf(t, c, told)
 	g.Expect(c.GetHealthCheckingState(t.Context(), key).LastProbeTime).To(BeZero())
 	c.pass(t)
 	g.Expect(told.next(t)).To(Equal(key.Name))

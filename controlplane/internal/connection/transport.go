@@ -49,8 +49,8 @@ func transportOf(config *rest.Config, unused time.Duration) (http.RoundTripper, 
 }
 
 // slim lets the TCP connections of a transport keep little: no headers that HTTP/2 could refer to instead of sending them again, which are
-// some KiB each way. A connection that was not used for the given time is closed. HTTP/2 looks with pings for connections that are dead, and
-// does not stop the timer of the next ping when a connection closes: the timer keeps the connection in memory, so it is just as short.
+// some KiB each way. A connection that was not used for the given time is closed. HTTP/2 finds dead connections with pings, and does not
+// stop the timer of the next ping when a connection closes: the timer keeps the connection in memory, so it is just as short.
 func slim(transport http.RoundTripper, unused time.Duration) {
 	for {
 		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
